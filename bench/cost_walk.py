@@ -87,11 +87,21 @@ def cart(step):
 def wellness(step):
     section = {"name": "Summer", "startDate": f"{YEAR}-06-01", "endDate": f"{YEAR}-12-31T23:59:59"}
     step("W14", "put-section", "PUT", f"{COMPANY}/sections/summer", section, types="Section")
+    plan = {"name": "Programme", "startDate": f"{YEAR}-01-01", "endDate": f"{YEAR}-12-31"}
+    step("W19", "put-plan", "PUT", f"{COMPANY}/plans/{YEAR}", plan, types="Plans")
+    plans = ("Plans", "CompanyId-123")
+    step("W19", "get-plan", "GET", f"{COMPANY}/plans/{YEAR}", item=plans)
+    step("W19", "list-plans", "GET", f"{COMPANY}/plans", item=plans)
     tracker = {"name": "Step counter", "data": {"unit": "steps"}}
     step("W15", "put-reference", "PUT", f"{COMPANY}/references/trackers/steps", tracker, types="ReferenceRecord")
     template = {"name": "Stairs", "type": "challenge", "subType": "Fitness"}
     step("W13", "create-template", "POST", f"{COMPANY}/templates", template, types="Template")
     step("W13", "list-templates", "GET", "/wellness/templates")
+    own = step("W13", None, "POST", f"{COMPANY}/templates", template, types="Template")["templateId"]
+    step("W32", "get-template", "GET", f"{COMPANY}/templates/{own}", item=("Template", own))
+    step("W32", "update-template", "PATCH", f"{COMPANY}/templates/{own}", {"name": "Steps"}, types="Template")
+    step("W32", "remove-template", "DELETE", f"{COMPANY}/templates/{own}", types="Template")
+    step("W32", "load-templates", "POST", "/_local/schedules/load-templates")
     walk = {
         "name": "Stairs in summer", "type": "challenge", "subType": "Fitness", "sectionId": "summer",
         "startDate": f"{YEAR}-06-01", "endDate": f"{YEAR}-12-31T23:59:59", "filters": {"roles": ["EmployeeOnPlan"]},
@@ -103,14 +113,34 @@ def wellness(step):
     activity = step("W1", "create-activity, six items", "POST", f"{COMPANY}/activities", walk, types=parts)
     path = f"{COMPANY}/activities/{activity['activityId']}"
     step("W2", "list-activities", "GET", f"{COMPANY}/activities?year={YEAR}")
-    step("W3", "list-activity-options", "GET", f"{COMPANY}/activity-options?role=EmployeeOnPlan")
+    step("W3", "list-activity-options", "GET",
+         f"{COMPANY}/activity-options?role=EmployeeOnPlan&year={YEAR}")
     employee = {"role": "EmployeeOnPlan", "department": "Sales", "name": "Erin"}
     step("W10", "put-employee", "PUT", f"{COMPANY}/employees/erin", employee, types="Employee")
-    step("W4", "list-registrations", "GET", f"/wellness/users/erin/registrations?{OF_COMPANY}")
+    step("W4", "list-registrations", "GET",
+         f"/wellness/users/erin/registrations?{OF_COMPANY}&year={YEAR}")
     registration = f"/wellness/users/erin/registrations/{activity['activityId']}?{OF_COMPANY}"
     step("W12", "record-progress", "PATCH", registration, {"progress": 40.4, "earnedPoints": 40}, types="Registration")
+    event = {"name": "Blood drive", "type": "event", "subType": "Health", "capacity": 10,
+             "startDate": f"{YEAR}-06-01", "endDate": f"{YEAR}-12-31T23:59:59"}
+    drive = step("W1", None, "POST", f"{COMPANY}/activities", event, types="Activity")["activityId"]
+    seat = f"/wellness/users/erin/registrations/{drive}?{OF_COMPANY}"
+    step("W21", "join-activity", "PUT", seat, types="Registration Ticket")
+    step("W21", "leave-activity", "DELETE", seat, types="Registration Ticket")
     step("W5", "get-activity", "GET", path)
     step("W6", "move-activity", "PUT", f"{path}/section", {"sectionId": f"moving-{YEAR}"}, types="Activity")
+    based = activity["version"]
+    other = {"version": based, "type": "steps", "parameters": {"target": 2000}}
+    step("W28", "update-part", "PUT", f"{path}/goal", other, types="Goal Activity")
+    step("W28", "remove-part", "DELETE", f"{path}/groups?version={based + 1}", types="Groups Group Activity")
+    course = {"name": "Healthy feet", "data": {"minutes": 20}}
+    record = f"{COMPANY}/references/courses/feet"
+    step("W15", None, "PUT", record, course, types="ReferenceRecord")
+    step("W30", "get-reference", "GET", record, item=("ReferenceRecord", "feet"))
+    step("W30", "list-references-of-facet", "GET", f"{COMPANY}/references/courses")
+    step("W29", "add-reference", "PUT", f"{path}/references/courses/feet", types="Reference Activity ReferenceRecord")
+    step("W29", "remove-reference", "DELETE", f"{path}/references/courses/feet", types="Reference Activity")
+    step("W30", "remove-reference-record", "DELETE", record, types="ReferenceRecord")
     step("W7", "list-references", "GET", f"{COMPANY}/references/trackers/steps/activities")
     data = {"data": {"unit": "kilometres"}}
     step("W9", "update-reference, the request", "PATCH", f"{COMPANY}/references/trackers/steps", data,
@@ -119,7 +149,7 @@ def wellness(step):
     step("W8", "replace-reference, the request", "POST", f"{COMPANY}/references/trackers/steps/replacement", other,
          types="Job")
     step("W17", "get-job", "GET", f"{COMPANY}/jobs/TrackerId-steps", item=("Job", "TrackerId-steps"))
-    longer = {"version": activity["version"], "endDate": f"{YEAR + 1}-02-28T23:59:59"}
+    longer = {"version": based + 4, "endDate": f"{YEAR + 1}-02-28T23:59:59"}
     step("W16", "update-activity, the request", "PATCH", path, longer, types="Activity Reference")
 
 

@@ -1,6 +1,7 @@
 """Limits the requests of schemathesis, and adds a check."""
 
 import re
+import urllib.parse
 import uuid
 
 import schemathesis
@@ -8,10 +9,11 @@ import schemathesis
 # Fields with rules that a schema cannot express: a cursor must come from a page, a day must exist,
 # a day to close must be over, a job id must have the form of its kind, a range must not be
 # reversed, a currency must exist, and an amount has two decimals. Only operators must name the
-# company of a user, and only a request that closes an account may have transferTo.
+# company of a user, a list takes only one of a plan, a year and a period, and only a request that
+# closes an account may have transferTo.
 BEYOND_SCHEMA = re.compile(
     "/path/(paymentId|jobId|date)"
-    "|/query/(companyId|cursor|date|from|to|since|until|year|idempotencyKey)"
+    "|/query/(companyId|cursor|date|planId|from|to|since|until|year|idempotencyKey)"
     "|/body/(scheduledTime|startDate|endDate|from|to|currency|price|creditAccountId|replacementId|progress|transferTo)"
     "|/body/(amount|legs|rewards|groups|references)(/.*)?"
 )
@@ -32,10 +34,18 @@ def before_call(_context, case, **_arguments):
         case.headers["Idempotency-Key"] = str(uuid.uuid4())
 
 
+def has_valid_path(case):
+    """Returns whether the path matches the document. Schemathesis decodes a generated %0F before it sends it."""
+    sent = {name: urllib.parse.unquote(str(value)) for name, value in (case.path_parameters or {}).items()}
+    return all(one.is_valid(sent[one.name]) for one in case.operation.path_parameters)
+
+
 @schemathesis.check
 def valid_data_is_accepted(_context, response, case):
     """Checks that a request that the document allows is rejected only because of rules that a schema cannot express."""
     if response.status_code != 400 or case.meta is None or not case.meta.generation.mode.is_positive:
+        return
+    if not has_valid_path(case):
         return
     faults = [fault for fault in response.json().get("errors", []) if not fault["detail"].startswith(WRITTEN_AS_FLOAT)]
     unforeseen = [fault for fault in faults if not BEYOND_SCHEMA.fullmatch(fault["pointer"])]

@@ -103,7 +103,9 @@ const STREAM: [Event; 9] = [
 
 /// The events of the wellness service. The lists return the created items. Activity 123 and venue
 /// 789 do not exist.
-const WELLNESS: [Event; 43] = [
+const WELLNESS: [Event; 67] = [
+    ("put-plan", "", Some(201)),
+    ("put-plan", "another-year", Some(400)),
     ("put-section", "", Some(201)),
     ("put-section", "ends-before-start", Some(400)),
     ("put-reference", "", Some(201)),
@@ -145,8 +147,30 @@ const WELLNESS: [Event; 43] = [
     ("register-new-employee", "no-batch", None),
     ("list-registrations", "", Some(200)),
     ("list-registrations", "another-user", Some(403)),
+    ("join-activity", "", Some(404)),
+    ("join-activity", "another-user", Some(403)),
+    ("leave-activity", "", Some(404)),
+    ("leave-activity", "another-user", Some(403)),
     ("record-progress", "", Some(404)),
     ("record-progress", "too-precise", Some(400)),
+    ("update-part", "", Some(404)),
+    ("update-part", "no-version", Some(400)),
+    ("remove-part", "", Some(404)),
+    ("remove-part", "bad-version", Some(400)),
+    ("add-reference", "", Some(404)),
+    ("add-reference", "no-such-facet", Some(400)),
+    ("remove-reference", "", Some(404)),
+    ("remove-reference", "no-such-facet", Some(400)),
+    ("remove-reference-record", "", Some(404)),
+    ("remove-reference-record", "no-such-facet", Some(400)),
+    ("get-template", "", Some(404)),
+    ("get-template", "another-company", Some(403)),
+    ("update-template", "", Some(404)),
+    ("update-template", "no-change", Some(400)),
+    ("remove-template", "", Some(404)),
+    ("remove-template", "no-operator", Some(403)),
+    ("load-templates", "", None),
+    ("load-templates", "no-such-time", None),
 ];
 
 /// The events of the ledger. They open two accounts, post and reverse a transaction, and close an

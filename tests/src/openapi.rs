@@ -136,7 +136,12 @@ fn operation(pattern: &Declared, route: &Route) -> String {
     let method = route.method.to_lowercase();
     // If a function has two routes, the operation id of the company's route gets a suffix.
     let is_one_of_two = matches!(pattern.trigger, Trigger::Http([_, _])) && route.path.contains("/companies/");
-    let suffix = if is_one_of_two { "-of-company" } else { "" };
+    let last = route.path.rsplit('/').next().unwrap_or_default().trim_matches(['{', '}']).to_lowercase();
+    let suffix = match pattern.trigger {
+        Trigger::Http([_, _, _, ..]) => format!("-{last}"),
+        _ if is_one_of_two => "-of-company".to_owned(),
+        _ => String::new(),
+    };
     let scopes: Vec<_> = route.scopes.iter().map(|scope| format!("{{token: ['{scope}']}}")).collect();
     let mut text = format!(
         "    {method}:\n      operationId: {}{suffix}\n      x-pattern: {}\n      tags: [{service}]\n      summary: {}\n      security: [{}]\n      \

@@ -133,6 +133,8 @@ pub fn activity(company: &str, id: &str, name: &str, end: &str) -> Activity {
         section_id: None,
         filters: Filters::default(),
         data: None,
+        capacity: None,
+        enrolment: None,
         template_id: None,
         version: 1,
         created_at: "2019-12-01T09:30:00Z".parse().expect("a time"),

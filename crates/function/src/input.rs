@@ -6,8 +6,10 @@ use crate::{
 use lambda_http::{
     Body, RequestExt,
     http::{Method, header::CONTENT_TYPE},
+    request::RequestContext,
 };
 use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
 use std::{collections::BTreeSet, fmt, str::FromStr};
 use table::Cursor;
 
@@ -29,6 +31,7 @@ pub trait Input: Sized + Send {
 /// The fields of a request. A field that is never read is reported as unknown.
 #[derive(Debug, Default)]
 pub struct Fields {
+    route: String,
     path: Vec<(String, String)>,
     query: Vec<(String, String)>,
     /// `None` if the body is not a JSON object. This fault is then reported instead of missing
@@ -64,7 +67,12 @@ impl Fields {
             Err(Error::Invalid(faults)) => (None, faults),
             Err(other) => return Err(other),
         };
+        let route = match request.request_context_ref() {
+            Some(RequestContext::ApiGatewayV2(context)) => context.route_key.clone().unwrap_or_default(),
+            _ => String::new(),
+        };
         Ok(Self {
+            route,
             path: pairs(request.path_parameters_ref()),
             query: pairs(request.query_string_parameters_ref()),
             headers: request.headers().clone(),
@@ -100,6 +108,12 @@ impl Fields {
     pub fn fault<T>(&mut self, pointer: &str, detail: impl fmt::Display) -> Option<T> {
         self.faults.push(Fault { pointer: pointer.to_owned(), detail: detail.to_string() });
         None
+    }
+
+    /// Returns the route, such as `GET /accounts/{accountId}`, for functions with several routes.
+    #[must_use]
+    pub fn route(&self) -> &str {
+        &self.route
     }
 
     /// Reads a path parameter.
@@ -175,6 +189,16 @@ impl Fields {
     #[must_use]
     pub fn has_body(&self, name: &str) -> bool {
         self.body.as_ref().is_none_or(|body| body.iter().any(|(member, _)| member == name))
+    }
+
+    /// Whether the field of the body is `null`. The field then counts as read and as missing.
+    pub fn take_null(&mut self, name: &str) -> bool {
+        let Some(body) = &mut self.body else { return false };
+        let is_null = |(member, value): &(String, Box<RawValue>)| member == name && value.get() == "null";
+        let Some(at) = body.iter().position(is_null) else { return false };
+        body.remove(at);
+        self.asked.insert(format!("/body/{name}"));
+        true
     }
 
     /// Whether the query has the parameter, even with an invalid value.
@@ -326,6 +350,13 @@ mod tests {
         assert_eq!(["year", "from", "to", "Year"].map(|name| fields.has_query(name)), [true, true, false, false]);
         assert_eq!(fields.query::<u16>("year"), None);
         assert!(fields.has_query("year") && fields.faults.len() == 1);
+    }
+
+    #[test]
+    fn a_null_field_is_taken_once() {
+        let mut fields = Fields::of_event(r#"{"a": null, "b": "null"}"#).expect("an object");
+        assert_eq!(["a", "a", "b", "c"].map(|name| fields.take_null(name)), [true, false, false, false]);
+        assert_eq!((fields.has_body("a"), fields.has_body("b")), (false, true));
     }
 
     #[test]

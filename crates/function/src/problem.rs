@@ -68,7 +68,17 @@ problems! {
     ProgressBackwards, 409, "progress-backwards", CONFLICT,
         "the progress or the points are lower than recorded, and `correction` is not set";
     ActivityNotOpen, 409, "activity-not-open", CONFLICT,
-        "an employee reports progress on an activity that is not active or has ended";
+        "an employee joins, leaves or reports progress on an activity that is not active or has ended, or waits for a seat";
+    PartLimit, 409, "part-limit", CONFLICT,
+        "the activity already has 10 rewards, 50 groups or 25 references";
+    ReferenceInUse, 409, "reference-in-use", CONFLICT,
+        "an activity refers to the record to remove";
+    EnrolmentClosed, 409, "enrolment-closed", CONFLICT,
+        "employees cannot join or leave the activity themselves";
+    NotEligible, 409, "not-eligible", CONFLICT,
+        "the filters of the activity exclude the employee";
+    PlanOverlap, 409, "plan-overlap", CONFLICT,
+        "the period of the plan overlaps another plan of the company";
     JobUnderWay, 409, "job-under-way", CONFLICT,
         "a job is already changing the same references";
     ImportRejected, 409, "import-rejected", CONFLICT,

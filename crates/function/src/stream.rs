@@ -73,6 +73,12 @@ impl Record {
         self.0["dynamodb"]["Keys"][attribute.as_str()]["S"].as_str()
     }
 
+    /// Whether the record is a change of an existing item.
+    #[must_use]
+    pub fn is_modification(&self) -> bool {
+        self.0["eventName"] == "MODIFY"
+    }
+
     /// The approximate time of the change, with a precision of milliseconds.
     ///
     /// This method reads the unparsed record, because `EventRecord` parses fractions of a second

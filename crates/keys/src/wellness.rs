@@ -7,11 +7,15 @@
 //! | part of an activity | `ActivityId-<id>` | `Program#Detail`, `Program#GoalPrimary`, `Program#Reward#<kind>`, `Program#Groups`, `Program#Groups#GroupId-<id>` | | | |
 //! | reference to a venue | `ActivityId-<id>` | `Program#Venue#VenueId-<id>` | | `CompanyId-<id>#VenueId-<id>`, `<status>#<end>#ActivityId-<id>` | |
 //! | registration | `ActivityId-<id>` | `Registration#UserId-<id>` | | | `UserId-<id>#Registrations`, `ActivityEndDate#<end>` |
+//! | counter of tickets | `ActivityId-<id>` | `Tickets` | | | |
+//! | ticket of a sign-up | `ActivityId-<id>` | `Ticket#<number>` | | | |
 //! | section | `CompanyId-<id>` | `Section#SectionId-<id>` | `CompanyId-<id>#Program`, `EndDate#<end>` | | |
+//! | plans | `CompanyId-<id>` | `Plans` | | | |
 //! | venue record | `CompanyId-<id>` | `Venue#VenueId-<id>` | | | |
 //! | template | `CompanyId-<id>` or `Global` | `Template#TemplateId-<id>` | | | |
+//! | version of the loaded global templates | `Global` | `TemplateSet` | | | |
 //! | employee | `CompanyId-<id>#Employees#<0-9>` | `UserId-<id>` | | | |
-//! | job | `CompanyId-<id>` | `Job#VenueId-<id>` or `Job#ActivityId-<id>` | | | |
+//! | job | `CompanyId-<id>` | `Job#VenueId-<id>`, `Job#ActivityId-<id>` or `Job#EnrolmentId-<id>` | | | |
 //! | hold of a replacement on the new venue | `CompanyId-<id>` | `Hold#VenueId-<id>` | | | |
 //! | idempotency record | `CompanyId-<id>` or `Global` | `IDEMPOTENCY#<key>` | | | |
 //!
@@ -48,6 +52,10 @@ identifier!(
 identifier!(
     /// The id of a section in a company's program.
     SectionId
+);
+identifier!(
+    /// The id of a plan of a company. A calendar year that no plan covers has its number as id.
+    PlanId
 );
 identifier!(
     /// The id of a group in an activity.
@@ -188,6 +196,12 @@ impl PlanTime {
     pub fn second(self) -> TimestampSeconds {
         self.0
     }
+
+    /// Returns the time that is `seconds` later, within the supported range.
+    fn plus_seconds(self, seconds: i64) -> Self {
+        let moved = self.0.instant().checked_add(jiff::SignedDuration::from_secs(seconds)).ok();
+        Self(moved.and_then(|moved| TimestampSeconds::containing(moved).ok()).unwrap_or(self.0))
+    }
 }
 
 impl From<TimestampSeconds> for PlanTime {
@@ -261,6 +275,13 @@ impl FromStr for PlanBound {
     }
 }
 
+impl<'de> serde::Deserialize<'de> for PlanBound {
+    fn deserialize<D: serde::Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        let text = <std::borrow::Cow<'de, str>>::deserialize(input)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
 /// A calendar year, such as `2020`. A plan typically runs for one calendar year.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Year(u16);
@@ -270,6 +291,12 @@ impl Year {
     #[must_use]
     pub fn of(time: TimestampSeconds) -> Self {
         Self(time.day().year())
+    }
+}
+
+impl From<Year> for PlanId {
+    fn from(year: Year) -> Self {
+        Self::generated(&year.to_string())
     }
 }
 
@@ -325,6 +352,30 @@ impl Period {
     #[must_use]
     pub fn from(self, time: PlanTime) -> Option<Self> {
         Self::new(self.first.max(time), self.last)
+    }
+
+    /// Whether the period contains the time.
+    #[must_use]
+    pub fn contains(self, time: PlanTime) -> bool {
+        (self.first..=self.last).contains(&time)
+    }
+
+    /// Whether the periods have a second in common.
+    #[must_use]
+    pub fn overlaps(self, other: Self) -> bool {
+        self.first <= other.last && other.first <= self.last
+    }
+
+    /// Returns the part that `other` leaves at the start or the end of this period. `None` if
+    /// `other` covers the whole period. If `other` lies in the middle, the period is unchanged.
+    #[must_use]
+    pub fn without(self, other: Self) -> Option<Self> {
+        match (other.contains(self.first), other.contains(self.last)) {
+            (true, true) => None,
+            (true, false) => Some(Self { first: other.last.plus_seconds(1), last: self.last }),
+            (false, true) => Some(Self { first: self.first, last: other.first.plus_seconds(-1) }),
+            (false, false) => Some(self),
+        }
     }
 
     /// The first second.
@@ -394,6 +445,12 @@ impl EmployeesPartition {
     #[must_use]
     pub fn of(company: CompanyId, user: &UserId) -> Self {
         Self { company, part: hashed(user.as_str(), Self::PARTS) }
+    }
+
+    /// Returns a partition of a company by its number. `None` if there is none with this number.
+    #[must_use]
+    pub fn numbered(company: CompanyId, part: u8) -> Option<Self> {
+        (part < Self::PARTS).then_some(Self { company, part })
     }
 
     /// The company.
@@ -720,6 +777,12 @@ impl UseSort {
     pub fn within(status: Status, period: Period) -> KeyRange {
         KeyRange::through(format!("{status}#{}", period.first), format!("{status}#{}#", period.last))
     }
+
+    /// The range of all references to a venue.
+    #[must_use]
+    pub fn all() -> KeyRange {
+        KeyRange::through(format!("{}#", Status::Active), format!("{}#", Status::Draft))
+    }
 }
 
 impl fmt::Display for UseSort {
@@ -761,6 +824,77 @@ impl RegistrationSort {
     }
 }
 
+/// SK of the counter of an activity's tickets: `Tickets`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct TicketsSort;
+
+impl fmt::Display for TicketsSort {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Tickets")
+    }
+}
+
+impl FromStr for TicketsSort {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        if text == "Tickets" { Ok(Self) } else { Err(Invalid::key("TicketsSort")) }
+    }
+}
+
+serde_as_text!(TicketsSort);
+
+/// SK of a ticket: `Ticket#<number>`, with ten digits. The first ticket of an activity has the
+/// number 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TicketSort(u64);
+
+impl TicketSort {
+    /// The highest number.
+    pub const MAX: u64 = 9_999_999_999;
+
+    /// Returns the key of a ticket. `None` if the number is 0 or too high.
+    #[must_use]
+    pub fn new(number: u64) -> Option<Self> {
+        (1..=Self::MAX).contains(&number).then_some(Self(number))
+    }
+
+    /// The number of the ticket.
+    #[must_use]
+    pub fn number(self) -> u64 {
+        self.0
+    }
+
+    /// The range of all tickets of an activity.
+    #[must_use]
+    pub fn all() -> KeyRange {
+        KeyRange::beginning_with("Ticket#")
+    }
+
+    /// The range of the tickets from 1 to `last`.
+    #[must_use]
+    pub fn through(last: u64) -> KeyRange {
+        KeyRange::between(Self(1).to_string(), Self(last.min(Self::MAX)).to_string())
+    }
+}
+
+impl fmt::Display for TicketSort {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Ticket#{:010}", self.0)
+    }
+}
+
+impl FromStr for TicketSort {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let number = text.strip_prefix("Ticket#").and_then(|number| number.parse().ok()).and_then(Self::new);
+        number.filter(|key| key.to_string() == text).ok_or(Invalid::key("TicketSort"))
+    }
+}
+
+serde_as_text!(TicketSort);
+
 framed_key!(
     /// SK of a section: `Section#SectionId-<id>`.
     SectionSort,
@@ -777,6 +911,26 @@ impl SectionSort {
     }
 }
 
+/// SK of a company's plans: `Plans`. One item has all plans, so that no two plans can overlap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct PlansSort;
+
+impl fmt::Display for PlansSort {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Plans")
+    }
+}
+
+impl FromStr for PlansSort {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        if text == "Plans" { Ok(Self) } else { Err(Invalid::key("PlansSort")) }
+    }
+}
+
+serde_as_text!(PlansSort);
+
 framed_key!(
     /// SK of a template: `Template#TemplateId-<id>`.
     TemplateSort,
@@ -792,6 +946,26 @@ impl TemplateSort {
         KeyRange::beginning_with("Template#")
     }
 }
+
+/// SK of the item that stores the version of the loaded global templates: `TemplateSet`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct TemplateSetSort;
+
+impl fmt::Display for TemplateSetSort {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("TemplateSet")
+    }
+}
+
+impl FromStr for TemplateSetSort {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        (text == "TemplateSet").then_some(Self).ok_or(Invalid::key("TemplateSetSort"))
+    }
+}
+
+serde_as_text!(TemplateSetSort);
 
 framed_key!(
     /// SK of an employee: `UserId-<id>`. No other item of the table has a sort key of this form.
@@ -813,6 +987,14 @@ impl EmployeeSort {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct RecordSort(pub FacetRef);
 
+impl RecordSort {
+    /// The range of a company's records of one kind.
+    #[must_use]
+    pub fn of_facet(facet: Facet) -> KeyRange {
+        KeyRange::beginning_with(format!("{}#", facet.singular()))
+    }
+}
+
 impl fmt::Display for RecordSort {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}#{}", self.0.facet.singular(), self.0)
@@ -830,14 +1012,19 @@ impl FromStr for RecordSort {
 
 serde_as_text!(RecordSort);
 
-/// The id of a job is the id of the venue or activity that the job processes: `VenueId-<id>` or
-/// `ActivityId-<id>`. Each venue and each activity therefore has at most one job at a time.
+/// The id of a job is the id of the venue or activity that the job processes: `VenueId-<id>`,
+/// `ActivityId-<id>`, or `EnrolmentId-<id>` or `SeatsId-<id>` with the id of an activity. Each
+/// venue therefore has at most one job at a time, and each activity at most one of each kind.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum JobId {
     /// A job that processes the references to a venue.
     Uses(FacetRef),
     /// A job that processes the registrations of an activity.
     Registrations(ActivityId),
+    /// A job that enrols employees in an activity.
+    Enrolment(ActivityId),
+    /// A job that gives the free seats of an activity to those who wait.
+    Seats(ActivityId),
 }
 
 impl fmt::Display for JobId {
@@ -845,6 +1032,8 @@ impl fmt::Display for JobId {
         match self {
             Self::Uses(of) => of.fmt(out),
             Self::Registrations(activity) => write!(out, "ActivityId-{activity}"),
+            Self::Enrolment(activity) => write!(out, "EnrolmentId-{activity}"),
+            Self::Seats(activity) => write!(out, "SeatsId-{activity}"),
         }
     }
 }
@@ -853,9 +1042,11 @@ impl FromStr for JobId {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        let job = match text.strip_prefix("ActivityId-") {
-            Some(activity) => activity.parse().ok().map(Self::Registrations),
-            None => text.parse().ok().map(Self::Uses),
+        let job = match text.split_once("Id-") {
+            Some(("Activity", activity)) => activity.parse().ok().map(Self::Registrations),
+            Some(("Enrolment", activity)) => activity.parse().ok().map(Self::Enrolment),
+            Some(("Seats", activity)) => activity.parse().ok().map(Self::Seats),
+            _ => text.parse().ok().map(Self::Uses),
         };
         job.ok_or_else(|| Invalid::new("is not a job id"))
     }
@@ -864,7 +1055,7 @@ impl FromStr for JobId {
 serde_as_text!(JobId);
 
 prefixed_key!(
-    /// SK of a job: `Job#VenueId-<id>` or `Job#ActivityId-<id>`.
+    /// SK of a job: `Job#` and the id of the job, such as `Job#VenueId-<id>`.
     JobSort,
     "Job",
     JobId

@@ -70,6 +70,10 @@ impl Call {
         Self { method: Method::PUT, body: Some(body), ..Self::get(path) }
     }
 
+    pub(crate) fn delete(path: impl Into<String>) -> Self {
+        Self { method: Method::DELETE, ..Self::get(path) }
+    }
+
     pub(crate) fn key(self, key: impl Into<String>) -> Self {
         Self { idempotency_key: Some(key.into()), ..self }
     }

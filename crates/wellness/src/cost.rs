@@ -29,7 +29,7 @@ pub struct Case {
     pub references: usize,
     /// Size of a registration.
     pub registration: usize,
-    /// Size of a section, a record or a template.
+    /// Size of a section, a record, a template, or the plans of a company.
     pub own: usize,
     /// Number of items in the list: activities, registrations, sections or templates.
     pub items: usize,

@@ -2,27 +2,43 @@
 //!
 //! `make docs` writes this file from the names of the modules.
 
+pub mod add_reference;
 pub mod continue_job;
 pub mod create_activity;
 pub mod create_template;
 pub mod get_activity;
 pub mod get_job;
+pub mod get_plan;
+pub mod get_reference;
+pub mod get_template;
+pub mod join_activity;
+pub mod leave_activity;
 pub mod list_activities;
 pub mod list_activity_options;
+pub mod list_plans;
 pub mod list_references;
+pub mod list_references_of_facet;
 pub mod list_registrations;
 pub mod list_sections;
 pub mod list_templates;
+pub mod load_templates;
 pub mod move_activity;
 pub mod put_employee;
+pub mod put_plan;
 pub mod put_reference;
 pub mod put_section;
 pub mod record_progress;
 pub mod register_new_employee;
+pub mod remove_part;
+pub mod remove_reference;
+pub mod remove_reference_record;
+pub mod remove_template;
 pub mod replace_reference;
 pub mod retry_job;
 pub mod update_activity;
+pub mod update_part;
 pub mod update_reference;
+pub mod update_template;
 
 use crate::Pattern;
 
@@ -30,26 +46,42 @@ use crate::Pattern;
 #[must_use]
 pub fn patterns() -> Vec<Pattern> {
     function::by_number(vec![
+        add_reference::PATTERN,
         continue_job::PATTERN,
         create_activity::PATTERN,
         create_template::PATTERN,
         get_activity::PATTERN,
         get_job::PATTERN,
+        get_plan::PATTERN,
+        get_reference::PATTERN,
+        get_template::PATTERN,
+        join_activity::PATTERN,
+        leave_activity::PATTERN,
         list_activities::PATTERN,
         list_activity_options::PATTERN,
+        list_plans::PATTERN,
         list_references::PATTERN,
+        list_references_of_facet::PATTERN,
         list_registrations::PATTERN,
         list_sections::PATTERN,
         list_templates::PATTERN,
+        load_templates::PATTERN,
         move_activity::PATTERN,
         put_employee::PATTERN,
+        put_plan::PATTERN,
         put_reference::PATTERN,
         put_section::PATTERN,
         record_progress::PATTERN,
         register_new_employee::PATTERN,
+        remove_part::PATTERN,
+        remove_reference::PATTERN,
+        remove_reference_record::PATTERN,
+        remove_template::PATTERN,
         replace_reference::PATTERN,
         retry_job::PATTERN,
         update_activity::PATTERN,
+        update_part::PATTERN,
         update_reference::PATTERN,
+        update_template::PATTERN,
     ])
 }

@@ -57,7 +57,7 @@ pub fn reference(activity: &Activity, of: &str, data: &Value) -> Reference {
 #[must_use]
 pub fn record(company: &str, of: &str, data: &Value) -> Record {
     let partition = CompanyPartition(read(company));
-    Record { partition, sort: RecordSort(read(of)), name: read(of), data: stored(data) }
+    Record { partition, sort: RecordSort(read(of)), name: read(of), data: stored(data), used_by: None }
 }
 
 impl Rows {

@@ -24,7 +24,7 @@ const CHANGES: usize = 24;
 /// Members with JSON of any form.
 const FREE_FORM: [&str; 4] = ["data", "detail", "parameters", "rules"];
 /// Lists that return one page only.
-const UNPAGED: [&str; 3] = ["list-activities", "list-activity-options", "list-registrations"];
+const UNPAGED: [&str; 4] = ["list-activities", "list-activity-options", "list-plans", "list-registrations"];
 
 /// All functions on one stack. They are called without HTTP, so that events can have any form.
 struct Functions {

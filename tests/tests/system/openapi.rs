@@ -16,11 +16,12 @@ use system_tests::{
 /// A route: its method and path, its function, its scopes, and its path parameters.
 type Route = (String, String, BTreeSet<String>, BTreeSet<String>);
 
-/// The function of an operation. If a function has two routes, one of the operation ids has a
-/// suffix.
-fn function(operation: Operation<'_>) -> &str {
-    let name = operation.value["operationId"].as_str().expect("a name");
-    name.split_once("-of-company").map_or(name, |(function, _)| function)
+/// The function of an operation. If a function has several routes, operation ids have a suffix.
+fn function(operation: Operation<'_>) -> &'static str {
+    let id = operation.value["operationId"].as_str().expect("a name");
+    let is_of = |name: &&str| id.strip_prefix(*name).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'));
+    let names = patterns::all().into_iter().map(|pattern| pattern.name).filter(is_of);
+    names.max_by_key(|name| name.len()).expect("a function")
 }
 
 fn owned(texts: BTreeSet<&str>) -> BTreeSet<String> {

@@ -186,6 +186,7 @@ async fn records_progress_as_in_the_requirement() {
         "progressText": "404 / 1000 steps",
         "earnedPoints": 40,
         "registeredAt": "2019-12-01T09:30:00Z",
+        "status": "enrolled",
     });
     assert_eq!((answer.status, &answer.body), (200, &expected));
     let entries = stored(&stack, Some("GSI3"), "UserId-123#Registrations").await;

@@ -108,7 +108,7 @@ async fn everything(admin: &Client) -> Value {
         &json!({
             "status": "draft",
             "sectionId": "S-1",
-            "filters": {"roles": ["EmployeeOnPlan"], "departments": ["Sales"]},
+            "enrolment": "automatic", "filters": {"roles": ["EmployeeOnPlan"], "departments": ["Sales"]},
             "detail": {"description": "Walk", "steps": 5000, "exact": [1.50, null]},
             "goal": {"type": "steps", "parameters": {"target": 5000}},
             "rewards": [
@@ -297,6 +297,8 @@ fn seed() -> (Activity, Detail, Goal, Reward, Groups, [Group; 2], Reference) {
         section_id: None,
         filters: Filters { roles: vec![parsed("EmployeeOnPlan")], departments: vec![parsed("Sales")] },
         data: Some(json_text(&json!({"grouped": "no record of truth data"}))),
+        capacity: None,
+        enrolment: None,
         template_id: None,
         version: 1,
         created_at: parsed("2019-12-01T00:00:00Z"),
@@ -375,7 +377,7 @@ async fn returns_an_activity_as_in_the_requirement() {
         "startDate": "2020-01-01T00:00:00Z",
         "endDate": "2020-12-31T00:00:00Z",
         "status": "active",
-        "filters": {"roles": ["EmployeeOnPlan"], "departments": ["Sales"]},
+        "enrolment": "automatic", "filters": {"roles": ["EmployeeOnPlan"], "departments": ["Sales"]},
         "data": {"grouped": "no record of truth data"},
         "version": 1,
         "createdAt": "2019-12-01T00:00:00Z",
@@ -464,7 +466,7 @@ async fn fields_of_an_activity_override_its_template() {
         assert_eq!(template.status, 201, "{}", template.body);
         let id = text(&template.body, "templateId");
         assert_eq!(location(template), format!("{path}/{id}"));
-        let mut body = json!({"templateId": id, "scope": scope, "createdAt": template.body["createdAt"]});
+        let mut body = json!({"templateId": id, "scope": scope, "version": 1, "createdAt": template.body["createdAt"]});
         if let Some(company) = company {
             body["companyId"] = company.into();
         }

@@ -8,7 +8,8 @@ use function::Pattern;
 use jobs::{Job, State};
 use keys::wellness::{
     ActivityPartition, ActivityType, CompanyId, CompanyPartition, EmployeeSort, EmployeesPartition, EndDateSort,
-    FacetRef, JobId, ListPartition, ProgramPartition, ProgramSort, RecordSort, SectionSort, Status, UseSort,
+    FacetRef, JobId, ListPartition, Owner, PlansSort, ProgramPartition, ProgramSort, RecordSort, SectionSort, Status,
+    TemplateSort, UseSort,
 };
 use local::{Stack, template::Route};
 use serde_json::{Value, json};
@@ -21,7 +22,10 @@ use system_tests::{
     wellness::{admin, challenge, of_company},
 };
 use table::{BatchWrite, Item, JsonText};
-use wellness::{Activity, Employee, Filters, LastChange, Record, Reference, Registration, Section, Task, job_key};
+use wellness::{
+    Activity, Employee, Filters, LastChange, Plan, Plans, Record, Reference, Registration, Section, Task, Template,
+    job_key,
+};
 
 const OURS: &str = "123";
 const THEIRS: &str = "456";
@@ -68,6 +72,8 @@ impl Tenant {
             section_id: Some(parsed("section-1")),
             filters: Filters::default(),
             data: Some(data(self.marker)),
+            capacity: None,
+            enrolment: None,
             template_id: None,
             version: 1,
             created_at: parsed("2020-01-01T00:00:00Z"),
@@ -90,12 +96,22 @@ impl Tenant {
         }
     }
 
+    fn plans(&self) -> Plans {
+        let plan = Plan {
+            plan_id: parsed(&format!("plan-of-{}", self.company)),
+            name: parsed(&format!("Year {}", self.marker)),
+            period: keys::wellness::Period::of_year(parsed("2020")),
+        };
+        Plans { partition: CompanyPartition(self.company()), sort: PlansSort, plans: vec![plan], version: 1 }
+    }
+
     fn venue(&self, id: &str) -> Record {
         Record {
             partition: CompanyPartition(self.company()),
             sort: RecordSort(parsed(&format!("VenueId-{id}"))),
             name: parsed(&format!("Blood Bank A {}", self.marker)),
             data: data(self.marker),
+            used_by: None,
         }
     }
 
@@ -108,6 +124,16 @@ impl Tenant {
         let (company, id) = (self.company(), JobId::Uses(of));
         let job = Job::new(&job_key(&company, &id), &id, &run, &task, now).expect("a job");
         Job { state: State::Done, run: None, ..job }
+    }
+
+    fn template(&self) -> Template {
+        Template {
+            owner: Owner::Company(self.company()),
+            sort: TemplateSort(parsed(&format!("template-of-{}", self.company))),
+            content: serde_json::from_value(json!(json!({"name": self.marker}).to_string())).expect("content"),
+            version: 1,
+            created_at: parsed("2020-01-01T00:00:00Z"),
+        }
     }
 
     fn employee(&self, user: &str) -> Employee {
@@ -137,8 +163,10 @@ impl Tenant {
         put(stack, &references.collect::<Vec<_>>()).await;
         put(stack, &["section-1", &format!("section-of-{}", self.company)].map(|id| self.section(id))).await;
         put(stack, &venues.map(|id| self.venue(id))).await;
+        put(stack, &[self.plans()]).await;
         put_into("WellnessJobs", stack, &venues.map(|id| self.job(id))).await;
         put(stack, &[self.employee(&user)]).await;
+        put(stack, &[self.template()]).await;
         put(stack, &activities.iter().map(|activity| self.registration(activity, &user)).collect::<Vec<_>>()).await;
         put(stack, &activities).await;
     }
@@ -188,9 +216,13 @@ impl Ids {
             ("userId", format!("user-of-{company}")),
             ("activityId", format!("activity-1-of-{company}")),
             ("sectionId", format!("section-of-{company}")),
+            ("planId", format!("plan-of-{company}")),
             ("facet", "venues".to_owned()),
             ("facetId", format!("venue-of-{company}")),
             ("jobId", format!("VenueId-venue-of-{company}")),
+            ("kind", "Attendance".to_owned()),
+            ("groupId", "group-1".to_owned()),
+            ("templateId", format!("template-of-{company}")),
         ];
         Self(ids.into())
     }
@@ -259,9 +291,17 @@ fn cases() -> Vec<Case> {
             &[201],
         ),
         writes("PATCH /wellness/users/{userId}/registrations/{activityId}", json!({"progress": 50}), &[404]),
+        reads("PUT /wellness/users/{userId}/registrations/{activityId}", "", &[404]),
+        reads("DELETE /wellness/users/{userId}/registrations/{activityId}", "", &[404]),
         writes("POST /wellness/templates", json!({"name": "Walk"}), &[403]),
         writes("POST /wellness/companies/{companyId}/templates", json!({"name": "Walk"}), &[201]),
         writes("PUT /wellness/companies/{companyId}/sections/{sectionId}", section, &[201]),
+        reads("GET /wellness/companies/{companyId}/plans/{planId}", "", &[404]),
+        writes(
+            "PUT /wellness/companies/{companyId}/plans/{planId}",
+            json!({"name": "Later", "startDate": "2030-01-01", "endDate": "2030-12-31"}),
+            &[201],
+        ),
         // The update returns 404 if our company has no such record yet.
         writes(
             "PATCH /wellness/companies/{companyId}/references/{facet}/{facetId}",
@@ -279,7 +319,40 @@ fn cases() -> Vec<Case> {
             &[202, 409],
         ),
     ];
+    cases.extend(parts());
     cases.extend(lists_of_company(&cases));
+    cases
+}
+
+/// Returns requests that change one part or reference of an activity, and requests for records.
+fn parts() -> Vec<Case> {
+    let contents = [
+        ("detail", json!({"version": 1, "detail": {}})),
+        ("goal", json!({"version": 1, "type": "N", "parameters": 1})),
+        ("rewards/{kind}", json!({"version": 1, "name": "N", "amount": 1})),
+        ("groups", json!({"version": 1, "type": "N", "rules": 1})),
+        ("groups/{groupId}", json!({"version": 1, "name": "N"})),
+        ("references/{facet}/{facetId}", json!({"version": 1})),
+    ];
+    let name = |method: &str, part: &str| -> &'static str {
+        format!("{method} /wellness/companies/{{companyId}}/activities/{{activityId}}/{part}").leak()
+    };
+    let of = |(part, body): &(&str, Value)| {
+        [writes(name("PUT", part), body.clone(), &[404]), reads(name("DELETE", part), "", &[404])]
+    };
+    let mut cases: Vec<_> = contents.iter().flat_map(of).collect();
+    let record = "/wellness/companies/{companyId}/references/{facet}/{facetId}";
+    // Our company may have such a record by now.
+    cases.push(reads(format!("GET {record}").leak(), "", &[404, 200]));
+    cases.push(reads(format!("DELETE {record}").leak(), "", &[404, 204, 409]));
+    cases.push(reads("GET /wellness/companies/{companyId}/references/{facet}", "", &[200]));
+    let template = "/wellness/companies/{companyId}/templates/{templateId}";
+    cases.push(reads(format!("GET {template}").leak(), "", &[404]));
+    cases.push(writes(format!("PATCH {template}").leak(), json!({"name": "Walk"}), &[404]));
+    cases.push(reads(format!("DELETE {template}").leak(), "", &[404]));
+    cases.push(reads("GET /wellness/templates/{templateId}", "", &[404]));
+    cases.push(writes("PATCH /wellness/templates/{templateId}", json!({"name": "Walk"}), &[403]));
+    cases.push(reads("DELETE /wellness/templates/{templateId}", "", &[403]));
     cases
 }
 
@@ -455,7 +528,11 @@ async fn the_owning_company_sees_its_items() {
     for case in cases().iter().filter(|case| case.route.starts_with("GET ")) {
         let client = if case.is_of_company() { &scene.theirs } else { &user };
         let answer = case.ask(client, &ids).await;
-        let is_global = case.route == "GET /wellness/templates";
+        let is_global = case.route.starts_with("GET /wellness/templates");
+        if case.route == "GET /wellness/templates/{templateId}" {
+            wrong.check(case.route, &answer, &[404]);
+            continue;
+        }
         let shows = answer.body.to_string().contains(SECRET) || case.route.contains("/jobs/") || is_global;
         wrong.expect(&format!("{}: {} {}", case.route, answer.status, answer.body), answer.status == 200 && shows);
     }
@@ -581,7 +658,7 @@ async fn only_the_exact_subject_gives_access() {
     let ids = Ids::of(THEIRS);
     let of_users = cases().into_iter().filter(|case| case.route.contains("{userId}") && !case.is_of_company());
     let of_users: Vec<_> = of_users.collect();
-    assert_eq!(of_users.len(), 2);
+    assert_eq!(of_users.len(), 4);
     for subject in ["another-of-456", "admin-of-456", "user-of-45", "user-of-4567", "", "UserId-user-of-456", "*"] {
         for company in [THEIRS, OURS] {
             let client = Client::member(&scene.stack, EMPLOYEE, company, subject);
@@ -628,12 +705,14 @@ async fn only_the_scopes_of_a_route_give_access() {
     }
     // This loop states which routes employees may use, independently of the template.
     for case in cases() {
-        let by_users = ["GET ", "PATCH /wellness/users/"].iter().any(|begin| case.route.starts_with(begin));
+        let of_users = ["GET ", "PATCH /wellness/users/", "PUT /wellness/users/", "DELETE /wellness/users/"];
+        let by_users = of_users.iter().any(|begin| case.route.starts_with(begin));
         let opens = &routes[case.route].scopes;
         let to_employees = opens.iter().any(|open| open == "wellness:read" || open == "wellness:write");
-        let right = to_employees == (by_users && !case.route.contains("/jobs/"));
+        let of_admins = case.route.contains("/jobs/") || case.route.ends_with("/references/{facet}");
+        let right = to_employees == (by_users && !of_admins);
         wrong.expect(&format!("{} accepts the scopes {opens:?}", case.route), right);
-        let to_operators_only = case.route == "POST /wellness/templates";
+        let to_operators_only = case.route.contains(" /wellness/templates") && !case.route.starts_with("GET ");
         wrong.expect(case.route, !to_operators_only || *opens == ["wellness:operate"]);
     }
     assert!(refused > 70, "{refused}");

@@ -96,7 +96,7 @@ async fn lists_activities_and_sections_as_in_the_requirement() {
             "endDate": "2020-12-31T00:00:00Z",
             "status": "active",
             "sectionId": "7",
-            "filters": {"roles": ["EmployeeOnPlan"], "departments": ["Sales"]},
+            "enrolment": "automatic", "filters": {"roles": ["EmployeeOnPlan"], "departments": ["Sales"]},
             "data": {"banner": "walk.png", "steps": 5000},
             "templateId": "T-1",
             "version": 1,
@@ -177,7 +177,8 @@ async fn lists_registrations_as_in_the_requirement() {
             "activityId": "789",
             "name": "Walk 1000",
             "endDate": "2020-12-31T00:00:00Z",
-            "status": "active",
+            "activityStatus": "active",
+            "status": "enrolled",
             "sectionId": "7",
             "progress": 40.4,
             "progressText": "404 / 1000 steps",
@@ -188,7 +189,8 @@ async fn lists_registrations_as_in_the_requirement() {
             "activityId": "790",
             "name": "Read",
             "endDate": "2020-12-31T00:00:01Z",
-            "status": "active",
+            "activityStatus": "active",
+            "status": "enrolled",
             "progress": 0.0,
             "progressText": "",
             "earnedPoints": 0,
@@ -218,7 +220,7 @@ async fn registrations_show_the_current_state_of_their_activities() {
     let items = list(&client, &format!("{REGISTRATIONS}?year=2020")).await;
     assert_eq!(items.len(), 1);
     assert_eq!(
-        ["name", "status", "sectionId"].map(|name| text(&items[0], name)),
+        ["name", "activityStatus", "sectionId"].map(|name| text(&items[0], name)),
         ["Walk 2000", "completed", "8"],
         "{items:?}"
     );

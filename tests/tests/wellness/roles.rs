@@ -23,7 +23,7 @@ const YEAR: &str = "year=2099";
 /// [`Target::ALL`]:
 /// - `+`: the request succeeds, or conflicts with another job.
 /// - `3` and `4`: the status is 403 or 404.
-/// - `9`: the status is 409. The caller may send the request.
+/// - `9` and `2`: the status is 409 or 412. The caller may send the request.
 /// - `.`: the route has no such target.
 struct Row {
     route: &'static str,
@@ -34,6 +34,55 @@ struct Row {
     operator: &'static str,
 }
 
+fn row(
+    route: &'static str,
+    query: &'static str,
+    body: Value,
+    [employee, administrator, operator]: [&'static str; 3],
+) -> Row {
+    Row { route, query, body, employee, administrator, operator }
+}
+
+/// Returns a route below the company.
+fn company(rest: &str) -> &'static str {
+    let (method, path) = rest.split_once(' ').expect("a method");
+    format!("{method} /wellness/companies/{{companyId}}/{path}").leak()
+}
+
+/// Returns the expectation for each route of parts, references and records. They come first,
+/// because later requests create and replace records.
+fn content_rows() -> Vec<Row> {
+    // The activity has another version, so that a permitted request gets 412 and changes nothing.
+    let part = ["3.33", "2.34", "2.24"];
+    vec![
+        row(company("GET references/{facet}"), "", Value::Null, ["3.33", "+.3+", "+.++"]),
+        row(company("GET references/{facet}/{facetId}"), "", Value::Null, ["+.34", "+.34", "+.+4"]),
+        row(company("DELETE references/{facet}/{facetId}"), "", Value::Null, ["3.33", "9.34", "9.94"]),
+        row(company("PUT activities/{activityId}/detail"), "", json!({"version": 9, "detail": {}}), part),
+        row(company("PUT activities/{activityId}/goal"), "", json!({"version": 9, "type": "N", "parameters": 1}), part),
+        row(
+            company("PUT activities/{activityId}/rewards/{kind}"),
+            "",
+            json!({"version": 9, "name": "N", "amount": 1}),
+            part,
+        ),
+        row(company("PUT activities/{activityId}/groups"), "", json!({"version": 9, "type": "N", "rules": 1}), part),
+        row(company("PUT activities/{activityId}/groups/{groupId}"), "", json!({"version": 9, "name": "N"}), part),
+        row(company("DELETE activities/{activityId}/detail"), "version=9", Value::Null, part),
+        row(company("DELETE activities/{activityId}/goal"), "version=9", Value::Null, part),
+        row(company("DELETE activities/{activityId}/rewards/{kind}"), "version=9", Value::Null, part),
+        row(company("DELETE activities/{activityId}/groups"), "version=9", Value::Null, part),
+        row(company("DELETE activities/{activityId}/groups/{groupId}"), "version=9", Value::Null, part),
+        row(
+            company("PUT activities/{activityId}/references/{facet}/{facetId}"),
+            "",
+            json!({}),
+            ["3.33", "+.34", "+.+4"],
+        ),
+        row(company("DELETE activities/{activityId}/references/{facet}/{facetId}"), "version=9", Value::Null, part),
+    ]
+}
+
 /// Returns the expectation for each route, from the table of actors in the requirement.
 fn rows() -> Vec<Row> {
     let list = ["+.33", "+.33", "+.++"];
@@ -41,24 +90,22 @@ fn rows() -> Vec<Row> {
     let of_section = json!({"name": "Spring", "startDate": "2099-01-01", "endDate": END});
     let create =
         json!({"name": "Walk", "type": "event", "subType": "Fitness", "startDate": "2099-01-01", "endDate": END});
-    let row = |route, query, body, [employee, administrator, operator]: [&'static str; 3]| Row {
-        route,
-        query,
-        body,
-        employee,
-        administrator,
-        operator,
-    };
-    let company = |rest: &str| -> &'static str {
-        let (method, path) = rest.split_once(' ').expect("a method");
-        format!("{method} /wellness/companies/{{companyId}}/{path}").leak()
-    };
     let data = json!({"data": {"Name": "Hall"}});
-    vec![
+    let mut rows = content_rows();
+    rows.extend([
         row(company("GET activities"), YEAR, Value::Null, list),
         row(company("GET activity-options"), YEAR, Value::Null, list),
         row(company("GET sections"), "", Value::Null, list),
         row(company("GET templates"), "", Value::Null, list),
+        row(company("GET plans"), "", Value::Null, list),
+        row(company("GET plans/{planId}"), "", Value::Null, ["+.34", "+.34", "+.+4"]),
+        row(
+            company("PUT plans/{planId}"),
+            "",
+            json!({"name": "Year", "startDate": "2099-01-01", "endDate": "2099-12-31"}),
+            // Another plan of the year would overlap this plan.
+            ["3.33", "+.39", "+.+9"],
+        ),
         row(company("GET activities/{activityId}"), "", Value::Null, ["+.34", "+.34", "+.+4"]),
         row(company("GET references/{facet}/{facetId}/activities"), "", Value::Null, ["+.3+", "+.3+", "+.++"]),
         row(company("GET jobs/{jobId}"), "", Value::Null, ["3.33", "+.34", "+.+4"]),
@@ -87,16 +134,27 @@ fn rows() -> Vec<Row> {
             ["3.33", "+.3+", "+.++"],
         ),
         row(company("PUT employees/{userId}"), "", json!({"role": "R", "department": "D"}), ["3333", "++3+", "++++"]),
+        row(company("GET templates/{templateId}"), "", Value::Null, ["+.34", "+.34", "+.+4"]),
+        row(company("PATCH templates/{templateId}"), "", json!({"name": "Walk"}), ["3.33", "+.34", "+.+4"]),
+        // The templates of the scene are removed, so that a second removal gets 404.
+        row(company("DELETE templates/{templateId}"), "", Value::Null, ["3.33", "+.34", "4.+4"]),
+        row("GET /wellness/templates/{templateId}", "", Value::Null, ["+..4", "+..4", "+..4"]),
+        row("PATCH /wellness/templates/{templateId}", "", json!({"name": "Walk"}), ["3..3", "3..3", "+..4"]),
+        row("DELETE /wellness/templates/{templateId}", "", Value::Null, ["3..3", "3..3", "+..4"]),
         row("GET /wellness/templates", "", Value::Null, ["+...", "+...", "+..."]),
         row("POST /wellness/templates", "", json!({"name": "Walk"}), ["3...", "3...", "+..."]),
         row("GET /wellness/users/{userId}/registrations", YEAR, Value::Null, ["+333", "++3+", "++++"]),
+        // The users are registered already.
+        row("PUT /wellness/users/{userId}/registrations/{activityId}", "", Value::Null, ["+333", "++34", "+++4"]),
         row(
             "PATCH /wellness/users/{userId}/registrations/{activityId}",
             "",
             json!({"progress": 50}),
             ["+333", "++34", "+++4"],
         ),
-    ]
+        row("DELETE /wellness/users/{userId}/registrations/{activityId}", "", Value::Null, ["+333", "++34", "+++4"]),
+    ]);
+    rows
 }
 
 /// Whose items a request names.
@@ -118,26 +176,35 @@ struct Scene {
     stack: Stack,
     /// The id of each company's activity.
     activities: BTreeMap<&'static str, String>,
+    /// The id of each company's template. An empty name stands for the global template.
+    templates: BTreeMap<&'static str, String>,
 }
 
 impl Scene {
     async fn start() -> Self {
         let stack = stack().start().await.expect("a stack");
         let operator = Client::operator(&stack);
-        let mut activities = BTreeMap::new();
+        let (mut activities, mut templates) = (BTreeMap::new(), BTreeMap::new());
+        let global = operator.post("/wellness/templates", &json!({"name": "Walk"})).await;
+        templates.insert("", text(&global.body, "templateId").to_owned());
         for company in [OURS, THEIRS] {
+            let template = operator.post(&of_company(company, "templates"), &json!({"name": "Walk"})).await;
+            templates.insert(company, text(&template.body, "templateId").to_owned());
             let made = create(&operator, company, &event_at("Walk", END, &["venue"])).await;
             let id = text(&made, "activityId");
             let stored = activity(company, id, "Walk", END);
             put(&stack, &["user", "another-user"].map(|user| registration(&stored, user))).await;
             activities.insert(company, id.to_owned());
+            // The event already has a copy of this data.
+            let venue = json!({"name": "Hall", "data": {"Name": "Venue venue"}});
+            assert_eq!(operator.put(&of_company(company, "references/venues/venue"), &venue).await.status, 201);
             let job = of_company(company, "references/venues/of-job");
             operator.put(&job, &json!({"name": "Hall", "data": {}})).await;
             assert_eq!(operator.patch(&job, &json!({"data": {"Name": "Hall"}})).await.status, 202);
             let job = of_company(company, "jobs/VenueId-of-job");
             system_tests::until(&operator, &job, |answer| answer.body["status"] == "done").await;
         }
-        Self { stack, activities }
+        Self { stack, activities, templates }
     }
 
     /// Returns the path of the request. For an operator, it names the company of the user.
@@ -154,12 +221,15 @@ impl Scene {
             Some(match name {
                 "companyId" => company.to_owned(),
                 "activityId" => own(&self.activities[if is_nobody { OURS } else { company }]),
+                "templateId" if !row.route.contains("{companyId}") => own(&self.templates[""]),
+                "templateId" => own(&self.templates[if is_nobody { OURS } else { company }]),
                 "userId" if target == Target::AnotherUser => "another-user".to_owned(),
                 "userId" => own("user"),
                 "facet" => "venues".to_owned(),
                 "jobId" if is_nobody => "VenueId-nobody".to_owned(),
                 "jobId" => "VenueId-of-job".to_owned(),
                 "facetId" => own("venue"),
+                "planId" => own("2099"),
                 _ => own("1"),
             })
         });
@@ -183,6 +253,7 @@ fn is_expected(expected: char, status: u16, body: &Value) -> bool {
         '3' => status == 403,
         '4' => status == 404,
         '9' => status == 409,
+        '2' => status == 412,
         _ => false,
     }
 }
@@ -217,6 +288,7 @@ async fn each_role_can_do_exactly_what_the_requirement_allows() {
                 "administrator" => row.administrator,
                 "operator" => row.operator,
                 "no company" if row.route == "GET /wellness/templates" => "+...",
+                "no company" if row.route == "GET /wellness/templates/{templateId}" => "+..4",
                 _ => "3333",
             };
             for (target, expected) in Target::ALL.into_iter().zip(expected.chars()) {
@@ -244,7 +316,7 @@ async fn operators_name_the_company_of_a_user() {
         assert_eq!((status, &body["errors"][0]["pointer"]), (400, &json!("/query/companyId")), "{path}");
         let named = scene.path(row, Target::Own, true);
         let (status, body) = scene.ask(&employee(&scene.stack, OURS, "user"), row, &named).await;
-        assert_eq!(status, 200, "callers may name their own company: {named}: {body}");
+        assert!(status < 300, "callers may name their own company: {named}: {body}");
     }
 }
 

@@ -7,8 +7,9 @@ use crate::{
     wellness::{
         ActivityEndDateSort, ActivityId, ActivityPartition, CompanyId, CompanyPartition, EmployeeKey, EmployeeSort,
         EmployeesPartition, EndDateSort, Facet, FacetRef, HoldSort, JobId, JobSort, Level, ListPartition, Owner,
-        Period, PlanBound, PlanTime, ProgramPartition, ProgramSort, RecordSort, ReferencePartition, RegistrationSort,
-        RegistrationsPartition, SectionSort, Status, TemplateSort, UseSort, UserId, Year,
+        Period, PlanBound, PlanTime, PlansSort, ProgramPartition, ProgramSort, RecordSort, ReferencePartition,
+        RegistrationSort, RegistrationsPartition, SectionSort, Status, TemplateSetSort, TemplateSort, TicketSort,
+        TicketsSort, UseSort, UserId, Year,
     },
 };
 use proptest::{prelude::*, sample::select};
@@ -61,7 +62,12 @@ fn program_sort() -> impl Strategy<Value = ProgramSort> {
 }
 
 fn job_id() -> impl Strategy<Value = JobId> {
-    prop_oneof![facet_ref().prop_map(JobId::Uses), id().prop_map(JobId::Registrations)]
+    prop_oneof![
+        facet_ref().prop_map(JobId::Uses),
+        id().prop_map(JobId::Registrations),
+        id().prop_map(JobId::Enrolment),
+        id().prop_map(JobId::Seats)
+    ]
 }
 
 fn period() -> impl Strategy<Value = Period> {
@@ -86,7 +92,7 @@ proptest! {
     #[test]
     fn sort_keys_round_trip(
         program in program_sort(), use_sort in use_sort(), time in plan_time(), of in facet_ref(), job in job_id(),
-        user in id::<UserId>(), section in id(), template in id()
+        user in id::<UserId>(), section in id(), template in id(), ticket in 1..=TicketSort::MAX
     ) {
         round_trips(&program)?;
         round_trips(&use_sort)?;
@@ -95,7 +101,11 @@ proptest! {
         round_trips(&EmployeeSort(user.clone()))?;
         round_trips(&RegistrationSort(user))?;
         round_trips(&SectionSort(section))?;
+        round_trips(&PlansSort)?;
+        round_trips(&TicketsSort)?;
+        round_trips(&TicketSort::new(ticket).expect("a number"))?;
         round_trips(&TemplateSort(template))?;
+        round_trips(&TemplateSetSort)?;
         round_trips(&RecordSort(of.clone()))?;
         round_trips(&HoldSort(of.clone()))?;
         round_trips(&of)?;
@@ -141,25 +151,46 @@ proptest! {
         program in program_sort(), of in facet_ref(), job in job_id(), user in id::<UserId>(), section in id(), template in id(), key in id()
     ) {
         let employee = EmployeeSort(user.clone()).to_string();
-        for sort in [program.to_string(), RegistrationSort(user).to_string(), employee.clone()] {
-            prop_assert_eq!(kinds!(sort, ProgramSort, RegistrationSort, EmployeeSort), 1, "{}", sort);
+        let tickets = [TicketsSort.to_string(), TicketSort::new(7).expect("a number").to_string()];
+        for sort in [program.to_string(), RegistrationSort(user).to_string(), employee.clone()].into_iter().chain(tickets) {
+            prop_assert_eq!(kinds!(sort, ProgramSort, RegistrationSort, EmployeeSort, TicketsSort, TicketSort), 1, "{}", sort);
             prop_assert_eq!(EmployeeSort::all().contains(&sort), sort == employee, "{}", sort);
         }
         let keys = [
             SectionSort(section).to_string(),
             TemplateSort(template).to_string(),
             RecordSort(of.clone()).to_string(),
-            HoldSort(of).to_string(),
+            HoldSort(of.clone()).to_string(),
             JobSort(job).to_string(),
             IdempotencySort(key).to_string(),
+            TemplateSetSort.to_string(),
+            PlansSort.to_string(),
         ];
         for (place, sort) in keys.iter().enumerate() {
-            let kinds = kinds!(sort, SectionSort, TemplateSort, RecordSort, HoldSort, JobSort, IdempotencySort);
+            let kinds =
+                kinds!(sort, SectionSort, TemplateSort, RecordSort, HoldSort, JobSort, IdempotencySort, TemplateSetSort, PlansSort);
             prop_assert_eq!(kinds, 1, "{}", sort);
             prop_assert_eq!(SectionSort::all().contains(sort), place == 0, "{}", sort);
             prop_assert_eq!(TemplateSort::all().contains(sort), place == 1, "{}", sort);
+            for facet in Facet::ALL {
+                let is_of_facet = place == 2 && facet == of.facet;
+                prop_assert_eq!(RecordSort::of_facet(facet).contains(sort), is_of_facet, "{}", sort);
+            }
             prop_assert!(sort.parse::<EmployeeSort>().is_err() && !EmployeeSort::all().contains(sort), "{}", sort);
         }
+    }
+
+    #[test]
+    fn a_remainder_and_the_other_period_cover_the_period_once(whole in period(), other in period(), time in plan_time()) {
+        let rest = whole.without(other);
+        if let Some(rest) = rest.filter(|_| whole.contains(time)) {
+            let is_inside = whole.first() < other.first() && other.last() < whole.last();
+            prop_assert_eq!(rest.contains(time), is_inside || !other.contains(time));
+        }
+        prop_assert_eq!(rest.is_none(), other.contains(whole.first()) && other.contains(whole.last()));
+        prop_assert_eq!(whole.overlaps(other), other.overlaps(whole));
+        let shares = [whole.first(), whole.last()].iter().any(|end| other.contains(*end)) || whole.contains(other.first());
+        prop_assert_eq!(whole.overlaps(other), shares);
     }
 
     #[test]
@@ -171,6 +202,15 @@ proptest! {
         let partitions = (0..12).map(|part| format!("CompanyId-{company}#Employees#{part}"));
         let parsed: Vec<_> = partitions.filter_map(|partition| EmployeeKey::parse(&partition, &sort).ok()).collect();
         prop_assert_eq!(parsed, [key]);
+    }
+
+    #[test]
+    fn tickets_sort_like_their_numbers(one in 1..=TicketSort::MAX, other in 1..=TicketSort::MAX) {
+        let [a, b] = [one, other].map(|number| TicketSort::new(number).expect("a number"));
+        orders(&a, &b)?;
+        prop_assert_eq!(a.number(), one);
+        prop_assert!(TicketSort::all().contains(&a.to_string()) && !TicketSort::all().contains(&TicketsSort.to_string()));
+        prop_assert_eq!(TicketSort::through(other).contains(&a.to_string()), one <= other);
     }
 
     #[test]
@@ -199,6 +239,7 @@ proptest! {
         place.end = end;
         let range = UseSort::within(status, period);
         prop_assert_eq!(range.contains(&place.to_string()), inside && place.status == status);
+        prop_assert!(UseSort::all().contains(&place.to_string()));
         for range in [range, EndDateSort::within(period), ActivityEndDateSort::within(period)] {
             prop_assert!(range.from() <= range.to(), "DynamoDB rejects a range that ends before it starts");
         }

@@ -5,7 +5,10 @@ use jiff::{Timestamp, tz::TimeZone};
 use serde_json::{Value, json};
 
 use super::{SampleError, expect};
-use crate::client::{Call, Client};
+use crate::{
+    client::{Call, Client},
+    schedule,
+};
 
 /// Path of the company.
 pub(crate) const COMPANY: &str = "/wellness/companies/123";
@@ -67,7 +70,7 @@ pub(super) async fn load(client: &Client, now: Timestamp) -> Result<usize, Sampl
     let missing = |activity: &Value| !there.iter().any(|name| activity["name"] == *name);
     let (challenges, drives) = (challenges(year), drives(year));
     if challenges.iter().chain(&drives).any(missing) {
-        put_company(client, year).await?;
+        put_company(client, year, now).await?;
         make_all(client, year, challenges.iter().filter(|activity| missing(activity))).await?;
         // The employee is created after the challenges, so that the stream enrols the employee in
         // them. The blood drives are created last. If they exist, the sample is complete.
@@ -78,7 +81,10 @@ pub(super) async fn load(client: &Client, now: Timestamp) -> Result<usize, Sampl
     Ok(challenges.len() + drives.len())
 }
 
-async fn put_company(client: &Client, year: PlanYear) -> Result<(), SampleError> {
+async fn put_company(client: &Client, year: PlanYear, now: Timestamp) -> Result<(), SampleError> {
+    // A deployment loads the global templates on a schedule.
+    let load = Call::post("/_local/functions/load-templates/invocations", schedule::event("templates", now));
+    expect(&load, client.send(&load).await?, &[StatusCode::OK])?;
     let (first, last) = (format!("{}-01-01", year.0), year.last_second());
     let section = json!({"name": "Get moving", "startDate": first, "endDate": last});
     put(client, format!("{COMPANY}/sections/{}", year.section_id()), section).await?;

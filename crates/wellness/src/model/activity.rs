@@ -1,4 +1,4 @@
-use crate::model::access::sees;
+use crate::model::{access::sees, enrolment::Enrolment};
 use function::Caller;
 use keys::{
     TimestampSeconds,
@@ -55,6 +55,12 @@ pub struct Activity {
     pub section_id: Option<SectionId>,
     /// The roles and departments whose employees are eligible.
     pub filters: Filters,
+    /// How employees come to take part. Absent for the default of the activity type.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enrolment: Option<Enrolment>,
+    /// The number of seats. Absent if there is no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<u32>,
     /// Supplementary metadata: a JSON object. It is not authoritative.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<JsonText>,
@@ -183,6 +189,9 @@ pub struct ActivityBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     section_id: Option<SectionId>,
     filters: FiltersBody,
+    enrolment: Enrolment,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    capacity: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "json_of_some")]
     data: Option<JsonText>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -204,6 +213,8 @@ impl From<Activity> for ActivityBody {
     fn from(activity: Activity) -> Self {
         Self {
             end_date: activity.end().second(),
+            enrolment: activity.enrolment(),
+            capacity: activity.capacity,
             activity_id: activity.partition.0,
             company_id: activity.company,
             name: activity.name,

@@ -2,7 +2,7 @@ use crate::{
     FiltersBody, Name,
     model::{
         object::JsonObject,
-        parts::{GoalBody, GroupsBody, MAX_GROUPS, MAX_REWARDS, RewardBody},
+        parts::{GoalBody, GroupsBody, MAX_GROUPS, MAX_REFERENCES, MAX_REWARDS, ReferenceBody, RewardBody},
     },
 };
 use function::{Error, Fault, Fields};
@@ -31,8 +31,14 @@ pub(crate) struct Content {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) groups: Option<GroupsBody>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) references: Option<Vec<ReferenceBody>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) data: Option<JsonObject>,
 }
+
+/// The optional fields of a template.
+pub(crate) const OPTIONAL: [&str; 9] =
+    ["type", "subType", "filters", "detail", "goal", "rewards", "groups", "references", "data"];
 
 /// The mandatory fields of an activity.
 pub(crate) struct Essentials {
@@ -53,6 +59,7 @@ impl Content {
             goal: fields.body_if_any("goal"),
             rewards: list(fields, "rewards", MAX_REWARDS, "kind", |reward: &RewardBody| reward.kind.clone()),
             groups: read_groups(fields),
+            references: list(fields, "references", MAX_REFERENCES, "facet and id", ReferenceBody::of),
             data: fields.body_if_any("data"),
         }
     }
@@ -68,7 +75,28 @@ impl Content {
             goal: self.goal.or(template.goal),
             rewards: self.rewards.or(template.rewards),
             groups: self.groups.or(template.groups),
+            references: self.references.or(template.references),
             data: self.data.or(template.data),
+        }
+    }
+
+    /// Removes optional fields.
+    pub(crate) fn without(self, removed: &BTreeSet<&str>) -> Self {
+        fn kept<T>(value: Option<T>, is_kept: bool) -> Option<T> {
+            value.filter(|_| is_kept)
+        }
+        let keeps = |name: &str| !removed.contains(name);
+        Self {
+            name: self.name,
+            activity_type: kept(self.activity_type, keeps("type")),
+            sub_type: kept(self.sub_type, keeps("subType")),
+            filters: kept(self.filters, keeps("filters")),
+            detail: kept(self.detail, keeps("detail")),
+            goal: kept(self.goal, keeps("goal")),
+            rewards: kept(self.rewards, keeps("rewards")),
+            groups: kept(self.groups, keeps("groups")),
+            references: kept(self.references, keeps("references")),
+            data: kept(self.data, keeps("data")),
         }
     }
 
@@ -143,13 +171,15 @@ mod tests {
     #[test]
     fn fields_of_the_activity_override_the_template() {
         let all = content(
-            r#"{"name":"A","type":"event","subType":"B","filters":{},"detail":{"a":1},"goal":{"type":"a","parameters":1},"rewards":[{"kind":"A","name":"B","amount":1}],"groups":{"type":"a","rules":1,"items":[]},"data":{"a":1}}"#,
+            r#"{"name":"A","type":"event","subType":"B","filters":{},"detail":{"a":1},"goal":{"type":"a","parameters":1},"rewards":[{"kind":"A","name":"B","amount":1}],"groups":{"type":"a","rules":1,"items":[]},"references":[{"facet":"files","id":"1","data":{}}],"data":{"a":1}}"#,
         );
         let other = content(
-            r#"{"name":"Z","type":"challenge","subType":"Z","filters":{"roles":["Z"]},"detail":{},"goal":{"type":"z","parameters":1},"rewards":[],"groups":{"type":"z","rules":1,"items":[]},"data":{}}"#,
+            r#"{"name":"Z","type":"challenge","subType":"Z","filters":{"roles":["Z"]},"detail":{},"goal":{"type":"z","parameters":1},"rewards":[],"groups":{"type":"z","rules":1,"items":[]},"references":[],"data":{}}"#,
         );
         assert_eq!(all.clone().or(other.clone()), all);
         assert_eq!(Content::default().or(all.clone()), all);
+        let names = content(r#"{"name":"A"}"#);
+        assert_eq!(all.clone().without(&OPTIONAL.into()), names, "every optional field can be removed");
         assert_eq!(other.clone().or(Content::default()), other, "an empty list overrides the list of the template");
     }
 

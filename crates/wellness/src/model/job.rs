@@ -30,6 +30,10 @@ pub enum Task {
     },
     /// Copies an activity's end date to all of its registrations.
     Follow,
+    /// Gives the free seats of an activity to those who wait.
+    Seat,
+    /// Enrols every eligible employee in an activity, and withdraws those who are not eligible.
+    Enrol,
 }
 
 impl jobs::Task for Task {
@@ -38,6 +42,8 @@ impl jobs::Task for Task {
             Self::Replace { .. } => "replacement",
             Self::Update { .. } => "update",
             Self::Follow => "registrations",
+            Self::Seat => "seats",
+            Self::Enrol => "enrolment",
         }
     }
 }

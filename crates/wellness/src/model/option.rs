@@ -1,4 +1,7 @@
-use crate::{Filters, Name, Wellness};
+use crate::{
+    Filters, Name, Wellness,
+    model::enrolment::{Enrolment, Offer},
+};
 use function::Error;
 use keys::wellness::{ActivityPartition, ActivityType, CompanyId, EndDateSort, ListPartition, Period, Status, SubType};
 use serde::{Deserialize, Serialize};
@@ -18,6 +21,15 @@ pub(crate) struct ActivityOption {
     pub(crate) sub_type: SubType,
     pub(crate) status: Status,
     pub(crate) filters: Filters,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) enrolment: Option<Enrolment>,
+}
+
+impl ActivityOption {
+    pub(crate) fn offer(&self) -> Offer<'_> {
+        let enrolment = self.enrolment.unwrap_or(Enrolment::of_type(self.activity_type));
+        Offer { status: self.status, enrolment, end: self.end.0, filters: &self.filters }
+    }
 }
 
 impl Item for ActivityOption {

@@ -1,10 +1,12 @@
 use crate::{Activity, Name, Progress, Reference, model::object::JsonObject};
+use function::Fields;
 use keys::{
     Random, TimestampMillis,
     wellness::{ActivityId, ActivityPartition, Facet, FacetId, FacetRef, GroupId, ProgramSort, RewardKind, UseSort},
 };
 use money::{Decimal, JsonDecimal};
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use table::{Item, JsonText};
 
 /// Maximum number of rewards of an activity.
@@ -69,6 +71,14 @@ pub(crate) struct GoalBody {
     parameters: JsonText,
 }
 
+impl GoalBody {
+    /// Reads `type` and `parameters` from the request body.
+    pub(crate) fn read(fields: &mut Fields) -> Option<Self> {
+        let (goal_type, parameters) = (fields.body("type"), fields.body::<Box<RawValue>>("parameters"));
+        Some(Self { goal_type: goal_type?, parameters: parameters?.into() })
+    }
+}
+
 impl Goal {
     pub(crate) fn new(activity: &ActivityId, goal: GoalBody) -> Self {
         let GoalBody { goal_type, parameters } = goal;
@@ -111,6 +121,16 @@ pub(crate) struct RewardBody {
     name: Name,
     #[serde(with = "number")]
     amount: Amount,
+}
+
+impl RewardBody {
+    /// Reads `kind` from the path, and `name` and `amount` from the request body.
+    pub(crate) fn read(fields: &mut Fields) -> Option<Self> {
+        #[derive(Deserialize)]
+        struct AmountBody(#[serde(with = "number")] Amount);
+        let (kind, name, amount) = (fields.path("kind"), fields.body("name"), fields.body::<AmountBody>("amount"));
+        Some(Self { kind: kind?, name: name?, amount: amount?.0 })
+    }
 }
 
 impl Reward {
@@ -257,6 +277,20 @@ impl Groups {
     }
 }
 
+impl GroupsBody {
+    /// Reads `type` and `rules` from the request body.
+    pub(crate) fn read(fields: &mut Fields) -> Option<Self> {
+        let (group_type, rules) = (fields.body("type"), fields.body::<Box<RawValue>>("rules"));
+        Some(Self { group_type: group_type?, rules: rules?.into(), items: Vec::new() })
+    }
+
+    /// Returns the `Groups` row of the activity.
+    pub(crate) fn row(self, activity: &ActivityId) -> Groups {
+        let partition = ActivityPartition(activity.clone());
+        Groups { partition, sort: ProgramSort::Groups, group_type: self.group_type, rules: self.rules }
+    }
+}
+
 impl From<Groups> for GroupsBody {
     fn from(Groups { group_type, rules, .. }: Groups) -> Self {
         Self { group_type, rules, items: Vec::new() }
@@ -283,6 +317,11 @@ pub(crate) struct ReferenceBody {
 impl ReferenceBody {
     pub(crate) fn of(&self) -> FacetRef {
         FacetRef { facet: self.facet, id: self.id.clone() }
+    }
+
+    /// Replaces the data.
+    pub(crate) fn with(self, data: JsonText) -> Self {
+        Self { data: JsonObject(data), ..self }
     }
 
     /// Creates the reference from `activity` to the venue.

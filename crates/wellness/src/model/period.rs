@@ -1,58 +1,93 @@
-use function::Fields;
+use crate::Wellness;
+use function::{Error, Fields};
 use keys::{
     TimestampSeconds,
-    wellness::{Period, PlanBound, Year},
+    wellness::{CompanyId, Period, PlanBound, PlanId, Year},
 };
 
 /// The period of a list, from the query string.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) enum Wanted {
     /// A given year, or a range from `from` to `to`.
     Given(Period),
-    /// The calendar year of the request.
-    ThisYear,
+    /// A plan.
+    Plan(PlanId),
+    /// The plan that contains the time of the request.
+    CurrentPlan,
 }
 
-/// Maximum length of a list's period, in seconds: two years, one of them a leap year.
+/// Maximum length of a plan and of a list's period, in seconds: two years, one of them a leap year.
 const LONGEST: i64 = 731 * 24 * 60 * 60;
 
 impl Wanted {
-    /// Reads the parameter `year`, or both `from` and `to`. A request with only one of `from` and
-    /// `to` is invalid.
+    /// Reads the parameter `planId` or `year`, or both `from` and `to`. A request with only one of
+    /// `from` and `to` is invalid.
     pub(crate) fn read(fields: &mut Fields) -> Option<Self> {
-        let year = fields.query::<Year>("year");
+        let (plan, year) = (fields.query::<PlanId>("planId"), fields.query::<Year>("year"));
         let (from, to) = (fields.query::<PlanBound>("from"), fields.query::<PlanBound>("to"));
         let asked = [fields.has_query("year"), fields.has_query("from"), fields.has_query("to")];
+        if fields.has_query("planId") {
+            let is_alone = asked == [false; 3];
+            return if is_alone { plan.map(Self::Plan) } else { fields.fault("/query/planId", ALONE) };
+        }
         match asked {
-            [false, false, false] => Some(Self::ThisYear),
+            [false, false, false] => Some(Self::CurrentPlan),
             [true, false, false] => year.map(Period::of_year).map(Self::Given),
             [true, ..] => fields.fault("/query/year", "cannot be combined with from and to"),
             [_, true, false] => fields.fault("/query/to", "is required if from is given"),
             [_, false, true] => fields.fault("/query/from", "is required if to is given"),
             [_, true, true] => {
-                let period = between(fields, from?, to?)?;
-                let length =
-                    period.last().second().instant().as_second() - period.first().second().instant().as_second();
-                if length >= LONGEST {
+                let period = between(fields, QUERY, from?, to?)?;
+                if is_too_long(period) {
                     return fields.fault("/query/to", "must be at most two years after from");
                 }
                 Some(Self::Given(period))
             }
         }
     }
+}
 
-    pub(crate) fn at(self, now: TimestampSeconds) -> Period {
-        match self {
-            Self::Given(period) => period,
-            Self::ThisYear => Period::of_year(Year::of(now)),
-        }
+const ALONE: &str = "cannot be combined with year, from and to";
+
+/// Whether the period is longer than a plan or a list may be.
+pub(crate) fn is_too_long(period: Period) -> bool {
+    let [first, last] = [period.first(), period.last()].map(|time| time.second().instant().as_second());
+    last - first >= LONGEST
+}
+
+impl Wellness {
+    /// Returns the period of a list. Reads the plans of the company only if the request names
+    /// neither a year nor a range.
+    ///
+    /// # Errors
+    /// 404 if the plan does not exist.
+    pub(crate) async fn period(
+        &self,
+        wanted: &Wanted,
+        company: &CompanyId,
+        now: TimestampSeconds,
+    ) -> Result<Period, Error> {
+        let plan = match wanted {
+            Wanted::Given(period) => return Ok(*period),
+            Wanted::Plan(id) => self.listed_plans(company).await?.0.named(id).ok_or(Error::NotFound("plan"))?,
+            Wanted::CurrentPlan => {
+                let current = self.listed_plans(company).await?.0.at(now.into());
+                current.ok_or_else(|| Error::Internal("no plan contains the time".to_owned()))?
+            }
+        };
+        Ok(plan.period)
     }
 }
 
-/// Returns the period from `from` to `to`, both inclusive (docs/decisions/times.md).
-pub(crate) fn between(fields: &mut Fields, from: PlanBound, to: PlanBound) -> Option<Period> {
+/// Returns the period from `from` to `to`, both inclusive (docs/decisions/times.md). `names` are
+/// the pointer of `to` and the name of `from`.
+pub(crate) fn between(fields: &mut Fields, names: [&str; 2], from: PlanBound, to: PlanBound) -> Option<Period> {
+    let [pointer, start] = names;
     match Period::new(from.first(), to.last()) {
         Some(period) => Some(period),
-        None => fields.fault("/query/to", "must not be before from"),
+        None => fields.fault(pointer, format!("must not be before {start}")),
     }
 }
+
+/// The names of the query parameters of a period.
+pub(crate) const QUERY: [&str; 2] = ["/query/to", "from"];

@@ -82,6 +82,10 @@ pub struct Record {
     pub name: Name,
     /// Data of the venue: a JSON object.
     pub data: JsonText,
+    /// The activity whose reference to the venue was added last, if any. A concurrent removal of
+    /// the record then fails (docs/decisions/wellness-records.md).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub used_by: Option<ActivityId>,
 }
 
 impl Item for Record {

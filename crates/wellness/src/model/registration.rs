@@ -40,6 +40,25 @@ pub struct Registration {
     pub data: Option<JsonText>,
     /// Time of registration.
     pub registered_at: TimestampSeconds,
+    /// Whether the employee waits or has left. Absent if the employee is enrolled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub absence: Option<Absence>,
+    /// The number of the ticket, if the employee signed up (docs/decisions/wellness-seats.md).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ticket: Option<i64>,
+    /// Present if an administrator put the employee in, who may not be eligible.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub assigned: Option<bool>,
+}
+
+/// Why an employee with a registration does not take part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Absence {
+    /// The employee is on the waiting list.
+    Waiting,
+    /// The employee has left. Automatic enrolment does not enrol this employee again.
+    Withdrawn,
 }
 
 impl Item for Registration {
@@ -61,6 +80,9 @@ impl Registration {
             earned_points: 0,
             data: None,
             registered_at: now,
+            absence: None,
+            ticket: None,
+            assigned: None,
         }
     }
 
@@ -90,6 +112,36 @@ pub struct RegistrationBody {
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "json_of_some")]
     data: Option<JsonText>,
     registered_at: TimestampSeconds,
+    status: RegistrationStatus,
+    /// The place on the waiting list, starting at 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    place: Option<u64>,
+}
+
+/// The status of a registration in a response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum RegistrationStatus {
+    Enrolled,
+    Waiting,
+    Withdrawn,
+}
+
+impl From<Option<Absence>> for RegistrationStatus {
+    fn from(absence: Option<Absence>) -> Self {
+        match absence {
+            None => Self::Enrolled,
+            Some(Absence::Waiting) => Self::Waiting,
+            Some(Absence::Withdrawn) => Self::Withdrawn,
+        }
+    }
+}
+
+impl RegistrationBody {
+    /// Adds the place on the waiting list.
+    pub(crate) fn at(self, place: Option<u64>) -> Self {
+        Self { place, ..self }
+    }
 }
 
 impl From<Registration> for RegistrationBody {
@@ -103,6 +155,8 @@ impl From<Registration> for RegistrationBody {
             earned_points: registration.earned_points,
             data: registration.data,
             registered_at: registration.registered_at,
+            status: registration.absence.into(),
+            place: None,
         }
     }
 }

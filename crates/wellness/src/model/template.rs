@@ -1,15 +1,15 @@
-use crate::{Wellness, model::content::Content};
-use function::Error;
+use crate::{DOMAIN, Wellness, model::content::Content};
+use function::{Caller, Error};
 use futures::future::try_join;
 use keys::{
     TimestampSeconds,
     wellness::{CompanyId, Owner, TemplateId, TemplateSort},
 };
 use serde::{Deserialize, Serialize};
-use table::{Item, JsonText, Key};
+use table::{Attributes, Item, JsonText, Key};
 
-/// A template for activities. It is either global or owned by one company. Templates are immutable.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// A template for activities. It is either global or owned by one company.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub struct Template {
     /// Partition key: `Global` or `CompanyId-<id>`.
@@ -21,6 +21,8 @@ pub struct Template {
     /// The fields that an activity inherits. They are one JSON text, because they are always read
     /// together.
     pub content: JsonText,
+    /// Version number, starting at 1.
+    pub version: i64,
     /// Time of creation.
     pub created_at: TimestampSeconds,
 }
@@ -31,8 +33,12 @@ impl Item for Template {
 
 impl Template {
     pub(crate) fn new(owner: Owner, id: TemplateId, content: &Content, now: TimestampSeconds) -> Result<Self, Error> {
-        let content = serde_json::value::to_raw_value(content).map_err(|error| Error::Internal(error.to_string()))?;
-        Ok(Self { owner, sort: TemplateSort(id), content: content.into(), created_at: now })
+        Ok(Self { owner, sort: TemplateSort(id), content: stored(content)?, version: 1, created_at: now })
+    }
+
+    /// Returns the template with other content.
+    pub(crate) fn with(&self, content: &Content) -> Result<Self, Error> {
+        Ok(Self { content: stored(content)?, ..self.clone() })
     }
 
     pub(crate) fn key_of(owner: &Owner, id: &TemplateId) -> Key {
@@ -41,6 +47,23 @@ impl Template {
 
     pub(crate) fn content(&self) -> Result<Content, Error> {
         serde_json::from_str(self.content.text()).map_err(|error| Error::Internal(error.to_string()))
+    }
+}
+
+/// Returns the content in the form that the table stores.
+fn stored(content: &Content) -> Result<JsonText, Error> {
+    let content = serde_json::value::to_raw_value(content).map_err(|error| Error::Internal(error.to_string()))?;
+    Ok(content.into())
+}
+
+/// Checks that the caller may write templates of the owner.
+///
+/// # Errors
+/// 403 if the caller belongs to another company, or is no operator and the template is global.
+pub(crate) fn must_be_allowed(caller: &Caller, owner: &Owner) -> Result<(), Error> {
+    match owner {
+        Owner::Global => caller.must_operate(DOMAIN),
+        Owner::Company(company) => caller.must_belong_to(company, DOMAIN),
     }
 }
 
@@ -67,6 +90,7 @@ pub struct TemplateBody {
     company_id: Option<CompanyId>,
     #[serde(flatten)]
     content: Content,
+    version: i64,
     created_at: TimestampSeconds,
 }
 
@@ -75,11 +99,12 @@ impl TryFrom<Template> for TemplateBody {
 
     fn try_from(template: Template) -> Result<Self, Error> {
         let content = template.content()?;
-        let (scope, company_id) = match template.owner {
+        let (scope, company_id) = match &template.owner {
             Owner::Global => ("global", None),
-            Owner::Company(company) => ("company", Some(company)),
+            Owner::Company(company) => ("company", Some(company.clone())),
         };
-        Ok(Self { template_id: template.sort.0, scope, company_id, content, created_at: template.created_at })
+        let Template { sort: TemplateSort(template_id), version, created_at, .. } = template;
+        Ok(Self { template_id, scope, company_id, content, version, created_at })
     }
 }
 
@@ -100,7 +125,7 @@ mod tests {
         let rest = sent.strip_prefix('{').and_then(|sent| sent.strip_suffix('}')).expect("an object");
         assert_eq!(
             body,
-            format!(r#"{{"templateId":"T-1","scope":"global",{rest},"createdAt":"2026-12-01T09:30:00Z"}}"#)
+            format!(r#"{{"templateId":"T-1","scope":"global",{rest},"version":1,"createdAt":"2026-12-01T09:30:00Z"}}"#)
         );
     }
 }

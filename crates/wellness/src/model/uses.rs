@@ -3,7 +3,7 @@
 use crate::{
     Reference, Wellness,
     model::{
-        period::between,
+        period::{QUERY, between},
         sizes::{MAX_REFERENCE, must_fit},
     },
 };
@@ -39,7 +39,7 @@ impl Uses {
         let (facet, id) = (fields.path("facet"), fields.path("facetId"));
         let (from, to) = (fields.query("from"), fields.query("to"));
         if let Some((from, to)) = from.zip(to) {
-            between(fields, from, to);
+            between(fields, QUERY, from, to);
         }
         Some(Self { company: company?, of: FacetRef { facet: facet?, id: id? }, from, to })
     }

@@ -1,7 +1,9 @@
 //! W18: runs the jobs on references and registrations. The stream of the `WellnessJobs` table
 //! invokes this function when a job starts, and again after each step.
 //!
-//! A job replaces a venue (docs/requirements/wellness.md#replace-a-venue), updates a venue
+//! A job enrols employees (docs/requirements/wellness.md#enroll-existing-employees), gives away
+//! seats (docs/requirements/wellness.md#join-and-leave-activities), replaces a venue
+//! (docs/requirements/wellness.md#replace-a-venue), updates a venue
 //! (docs/requirements/wellness.md#update-a-venue), or copies a new end date to registrations.
 //! docs/decisions/jobs.md describes how jobs run. docs/decisions/wellness-jobs.md explains the
 //! passes.
@@ -9,7 +11,7 @@
 use crate::{
     Task, Wellness,
     cost::{self, Calls, Case, Pattern},
-    jobs::{change_references::References, follow_end::Registrations, passes::Passes},
+    jobs::{change_references::References, enrol::Enrol, follow_end::Registrations, passes::Passes, seats::Seats},
 };
 use function::{Batch, Error, Function, Trigger};
 use jobs::{JobService, Jobs, PAGE, Run};
@@ -63,6 +65,37 @@ pub const PATTERN: Pattern = Pattern {
                     .write(cost::ACTIVITIES, reference.times(references))
                     .write(cost::JOBS, calls(case, 2) + looks(case) + write(case.job))
                     .write(cost::LISTS, reference.times(references))
+            },
+        },
+        Calls {
+            variant: ", enrolment",
+            condition: "two passes over the employees, and then one over the registrations, all with strong consistency. For each page of 50: get PK = ActivityId-<id>, SK = Program. Query PK = CompanyId-<id>#Employees#<0-9>, batch-get the registrations of the eligible employees, and put the missing ones if absent. Then query PK = ActivityId-<id>, SK begins with Registration#, batch-get the employees, and delete the registration of each employee who is not eligible and has done nothing. After a page with writes, get SK = Program again",
+            formula: "per new registration: ⌈registration⌉ W; GSI3 ⌈registration⌉ W. Per eligible employee: 1 + 2 ⌈registration⌉ + 3 ⌈employee⌉ R at most. Per pass over the employees: 10 R at least. Per page: ⌈activity⌉ R, or 2 ⌈activity⌉ R with writes; ⌈job⌉ W. Per invocation: ⌈job⌉ R; ⌈job⌉ W. The table shows the cost for one page of employees",
+            cost: |case| {
+                let (eligible, registration) = (Case::count(case.eligible), write(case.registration));
+                Cost::default()
+                    .read(cost::JOBS, read(case.job).times(2))
+                    .read(cost::ACTIVITIES, case.activity_read().times(4))
+                    .read(cost::ACTIVITIES, (Units::whole(1) + read(case.registration)).times(eligible))
+                    .read(cost::ACTIVITIES, Units::whole(20) + read(case.registration * case.eligible))
+                    .read(cost::ACTIVITIES, read(case.employee).times(eligible))
+                    .write(cost::ACTIVITIES, registration.times(eligible))
+                    .write(cost::REGISTRATIONS, registration.times(eligible))
+                    .write(cost::JOBS, write(case.job).times(5))
+            },
+        },
+        Calls {
+            variant: ", seats",
+            condition: "get PK = ActivityId-<id>, SK = Program and SK = Tickets. Query SK begins with Ticket#, all with strong consistency. Put each lost ticket if absent. Update SK = Tickets. For each employee who gets a seat, one transaction updates Ticket#<number> and Registration#UserId-<id>",
+            formula: "⌈activity⌉ + 1 + ⌈Σ tickets⌉ R; 1 W, and 1 W per lost ticket. Per employee who gets a seat: 2 × (⌈registration⌉ + 1) W; GSI3 ⌈registration⌉ W. ⌈job⌉ R; 2 ⌈job⌉ W. The table shows the cost for one employee and few tickets",
+            cost: |case| {
+                let registration = write(case.registration);
+                Cost::default()
+                    .read(cost::JOBS, read(case.job))
+                    .read(cost::ACTIVITIES, case.activity_read() + Units::whole(2))
+                    .write(cost::ACTIVITIES, (registration + Units::whole(1)).times(2) + Units::whole(1))
+                    .write(cost::REGISTRATIONS, registration)
+                    .write(cost::JOBS, write(case.job).times(2))
             },
         },
         Calls {
@@ -141,6 +174,12 @@ impl JobService for Wellness {
             JobId::Registrations(activity) => {
                 let registrations = Registrations::new(self, company, activity);
                 run.steps(Passes::new(self, registrations)).await?;
+            }
+            JobId::Enrolment(activity) => {
+                run.steps(Enrol::new(self, company, activity)).await?;
+            }
+            JobId::Seats(activity) => {
+                run.steps(Seats::new(self, activity)).await?;
             }
             JobId::Uses(of) => {
                 let references = References::of(self, ReferencePartition { company, of }, task);

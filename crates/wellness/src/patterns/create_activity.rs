@@ -2,19 +2,20 @@
 //! (docs/requirements/wellness.md#activity-types).
 
 use crate::{
-    Activity, ActivityBody, DOMAIN, Detail, Goal, Groups, Reward, Section, Wellness,
-    cost::{self, Calls, Pattern},
+    Activity, ActivityBody, DOMAIN, Detail, Goal, Groups, Record, Reward, Section, Wellness,
+    cost::{self, Calls, Case, Pattern},
     model::{
-        content::{Content, Essentials, list, require},
+        content::{Content, Essentials, require},
+        enrolment::{Capacity, Enrolment},
         object::JsonObject,
-        parts::{MAX_REFERENCES, ReferenceBody},
+        parts::ReferenceBody,
         sizes::{MAX_PART, MAX_REFERENCE, MAX_ROW, must_fit},
     },
 };
 use function::{
     Created, Error, Fields, Fingerprint, Function, IdempotentRequest, Input, Request, Route, Trigger, optimistically,
 };
-use futures::future::try_join;
+use futures::future::{try_join, try_join_all};
 use keys::{
     TimestampMillis,
     wellness::{
@@ -39,22 +40,32 @@ pub const PATTERN: Pattern = Pattern {
         path: "/wellness/companies/{companyId}/activities",
         scopes: &["wellness:admin", "wellness:operate"],
     }]),
-    calls: &[Calls {
-        variant: "",
-        condition: "in one transaction put if absent: PK = ActivityId-… with SK = Program, Program#Detail, Program#GoalPrimary, Program#Reward#<kind>, Program#Groups, Program#Groups#GroupId-…, Program#Venue#VenueId-… and the other references",
-        formula: "2 × (⌈activity⌉ + Σ ⌈part⌉ + Σ ⌈reference⌉) W; GSI1 ⌈entry⌉ W; GSI2 ⌈entry⌉ + Σ ⌈reference⌉ W. With an Idempotency-Key, also 1 R and 2 × ⌈record⌉ W. With a section, also 1 R. With a template, also ⌈template⌉ + 1 R",
-        cost: |case| {
-            let row = table::cost::write(case.activity);
-            Cost::default()
-                .read(cost::ACTIVITIES, case.record_read())
-                .write(cost::ACTIVITIES, (row + case.parts_write() + case.references_write()).times(2))
-                .write(cost::ACTIVITIES, case.record_write().times(2))
-                .write(cost::PROGRAM, table::cost::write(case.program))
-                .write(cost::LISTS, table::cost::write(case.narrow) + case.references_write())
+    calls: &[
+        Calls {
+            variant: "",
+            condition: "in one transaction put if absent: PK = ActivityId-… with SK = Program, Program#Detail, Program#GoalPrimary, Program#Reward#<kind>, Program#Groups, Program#Groups#GroupId-…, Program#Venue#VenueId-… and the other references",
+            formula: "2 × (⌈activity⌉ + Σ ⌈part⌉ + Σ ⌈reference⌉) W; GSI1 ⌈entry⌉ W; GSI2 ⌈entry⌉ + Σ ⌈reference⌉ W. With an Idempotency-Key, also 1 R and 2 × ⌈record⌉ W. With a section, also 1 R. With a template, also ⌈template⌉ + 1 R, and ⌈record⌉ R for each of its references",
+            cost: insertion_cost,
         },
-    }],
+        Calls {
+            variant: ", automatic enrolment",
+            condition: "as above, for an active activity with automatic enrolment that has not ended: also put the job that enrols the employees",
+            formula: "as above, plus 2 × ⌈job⌉ W",
+            cost: |case| insertion_cost(case).write(cost::JOBS, table::cost::write(case.job).times(2)),
+        },
+    ],
     function,
 };
+
+fn insertion_cost(case: &Case) -> Cost {
+    let row = table::cost::write(case.activity);
+    Cost::default()
+        .read(cost::ACTIVITIES, case.record_read())
+        .write(cost::ACTIVITIES, (row + case.parts_write() + case.references_write()).times(2))
+        .write(cost::ACTIVITIES, case.record_write().times(2))
+        .write(cost::PROGRAM, table::cost::write(case.program))
+        .write(cost::LISTS, table::cost::write(case.narrow) + case.references_write())
+}
 
 /// A request to create an activity.
 #[derive(Debug, Clone)]
@@ -65,8 +76,9 @@ pub struct NewActivity {
     end: PlanTime,
     status: Status,
     section: Option<SectionId>,
-    references: Vec<ReferenceBody>,
     template: Option<TemplateId>,
+    enrolment: Option<Enrolment>,
+    capacity: Option<Capacity>,
 }
 
 impl Input for NewActivity {
@@ -76,7 +88,6 @@ impl Input for NewActivity {
         let (company, content) = (fields.path("companyId"), Content::read(fields));
         let (start, end) = (fields.body("startDate"), fields.body("endDate"));
         let (status, section) = (fields.body_if_any("status"), fields.body_if_any("sectionId"));
-        let references = list(fields, "references", MAX_REFERENCES, "facet and id", ReferenceBody::of);
         let template = fields.body_if_any("templateId");
         if !fields.has_body("templateId") {
             require(fields, &["name", "type", "subType"]);
@@ -84,6 +95,7 @@ impl Input for NewActivity {
         if start.zip(end).is_some_and(|(start, end): (PlanTime, PlanTime)| end < start) {
             fields.fault::<()>("/body/endDate", "must not be before startDate");
         }
+        let (enrolment, capacity) = (fields.body_if_any("enrolment"), fields.body_if_any("capacity"));
         Some(Self {
             company: company?,
             content,
@@ -91,16 +103,17 @@ impl Input for NewActivity {
             end: end?,
             status: status.unwrap_or_default(),
             section,
-            references: references.unwrap_or_default(),
             template,
+            enrolment,
+            capacity,
         })
     }
 }
 
 impl NewActivity {
     fn fingerprint(&self) -> Result<Fingerprint, Error> {
-        let Self { company: _, content, start, end, status, section, references, template } = self;
-        let asked = serde_json::to_string(&(content, start, end, status, section, references, template));
+        let Self { company: _, content, start, end, status, section, template, enrolment, capacity } = self;
+        let asked = serde_json::to_string(&(content, start, end, status, section, template, enrolment, capacity));
         Ok(Fingerprint::of(&["create-activity", &asked.map_err(|error| Error::Internal(error.to_string()))?]))
     }
 
@@ -121,6 +134,8 @@ impl NewActivity {
             start_date: self.start,
             section_id: self.section.clone(),
             filters: content.filters.clone().unwrap_or_default().into(),
+            capacity: self.capacity.map(u32::from),
+            enrolment: self.enrolment.and_then(|enrolment| enrolment.stored(activity_type)),
             data: content.data.clone().map(|JsonObject(data)| data),
             template_id: self.template.clone(),
             version: 1,
@@ -158,17 +173,33 @@ impl Wellness {
         let found = Box::pin(try_join(self.content_of(new), self.must_have_section_of(new)));
         let (content, ()) = found.await?;
         let activity = new.activity(ActivityId::new(now.instant(), &request.random), &content, now)?;
+        activity.must_take_sign_ups_if_limited()?;
         let mut changes = self.insertion(&activity, content, request)?;
         changes.extend(once.remember(&activity)?);
+        let job = activity.first_enrolment(request.id, request.now)?;
+        changes.extend(job.map(|job| self.jobs.table().put(&job)).transpose()?);
         self.dynamo.transact(changes).await?;
         Ok(activity)
     }
 
-    /// Returns the content of the request. Missing fields come from the template.
+    /// Returns the content of the request. Missing fields come from the template. A reference of
+    /// the template copies the data of the company's record, if there is one.
     async fn content_of(&self, new: &NewActivity) -> Result<Content, Error> {
-        let content = new.content.clone();
-        let Some(id) = &new.template else { return Ok(content) };
-        Ok(content.or(self.template(&new.company, id).await?.content()?))
+        let own = new.content.clone();
+        let Some(id) = &new.template else { return Ok(own) };
+        let has_references = own.references.is_some();
+        let mut content = own.or(self.template(&new.company, id).await?.content()?);
+        if has_references {
+            return Ok(content);
+        }
+        let current = async |reference: ReferenceBody| -> Result<_, Error> {
+            let record = self.table.get::<Record>(&Record::key_of(&new.company, &reference.of())).await?;
+            Ok(record.map_or(reference.clone(), |record| reference.with(record.data)))
+        };
+        let references = content.references.iter().flatten().cloned().map(current);
+        let references = Box::pin(try_join_all(references)).await?;
+        content.references = Some(references);
+        Ok(content)
     }
 
     /// Checks that the section exists. Sections are never deleted, so the transaction need not
@@ -204,7 +235,7 @@ impl Wellness {
             new.add(&groups, MAX_PART)?;
             each.iter().try_for_each(|group| new.add(group, MAX_PART))?;
         }
-        for reference in &request.input.references {
+        for reference in content.references.iter().flatten() {
             new.add(&reference.within(activity), MAX_REFERENCE)?;
         }
         Ok(new.changes)

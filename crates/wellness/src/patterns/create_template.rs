@@ -2,16 +2,16 @@
 //! (docs/requirements/wellness.md#templates-and-custom-content).
 
 use crate::{
-    DOMAIN, Template, TemplateBody, Wellness,
+    Template, TemplateBody, Wellness,
     cost::{self, Calls, Pattern},
     model::{
         content::{Content, require},
         sizes::{MAX_TEMPLATE, must_fit},
+        template::must_be_allowed,
     },
 };
 use function::{
-    Caller, Created, Error, Fields, Fingerprint, Function, IdempotentRequest, Input, Request, Route, Trigger,
-    optimistically,
+    Created, Error, Fields, Fingerprint, Function, IdempotentRequest, Input, Request, Route, Trigger, optimistically,
 };
 use keys::wellness::{Owner, TemplateId};
 use table::cost::{Cost, write};
@@ -76,13 +76,6 @@ impl NewTemplate {
         let asked = serde_json::to_string(&self.content).map_err(|error| Error::Internal(error.to_string()))?;
         Ok(Fingerprint::of(&["create-template", &asked]))
     }
-
-    fn must_be_allowed(&self, caller: &Caller) -> Result<(), Error> {
-        match &self.owner {
-            Owner::Global => caller.must_operate(DOMAIN),
-            Owner::Company(company) => caller.must_belong_to(company, DOMAIN),
-        }
-    }
 }
 
 /// Creates a template.
@@ -96,7 +89,7 @@ pub async fn create_template(
     wellness: Wellness,
     request: Request<NewTemplate>,
 ) -> Result<Created<TemplateBody>, Error> {
-    request.input.must_be_allowed(&request.caller)?;
+    must_be_allowed(&request.caller, &request.input.owner)?;
     let template = optimistically(|| wellness.make_template(&request)).await?;
     Ok(Created { id: template.sort.0.to_string(), body: template.try_into()? })
 }

@@ -12,7 +12,7 @@ use crate::{
 };
 use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger};
 use futures::future::{try_join, try_join_all};
-use keys::wellness::{ActivityId, ActivityPartition, CompanyId, Level};
+use keys::wellness::{ActivityId, ActivityPartition, CompanyId, Level, ProgramSort};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeSet, str::FromStr};
 use table::{
@@ -105,9 +105,9 @@ const REFERENCES: [Level; 6] =
 
 /// An item of an activity whose sort key begins with `Program`. The attribute `Type` determines the
 /// variant. Only reads use this enum. Writes use the individual structs.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "Type")]
-enum Row {
+pub(crate) enum Row {
     Activity(Box<Activity>),
     Detail(Detail),
     Goal(Goal),
@@ -119,6 +119,21 @@ enum Row {
 
 impl Item for Row {
     const TYPE: &'static str = "item of an activity";
+}
+
+impl Row {
+    /// The sort key.
+    pub(crate) fn sort(&self) -> &ProgramSort {
+        match self {
+            Self::Activity(row) => &row.sort,
+            Self::Detail(row) => &row.sort,
+            Self::Goal(row) => &row.sort,
+            Self::Reward(row) => &row.sort,
+            Self::Groups(row) => &row.sort,
+            Self::Group(row) => &row.sort,
+            Self::Reference(row) => &row.sort,
+        }
+    }
 }
 
 /// The requested levels of an activity. The response omits other levels and missing parts.

@@ -14,7 +14,10 @@ use keys::{
     wellness::{ActivityId, CompanyId, EndDateSort, ProgramPartition, SectionId},
 };
 use serde::{Deserialize, Serialize};
-use table::{Item, Page, Query, cost::Cost};
+use table::{
+    Item, Page, Query,
+    cost::{Cost, read_eventually},
+};
 
 /// The Lambda.
 #[must_use]
@@ -31,12 +34,24 @@ pub const PATTERN: Pattern = Pattern {
         path: "/wellness/companies/{companyId}/activities",
         scopes: &["wellness:read", "wellness:admin", "wellness:operate"],
     }]),
-    calls: &[Calls {
-        variant: "",
-        condition: "GSI1PK = CompanyId-…#Program, GSI1SK between EndDate#first and EndDate#last second of the plan year",
-        formula: "½ ⌈Σ activities and sections⌉ R on GSI1, rounded up for each MB",
-        cost: |case| Cost::default().read(cost::PROGRAM, case.listed(case.program)),
-    }],
+    calls: &[
+        Calls {
+            variant: "",
+            condition: "GSI1PK = CompanyId-…#Program, GSI1SK between EndDate#first and EndDate#last second of the plan year",
+            formula: "½ ⌈Σ activities and sections⌉ R on GSI1, rounded up for each MB",
+            cost: |case| Cost::default().read(cost::PROGRAM, case.listed(case.program)),
+        },
+        Calls {
+            variant: ", of a plan",
+            condition: "for the current plan or with planId: also get SK = Plans",
+            formula: "as above, plus ½ ⌈plans⌉ R, or ½ R without plans",
+            cost: |case| {
+                Cost::default()
+                    .read(cost::PROGRAM, case.listed(case.program))
+                    .read(cost::ACTIVITIES, read_eventually(case.own))
+            },
+        },
+    ],
     function,
 };
 
@@ -96,11 +111,12 @@ struct SectionBody {
 /// # Errors
 /// - 400 if the input is invalid.
 /// - 403 if the caller belongs to another company.
+/// - 404 if the plan does not exist.
 /// - 413 if the query reads more than 5 MB.
 pub async fn list_activities(wellness: Wellness, request: Request<OfCompany>) -> Result<Json<Programme>, Error> {
     let OfCompany { company, wanted, statuses } = &request.input;
     request.caller.must_belong_to(company, DOMAIN)?;
-    let range = EndDateSort::within(wanted.at(request.now));
+    let range = EndDateSort::within(wellness.period(wanted, company, request.now).await?);
     let query = Query::new(&ProgramPartition(company.clone()), &range).on(&wellness.program);
     let page = wellness.table.query_all(&query).await?;
     Ok(Json(Programme::of(page, &statuses.visible_to(&request.caller))))

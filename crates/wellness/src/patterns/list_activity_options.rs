@@ -12,7 +12,10 @@ use keys::{
     wellness::{ActivityId, ActivityType, CompanyId, Department, Role, Status, SubType},
 };
 use serde::Serialize;
-use table::{Page, cost::Cost};
+use table::{
+    Page,
+    cost::{Cost, read_eventually},
+};
 
 /// The Lambda.
 #[must_use]
@@ -29,12 +32,24 @@ pub const PATTERN: Pattern = Pattern {
         path: "/wellness/companies/{companyId}/activity-options",
         scopes: &["wellness:read", "wellness:admin", "wellness:operate"],
     }]),
-    calls: &[Calls {
-        variant: "",
-        condition: "GSI2PK = CompanyId-…#Program#List, GSI2SK between EndDate#first and EndDate#last second of the plan year. The function applies the filters",
-        formula: "½ ⌈Σ entries⌉ R on GSI2, rounded up for each MB",
-        cost: |case| Cost::default().read(cost::LISTS, case.listed(case.narrow)),
-    }],
+    calls: &[
+        Calls {
+            variant: "",
+            condition: "GSI2PK = CompanyId-…#Program#List, GSI2SK between EndDate#first and EndDate#last second of the plan year. The function applies the filters",
+            formula: "½ ⌈Σ entries⌉ R on GSI2, rounded up for each MB",
+            cost: |case| Cost::default().read(cost::LISTS, case.listed(case.narrow)),
+        },
+        Calls {
+            variant: ", of a plan",
+            condition: "for the current plan or with planId: also get SK = Plans",
+            formula: "as above, plus ½ ⌈plans⌉ R, or ½ R without plans",
+            cost: |case| {
+                Cost::default()
+                    .read(cost::LISTS, case.listed(case.narrow))
+                    .read(cost::ACTIVITIES, read_eventually(case.own))
+            },
+        },
+    ],
     function,
 };
 
@@ -103,11 +118,13 @@ impl From<ActivityOption> for OptionBody {
 /// # Errors
 /// - 400 if the input is invalid.
 /// - 403 if the caller belongs to another company.
+/// - 404 if the plan does not exist.
 /// - 413 if the query reads more than 5 MB.
 pub async fn list_activity_options(wellness: Wellness, request: Request<Asked>) -> Result<List<OptionBody>, Error> {
     let asked = &request.input;
     request.caller.must_belong_to(&asked.company, DOMAIN)?;
-    let Page { items, next, skipped } = wellness.options(&asked.company, asked.wanted.at(request.now)).await?;
+    let period = wellness.period(&asked.wanted, &asked.company, request.now).await?;
+    let Page { items, next, skipped } = wellness.options(&asked.company, period).await?;
     let statuses = asked.statuses.visible_to(&request.caller);
     let items = items.into_iter().filter(|option| asked.admits(option, &statuses)).map(OptionBody::from).collect();
     Ok(List::whole(Page { items, next, skipped }))

@@ -7,7 +7,12 @@
 use crate::{
     Activity, DOMAIN, Name, Progress, Registration, Wellness,
     cost::{self, Calls, Case, Pattern},
-    model::{access::OfUser, activity::json_of_some, period::Wanted},
+    model::{
+        access::OfUser,
+        activity::json_of_some,
+        period::Wanted,
+        registration::{Absence, RegistrationStatus},
+    },
 };
 use function::{Error, Fields, Function, Input, List, Request, Route, Trigger};
 use keys::{
@@ -35,18 +40,28 @@ pub const PATTERN: Pattern = Pattern {
         path: "/wellness/users/{userId}/registrations",
         scopes: &["wellness:read", "wellness:admin", "wellness:operate"],
     }]),
-    calls: &[Calls {
-        variant: "",
-        condition: "GSI3PK = UserId-…#Registrations, GSI3SK between ActivityEndDate#first and ActivityEndDate#last second of the plan year, filtered by CompanyId. Then batch-get SK = Program of each activity",
-        formula: "½ ⌈Σ registrations⌉ R on GSI3, rounded up for each MB, and ½ ⌈activity⌉ R per activity",
-        cost: |case| {
-            Cost::default()
-                .read(cost::REGISTRATIONS, case.listed(case.registration))
-                .read(cost::ACTIVITIES, read_eventually(case.activity).times(Case::count(case.items)))
+    calls: &[
+        Calls {
+            variant: "",
+            condition: "GSI3PK = UserId-…#Registrations, GSI3SK between ActivityEndDate#first and ActivityEndDate#last second of the plan year, filtered by CompanyId. Then batch-get SK = Program of each activity",
+            formula: "½ ⌈Σ registrations⌉ R on GSI3, rounded up for each MB, and ½ ⌈activity⌉ R per activity",
+            cost: list_cost,
         },
-    }],
+        Calls {
+            variant: ", of a plan",
+            condition: "for the current plan or with planId: also get SK = Plans",
+            formula: "as above, plus ½ ⌈plans⌉ R, or ½ R without plans",
+            cost: |case| list_cost(case).read(cost::ACTIVITIES, read_eventually(case.own)),
+        },
+    ],
     function,
 };
+
+fn list_cost(case: &Case) -> Cost {
+    Cost::default()
+        .read(cost::REGISTRATIONS, case.listed(case.registration))
+        .read(cost::ACTIVITIES, read_eventually(case.activity).times(Case::count(case.items)))
+}
 
 /// The user and the period of the list.
 #[derive(Debug, Clone)]
@@ -69,7 +84,9 @@ pub struct OnHomePage {
     activity_id: ActivityId,
     name: Name,
     end_date: TimestampSeconds,
-    status: Status,
+    activity_status: Status,
+    /// The status of the registration.
+    status: RegistrationStatus,
     #[serde(skip_serializing_if = "Option::is_none")]
     section_id: Option<SectionId>,
     progress: Progress,
@@ -85,7 +102,8 @@ impl OnHomePage {
             activity_id: registration.partition.0,
             name: activity.name,
             end_date: registration.end.0.second(),
-            status: activity.status,
+            activity_status: activity.status,
+            status: registration.absence.into(),
             section_id: activity.section_id,
             progress: registration.progress,
             progress_text: registration.progress_text,
@@ -105,14 +123,17 @@ impl OnHomePage {
 /// # Errors
 /// - 400 if the input is invalid, or an operator does not name the company.
 /// - 403 if the caller is another user or belongs to another company.
+/// - 404 if the plan does not exist.
 /// - 413 if the query reads more than 5 MB.
 pub async fn list_registrations(wellness: Wellness, request: Request<Asked>) -> Result<List<OnHomePage>, Error> {
     let Asked { of, wanted } = &request.input;
     let EmployeeKey { company, user } = of.of(&request.caller)?;
-    let range = ActivityEndDateSort::within(wanted.at(request.now));
+    let range = ActivityEndDateSort::within(wellness.period(wanted, &company, request.now).await?);
     let query = Query::new(&RegistrationsPartition(user), &range).on(&wellness.registrations);
     let query = query.only_if(Condition::is(Registration::COMPANY, &company));
     let Page { items: registrations, skipped, .. } = wellness.table.query_all::<Registration>(&query).await?;
+    let mut registrations = registrations;
+    registrations.retain(|one| one.absence != Some(Absence::Withdrawn));
     let keys: Vec<_> = registrations.iter().map(|one| Activity::key_of(&one.partition.0)).collect();
     let mut activities = wellness.table.get_all::<Activity>(&keys, false).await?;
     if !request.caller.administers(DOMAIN) {

@@ -53,6 +53,7 @@ impl Input for NewRecord {
             sort: RecordSort(FacetRef { facet: facet?, id: id? }),
             name: name?,
             data: data?.0,
+            used_by: None,
         }))
     }
 }
@@ -69,7 +70,7 @@ pub struct RecordBody {
 }
 
 impl From<Record> for RecordBody {
-    fn from(Record { partition, sort: RecordSort(of), name, data }: Record) -> Self {
+    fn from(Record { partition, sort: RecordSort(of), name, data, .. }: Record) -> Self {
         Self { facet: of.facet, id: of.id, company_id: partition.0, name, data: JsonObject(data) }
     }
 }

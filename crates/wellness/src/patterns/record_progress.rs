@@ -7,7 +7,7 @@
 use crate::{
     Activity, DOMAIN, Progress, Registration, RegistrationBody, Wellness,
     cost::{self, Calls, Case, Pattern},
-    model::{access::OfUser, object::JsonObject},
+    model::{access::OfUser, object::JsonObject, registration::Absence},
 };
 use function::{BoundedText, Error, Fields, Function, Input, Json, Problem, Request, Route, Trigger};
 use keys::{
@@ -132,10 +132,19 @@ pub async fn record_progress(wellness: Wellness, request: Request<Report>) -> Re
     }
     let change = report.change(&wellness.table, &of.user)?;
     let change = change.only_if(Condition::is(Registration::COMPANY, &of.company));
+    let change = change.only_if(Condition::missing(Registration::ABSENCE));
     match wellness.dynamo.update::<Registration>(change).await {
         Err(table::Error::Refused(refused)) => {
             let found = refused.found::<Registration>(0)?;
-            found.filter(|found| found.company == of.company).ok_or(Error::NotFound("registration"))?;
+            let found = found.filter(|found| found.company == of.company).ok_or(Error::NotFound("registration"))?;
+            match found.absence {
+                Some(Absence::Withdrawn) => return Err(Error::NotFound("registration")),
+                Some(Absence::Waiting) => {
+                    let detail = "The employee is on the waiting list.".to_owned();
+                    return Err(Error::Conflict(Problem::ActivityNotOpen, detail));
+                }
+                None => {}
+            }
             let detail = "The stored progress or points are higher. Only a correction can lower them.".to_owned();
             Err(Error::Conflict(Problem::ProgressBackwards, detail))
         }

@@ -1,12 +1,15 @@
-//! W11: registers new and transferred employees for the challenges that they are eligible for
+//! W11: registers new and transferred employees for the activities that they are eligible for
 //! (docs/requirements/wellness.md#new-employees-join-eligible-challenges).
 //!
 //! docs/decisions/wellness-registrations.md explains the order of the writes and reads.
 
 use crate::{
-    Activity, Employee, Registration, Wellness,
+    Activity, Employee, Filters, Registration, Wellness,
     cost::{self, Calls, Case, Pattern},
-    model::option::ActivityOption,
+    model::{
+        enrolment::{Enrolment, Offer},
+        option::ActivityOption,
+    },
 };
 use function::{Batch, Deadline, Error, Function, Record, Trigger};
 use futures::{StreamExt, stream};
@@ -14,10 +17,10 @@ use keys::{
     TimestampSeconds,
     wellness::{
         ActivityEndDateSort, ActivityType, CompanyId, EmployeeKey, EmployeeSort, EndDateSort, Period,
-        RegistrationsPartition, Status, Year,
+        RegistrationsPartition, Status,
     },
 };
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     fmt::Display,
@@ -41,8 +44,8 @@ pub const PATTERN: Pattern = Pattern {
     trigger: Trigger::Stream("Activities"),
     calls: &[Calls {
         variant: "",
-        condition: "get PK = CompanyId-<id>#Employees#<0-9>, SK = UserId-<id>. Query GSI2PK = CompanyId-<id>#Program#List and GSI3PK = UserId-<id>#Registrations, both for end dates within the plan year, the latter filtered by CompanyId. For each eligible challenge without a registration, put one if absent. Then batch-get the activities with strong consistency, and update each registration whose end date has changed",
-        formula: "⌈employee⌉ R; GSI2 ½ ⌈Σ entries of the year⌉ R, once per batch and company; GSI3 ½ ⌈Σ existing registrations⌉ R. Per eligible challenge: ⌈registration⌉ W; GSI3 ⌈registration⌉ W; ⌈activity⌉ R, once per batch",
+        condition: "get PK = CompanyId-<id>#Employees#<0-9>, SK = UserId-<id>. Query GSI2PK = CompanyId-<id>#Program#List and GSI3PK = UserId-<id>#Registrations, both for end dates from now on, the latter filtered by CompanyId. For each eligible challenge without a registration, put one if absent. For a transferred employee, also batch-get the registrations for activities whose filters exclude the employee, and delete those without progress. Then batch-get the activities with strong consistency, and update each registration whose end date has changed",
+        formula: "⌈employee⌉ R; GSI2 ½ ⌈Σ entries⌉ R, once per batch and company; GSI3 ½ ⌈Σ existing registrations⌉ R. Per eligible challenge: ⌈registration⌉ W; GSI3 ⌈registration⌉ W; ⌈activity⌉ R, once per batch. Per activity that excludes a transferred employee: 1 R, or ⌈registration⌉ R and W",
         cost: |case| {
             let challenges = Case::count(case.eligible);
             Cost::default()
@@ -75,20 +78,24 @@ async fn register_new_employee(wellness: Wellness, batch: Batch) -> Result<BTree
     let employees = run.employees().await;
     let mut registered = run.registrations(&employees).await;
     let there: HashSet<_> = registered.iter().map(|(_, registration)| registration.key()).collect();
-    let mut wanted = run.wanted(&employees).await;
+    let options = run.options(&employees).await;
+    let (mut wanted, left) = run.wanted(&employees, &options);
+    run.each(left, |(keys, since)| wellness.leave(keys, since)).await;
     wanted.retain(|(_, registration)| !there.contains(&registration.key()));
     let put = run.each(wanted, |registration| wellness.register(registration)).await;
     registered.extend(put.into_iter().filter_map(|(start, registration)| Some((start, registration?))));
     run.stop = batch.deadline;
-    run.settle(registered).await;
+    run.settle(registered, &employees).await;
     Ok(run.failed)
 }
 
 /// An employee who is new or has a new company, role or department. Records of the same employee
-/// and year are merged into one `Start` with the earliest time.
+/// are merged into one `Start` with the earliest time.
 struct Start {
     employee: EmployeeKey,
     since: TimestampSeconds,
+    /// Whether the employee existed before, and may have to leave activities.
+    is_move: bool,
     sequence_numbers: Vec<String>,
 }
 
@@ -103,13 +110,15 @@ impl Start {
         let since = record.created_at().and_then(|time| TimestampSeconds::containing(time).ok());
         let sequence_numbers = vec![record.sequence_number().to_owned()];
         let (employee, since) = (employee.ok_or("no key of an employee")?, since.ok_or("no creation time")?);
-        Ok(Some(Self { employee, since, sequence_numbers }))
-    }
-
-    fn year(&self) -> Year {
-        Year::of(self.since)
+        Ok(Some(Self { employee, since, is_move: record.is_modification(), sequence_numbers }))
     }
 }
+
+/// The keys of the registrations to leave, and the time of the change.
+type Leaving = (Vec<Key>, TimestampSeconds);
+
+/// Work items, each with the index of its `Start`.
+type Work<T> = Vec<(usize, T)>;
 
 /// The state of a batch. Each work item carries the index of its `Start`.
 struct Run<'a> {
@@ -125,10 +134,11 @@ impl Run<'_> {
     fn read(&mut self, record: &Record) {
         match Start::read(record) {
             Ok(Some(new)) => {
-                let is_same = |start: &&mut Start| start.employee == new.employee && start.year() == new.year();
+                let is_same = |start: &&mut Start| start.employee == new.employee;
                 match self.starts.iter_mut().find(is_same) {
                     Some(start) => {
                         start.since = start.since.min(new.since);
+                        start.is_move |= new.is_move;
                         start.sequence_numbers.extend(new.sequence_numbers);
                     }
                     None => self.starts.push(new),
@@ -158,45 +168,58 @@ impl Run<'_> {
         found.into_iter().filter_map(|(start, employee)| Some((start, employee?))).collect()
     }
 
-    /// Reads the existing registrations of the plan year, so that their end dates are checked as
-    /// well.
+    /// Reads the existing registrations for activities that have not ended, so that their end dates
+    /// are checked as well.
     ///
     /// A killed run may have left registrations with an outdated end date. If the activity has
-    /// since moved to another year, nothing else corrects these registrations.
+    /// since ended, nothing else corrects these registrations.
     async fn registrations(&mut self, employees: &[(usize, Employee)]) -> Vec<(usize, Registration)> {
         let wellness = self.wellness;
-        let of = |start: usize| (start, (self.starts[start].employee.clone(), self.starts[start].year()));
+        let of = |start: usize| (start, (self.starts[start].employee.clone(), self.starts[start].since));
         let users = employees.iter().map(|(start, _)| of(*start)).collect();
-        let found = self.each(users, |(of, year)| wellness.registrations_of(of, Period::of_year(year))).await;
+        let found = self.each(users, |(of, since)| wellness.registrations_of(of, Period::since(since.into()))).await;
         found.into_iter().flat_map(|(start, found)| found.into_iter().map(move |one| (start, one))).collect()
     }
 
-    /// Builds a registration for every challenge that an employee is eligible for.
-    async fn wanted(&mut self, employees: &[(usize, Employee)]) -> Vec<(usize, Registration)> {
-        let plan = |start: usize, employee: &Employee| (employee.company().clone(), self.starts[start].year());
-        let mut plans = BTreeMap::new();
+    /// Lists the activities of each company that have not ended at the earliest start.
+    async fn options(&mut self, employees: &[(usize, Employee)]) -> HashMap<CompanyId, Vec<ActivityOption>> {
+        let mut first = BTreeMap::new();
         for (start, employee) in employees {
-            plans.entry(plan(*start, employee)).or_insert(*start);
+            let since = self.starts[*start].since;
+            let entry = first.entry(employee.company().clone()).or_insert((*start, since));
+            entry.1 = entry.1.min(since);
         }
         let wellness = self.wellness;
-        let plans = plans.into_iter().map(|(plan, start)| (start, plan)).collect();
-        let plans = self.each(plans, async |plan: (CompanyId, Year)| {
-            let options = wellness.options(&plan.0, Period::of_year(plan.1)).await;
-            Ok((if_readable(options.map(|page| page.items))?, plan))
+        let companies = first.into_iter().map(|(company, (start, since))| (start, (company, since))).collect();
+        let found = self.each(companies, async |(company, since): (CompanyId, TimestampSeconds)| {
+            let options = wellness.options(&company, Period::since(since.into())).await;
+            Ok((company, if_readable(options.map(|page| page.items))?))
         });
-        let plans: HashMap<_, _> = plans.await.into_iter().map(|(_, (options, plan))| (plan, options)).collect();
-        let mut wanted = Vec::new();
+        found.await.into_iter().map(|(_, found)| found).collect()
+    }
+
+    /// Builds a registration for every activity in which the service enrols an employee, and the
+    /// keys of the registrations that a moved employee must leave.
+    fn wanted(
+        &mut self,
+        employees: &[(usize, Employee)],
+        options: &HashMap<CompanyId, Vec<ActivityOption>>,
+    ) -> (Work<Registration>, Work<Leaving>) {
+        let (mut wanted, mut left) = (Vec::new(), Vec::new());
         for (start, employee) in employees {
-            let Start { since, .. } = self.starts[*start];
-            match plans.get(&(employee.company().clone(), self.starts[*start].year())) {
-                Some(options) => {
-                    let eligible = options.iter().filter(|option| option.is_challenge_for(employee, since));
-                    wanted.extend(eligible.map(|option| (*start, option.registration(employee, since))));
-                }
-                None => self.fail(*start, &"the list of challenges could not be read"),
-            }
+            let Start { since, is_move, .. } = self.starts[*start];
+            let Some(options) = options.get(employee.company()) else {
+                self.fail(*start, &"the list of activities could not be read");
+                continue;
+            };
+            let eligible = options.iter().filter(|option| option.offer().enrols(employee, since));
+            wanted.extend(eligible.map(|option| (*start, option.registration(employee, since))));
+            let excluded = options.iter().filter(|option| is_move && option.offer().excludes(employee, since));
+            let keys: Vec<_> =
+                excluded.map(|option| Registration::key_of(&option.partition.0, employee.user())).collect();
+            left.extend((!keys.is_empty()).then_some((*start, (keys, since))));
         }
-        wanted
+        (wanted, left)
     }
 
     /// Updates the end dates of the registrations until they equal the end dates of the activities.
@@ -204,14 +227,26 @@ impl Run<'_> {
     /// The transaction that changes an end date also starts the job that updates the registrations.
     /// The job can miss only a registration that is put after that change. In this case, this
     /// function reads the new end date.
-    async fn settle(&mut self, mut registered: Vec<(usize, Registration)>) {
+    ///
+    /// An employee who is no longer eligible for an activity leaves it. Its filters may have
+    /// changed after the list was read.
+    async fn settle(&mut self, mut registered: Vec<(usize, Registration)>, employees: &[(usize, Employee)]) {
         let wellness = self.wellness;
+        let employees: HashMap<_, _> = employees.iter().map(|(start, employee)| (*start, employee)).collect();
         while !registered.is_empty() {
             let ends = match wellness.ends(&registered).await {
                 Ok(ends) => ends,
                 Err(error) => return registered.iter().for_each(|(start, _)| self.fail(*start, &error)),
             };
-            let moved = registered.into_iter().filter_map(|(start, registration)| {
+            let (out, rest): (Vec<_>, Vec<_>) = registered.into_iter().partition(|(start, registration)| {
+                let now = ends.get(&Activity::key_of(&registration.partition.0));
+                let since = self.starts[*start].since;
+                now.zip(employees.get(start)).is_some_and(|(now, employee)| now.excludes(employee, since))
+            });
+            let leave = |start: usize, one: Registration| (start, (vec![one.key()], self.starts[start].since));
+            let out = out.into_iter().map(|(start, registration)| leave(start, registration)).collect();
+            self.each(out, |(keys, since)| wellness.leave(keys, since)).await;
+            let moved = rest.into_iter().filter_map(|(start, registration)| {
                 let end = ActivityEndDateSort(ends.get(&Activity::key_of(&registration.partition.0))?.end.0);
                 (registration.end != end).then_some((start, Registration { end, ..registration }))
             });
@@ -253,30 +288,59 @@ impl Run<'_> {
 }
 
 impl ActivityOption {
-    /// Whether this activity is a challenge that the employee is eligible for at the time `at`.
-    fn is_challenge_for(&self, employee: &Employee, at: TimestampSeconds) -> bool {
-        self.activity_type == ActivityType::Challenge
-            && self.status == Status::Active
-            && self.end.0.second() >= at
-            && self.filters.admit(Some(&employee.role), Some(&employee.department))
-    }
-
     fn registration(&self, employee: &Employee, now: TimestampSeconds) -> Registration {
         let (company, activity) = (employee.company().clone(), self.partition.0.clone());
         Registration::new(company, activity, self.end.0, employee.user().clone(), now)
     }
 }
 
-/// The end date of an activity. The function ignores all other attributes, so an invalid one cannot
-/// make it fail.
+/// The attributes of an activity that the final check needs. The function ignores all others, so an
+/// invalid one cannot make it fail. Without a readable status, type or filter, nobody leaves.
 #[derive(Serialize, Deserialize)]
-struct End {
+struct Current {
     #[serde(rename = "GSI1SK")]
     end: EndDateSort,
+    #[serde(rename = "ActivityType", default)]
+    activity_type: Lenient<ActivityType>,
+    #[serde(rename = "Status", default)]
+    status: Lenient<Status>,
+    #[serde(rename = "Filters", default)]
+    filters: Lenient<Filters>,
+    #[serde(rename = "Enrolment", default)]
+    enrolment: Lenient<Enrolment>,
 }
 
-impl Item for End {
+impl Item for Current {
     const TYPE: &'static str = "Activity";
+}
+
+impl Current {
+    fn excludes(&self, employee: &Employee, at: TimestampSeconds) -> bool {
+        let (Lenient(Some(activity_type)), Lenient(Some(status)), Lenient(Some(filters))) =
+            (&self.activity_type, &self.status, &self.filters)
+        else {
+            return false;
+        };
+        let enrolment = self.enrolment.0.unwrap_or(Enrolment::of_type(*activity_type));
+        Offer { status: *status, enrolment, end: self.end.0, filters }.excludes(employee, at)
+    }
+}
+
+/// An attribute that may be missing or unreadable.
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Lenient<T>(Option<T>);
+
+impl<T> Default for Lenient<T> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<'de, T: DeserializeOwned> Deserialize<'de> for Lenient<T> {
+    fn deserialize<D: serde::Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        Ok(Self(serde_json::from_value(serde_json::Value::deserialize(input)?).ok()))
+    }
 }
 
 impl Wellness {
@@ -296,6 +360,14 @@ impl Wellness {
         }
     }
 
+    /// Withdraws an employee from these activities, unless the employee has done something.
+    async fn leave(&self, keys: Vec<Key>, now: TimestampSeconds) -> Result<(), Error> {
+        for registration in self.table.get_all::<Registration>(&keys, true).await?.items.values() {
+            self.withdraw(registration, now).await?;
+        }
+        Ok(())
+    }
+
     /// Updates the end date of an existing registration.
     async fn move_to_end(&self, registration: Registration) -> Result<Registration, Error> {
         let key = Registration::key_of(&registration.partition.0, &registration.sort.0);
@@ -304,7 +376,7 @@ impl Wellness {
     }
 
     /// Reads the current end date of each activity once, with strong consistency.
-    async fn ends(&self, registrations: &[(usize, Registration)]) -> Result<HashMap<Key, End>, Error> {
+    async fn ends(&self, registrations: &[(usize, Registration)]) -> Result<HashMap<Key, Current>, Error> {
         let activities: BTreeSet<_> = registrations.iter().map(|(_, registration)| &registration.partition.0).collect();
         let keys: Vec<Key> = activities.into_iter().map(Activity::key_of).collect();
         Ok(self.table.get_all(&keys, true).await?.items)

@@ -8,9 +8,11 @@ use crate::{
     Activity, ActivityBody, DOMAIN, Filters, FiltersBody, Name, Reference, Wellness,
     cost::{self, Calls, Case, Pattern},
     model::{
+        enrolment::{Capacity, Enrolment},
         job::following,
         object::JsonObject,
         sizes::{MAX_ROW, must_fit},
+        ticket::seating,
     },
 };
 use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger, optimistically};
@@ -60,6 +62,12 @@ pub const PATTERN: Pattern = Pattern {
                     .write(cost::LISTS, write(case.narrow))
             },
         },
+        Calls {
+            variant: ", enrolment",
+            condition: "if filters or enrolment change, or if an active activity with automatic enrolment changes: as above, and the same transaction also puts the job that enrols and withdraws employees",
+            formula: "as above, plus 2 × ⌈job⌉ W. The table shows the cost for filters",
+            cost: |case| part_cost(case).write(cost::JOBS, write(case.job).times(2)),
+        },
     ],
     function,
 };
@@ -81,7 +89,7 @@ fn status_cost(case: &Case) -> Cost {
 
 impl Case {
     /// Total size of an activity's base row, parts and references.
-    fn collection(&self) -> usize {
+    pub(crate) fn collection(&self) -> usize {
         self.activity + self.part * self.parts + self.reference * self.references
     }
 
@@ -102,14 +110,20 @@ pub struct Patch {
     start: Option<PlanTime>,
     end: Option<PlanTime>,
     filters: Option<Filters>,
+    enrolment: Option<Enrolment>,
+    capacity: Option<NewCapacity>,
     data: Option<NewData>,
 }
+
+/// The new capacity. `null` removes the limit.
+#[derive(Debug, Clone, Copy)]
+struct NewCapacity(Option<Capacity>);
 
 /// The new metadata. `null` removes the stored metadata.
 #[derive(Debug, Clone)]
 struct NewData(Option<JsonText>);
 
-const MEMBERS: [&str; 6] = ["name", "status", "startDate", "endDate", "filters", "data"];
+const MEMBERS: [&str; 8] = ["name", "status", "startDate", "endDate", "filters", "enrolment", "capacity", "data"];
 
 const BEFORE_START: &str = "must not be before startDate";
 
@@ -122,6 +136,9 @@ impl Input for Patch {
             (fields.body("version"), fields.body_if_any("name"), fields.body_if_any("status"));
         let (start, end) = (fields.body_if_any("startDate"), fields.body_if_any("endDate"));
         let filters = fields.body_if_any::<FiltersBody>("filters").map(Into::into);
+        let (enrolment, capacity) =
+            (fields.body_if_any("enrolment"), fields.body_if_any::<Option<Capacity>>("capacity"));
+        let capacity = capacity.map(NewCapacity);
         let data = fields.body_if_any::<Option<JsonObject>>("data");
         let data = data.map(|data| NewData(data.map(|JsonObject(data)| data)));
         if start.zip(end).is_some_and(|(start, end)| end < start) {
@@ -131,7 +148,19 @@ impl Input for Patch {
             fields.fault::<()>("/body", format!("must have at least one of {}", MEMBERS.join(", ")));
         }
         let (company, activity) = (company?, activity?);
-        Some(Self { company, activity, version: version?, name, status, start, end, filters, data })
+        Some(Self {
+            company,
+            activity,
+            version: version?,
+            name,
+            status,
+            start,
+            end,
+            filters,
+            enrolment,
+            capacity,
+            data,
+        })
     }
 }
 
@@ -144,6 +173,9 @@ pub struct Updated {
     /// The id of the job that updates the registrations. `None` if the end date does not change.
     #[serde(skip_serializing_if = "Option::is_none")]
     job_id: Option<JobId>,
+    /// The id of the job that enrols and withdraws employees. `None` if the update concerns nobody.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    enrolment_job_id: Option<JobId>,
 }
 
 /// Updates the name, the status, the dates, the filters and the data of an activity. The version in
@@ -173,7 +205,7 @@ impl Wellness {
         }
         let new = patch.applied_to(&old)?;
         if new == old {
-            return Ok(Updated { activity: old.into(), job_id: None });
+            return Ok(Updated { activity: old.into(), job_id: None, enrolment_job_id: None });
         }
         let new = Activity { version: old.version + 1, ..new };
         let mut changes = vec![self.row(&old, &new)?];
@@ -185,9 +217,16 @@ impl Wellness {
             let job = following(&new.company, new.id(), request.id, request.now)?;
             changes.push(self.jobs.table().put(&job)?);
         }
+        let enrolment = new.next_enrolment(&old, request.id, request.now)?;
+        let enrolment_job_id = enrolment.as_ref().map(|_| JobId::Enrolment(new.id().clone()));
+        changes.extend(enrolment.map(|job| self.jobs.table().put(&job)).transpose()?);
+        if new.capacity != old.capacity {
+            let job = seating(&new.company, new.id(), request.id, request.now)?;
+            changes.push(self.jobs.table().put(&job)?);
+        }
         self.dynamo.transact(changes).await?;
         let job_id = ends_otherwise.then(|| JobId::Registrations(new.id().clone()));
-        Ok(Updated { activity: new.into(), job_id })
+        Ok(Updated { activity: new.into(), job_id, enrolment_job_id })
     }
 
     /// Returns the update of the base row, which fails if the version has changed. It does not
@@ -201,6 +240,14 @@ impl Wellness {
             .set(Activity::END, &new.end)
             .set(Activity::LIST_END, &new.end);
         let row = row.set(Activity::FILTERS, Value::of(&new.filters)?);
+        let row = match &new.enrolment {
+            Some(enrolment) => row.set(Activity::ENROLMENT, Value::of(enrolment)?),
+            None => row.remove(Activity::ENROLMENT),
+        };
+        let row = match new.capacity {
+            Some(capacity) => row.set(Activity::CAPACITY, i64::from(capacity)),
+            None => row.remove(Activity::CAPACITY),
+        };
         Ok(match &new.data {
             Some(data) => row.set(Activity::DATA, Value::of(data)?),
             None => row.remove(Activity::DATA),
@@ -232,6 +279,12 @@ impl Patch {
         let mut new = old.clone();
         new.name = self.name.clone().unwrap_or(new.name);
         new.filters = self.filters.clone().unwrap_or(new.filters);
+        if let Some(enrolment) = self.enrolment {
+            new.enrolment = enrolment.stored(new.activity_type);
+        }
+        if let Some(NewCapacity(capacity)) = self.capacity {
+            new.capacity = capacity.map(u32::from);
+        }
         if let Some(NewData(data)) = &self.data {
             new.data.clone_from(data);
         }
@@ -242,6 +295,7 @@ impl Patch {
         new.start_date = self.start.unwrap_or(new.start_date);
         new.end = self.end.map_or(new.end, EndDateSort);
         new.list_end = Some(new.end);
+        new.must_take_sign_ups_if_limited()?;
         if new.end() < new.start_date {
             return Err(match self.end {
                 Some(_) => Error::invalid("/body/endDate", BEFORE_START),

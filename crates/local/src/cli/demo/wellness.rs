@@ -1,5 +1,5 @@
 //! Demo of the wellness programme: creates, uses and changes a plan year.
-use http::StatusCode;
+use http::{Method, StatusCode};
 use itertools::Itertools;
 use serde_json::{Value, json};
 
@@ -21,7 +21,9 @@ impl Guide {
         self.overview(&walk).await?;
         self.start_work(&walk).await?;
         self.walk(&walk).await?;
+        self.sign_up().await?;
         self.look(&walk).await?;
+        let walk = self.edit(walk).await?;
         self.change_venues().await?;
         self.extend(&walk).await
     }
@@ -30,11 +32,31 @@ impl Guide {
     async fn prepare(&self) -> Result<String, CliError> {
         let section = json!({"name": "Summer", "startDate": format!("{}-06-01", year()), "endDate": last_second()});
         self.put("Create a section of the plan", &format!("{COMPANY}/sections/summer"), section).await?;
+        let plan = json!({"name": "Program of the year", "startDate": format!("{}-01-01", year()), "endDate": format!("{}-12-31", year())});
+        let path = format!("{COMPANY}/plans/{}", year());
+        self.put("Create the plan of the year", &path, plan).await?;
+        self.get("Get the plan", &path).await?;
+        self.get("List the plans", &format!("{COMPANY}/plans")).await?;
         let tracker = json!({"name": "Step counter", "data": {"unit": "steps"}});
         let path = format!("{COMPANY}/references/trackers/steps");
         self.put("Create a tracker for references from activities", &path, tracker).await?;
         let own = json!({"name": "Stairs challenge", "type": "challenge", "subType": "Fitness"});
         self.post("Create a template of the company", &format!("{COMPANY}/templates"), own).await?;
+        let what = "Load the global templates that ship with the service: only the first run of a release writes";
+        let call = Call::post("/_local/functions/load-templates/invocations", json!({}));
+        self.step(Step { what, call, status: StatusCode::OK }).await?;
+        let courses = "/wellness/templates/alcohol-courses";
+        let reply = self.get("Get the template with three courses", courses).await?;
+        check(
+            reply.body["references"].as_array().is_some_and(|it| it.len() == 3),
+            "the template must have three courses",
+        )?;
+        let own = json!({"name": "Lunch walk", "type": "challenge", "subType": "Fitness"});
+        let reply = self.post("Create another template", &format!("{COMPANY}/templates"), own).await?;
+        let path = format!("{COMPANY}/templates/{}", text(&reply.body, "templateId"));
+        self.patch("Rename it under its version", &path, json!({"version": 1, "name": "Evening walk"})).await?;
+        let what = "Remove it";
+        self.step(Step { what, call: Call::delete(&path), status: StatusCode::NO_CONTENT }).await?;
         let reply = self.get("List the templates that all companies share", "/wellness/templates").await?;
         let walking = items(&reply).find(|template| template["name"] == TEMPLATE);
         check(walking.is_some(), "the list must have the sample template")?;
@@ -60,6 +82,11 @@ impl Guide {
         check(replies.iter().map(|reply| &reply.body).all_equal(), "a retry must return the same response")?;
         let walk = replies.first().map(Walk::made).unwrap_or_default();
         check(!walk.id.is_empty(), "the activity must have an id")?;
+        let job = format!("{COMPANY}/jobs/EnrolmentId-{}", walk.id);
+        self.done(&job).await?;
+        let path = "/wellness/users/123/registrations?companyId=123";
+        let reply = self.get("List the registrations of Sue, who was an employee before", path).await?;
+        check(registration(&reply.body, &walk).is_some(), "the job must have enrolled her")?;
         Ok(walk)
     }
 
@@ -98,6 +125,29 @@ impl Guide {
         check(shown == Some([&json!(40.4), &json!(40)]), "progress and points must be unchanged")
     }
 
+    /// Signs up two employees for an event with one seat, and gives the seat to the second one.
+    async fn sign_up(&self) -> Result<(), CliError> {
+        let event = json!({
+            "name": "Flu shots", "type": "event", "subType": "Health", "capacity": 1,
+            "startDate": format!("{}-06-01", year()), "endDate": last_second(),
+        });
+        let reply = self.post("Create an event with one seat", &format!("{COMPANY}/activities"), event).await?;
+        let id = text(&reply.body, "activityId");
+        let seat = |user: &str| format!("/wellness/users/{user}/registrations/{id}?companyId=123");
+        for (user, what, status) in [("456", "She joins the event", "enrolled"), ("123", "Sue has to wait", "waiting")]
+        {
+            let call = Call { method: Method::PUT, ..Call::get(seat(user)) };
+            let reply = self.step(Step { what, call, status: StatusCode::CREATED }).await?;
+            check(reply.body["status"] == status, "the event must have one seat")?;
+        }
+        let call = Call { method: Method::DELETE, ..Call::get(seat("456")) };
+        self.step(Step { what: "She leaves the event", call, status: StatusCode::NO_CONTENT }).await?;
+        self.done(&format!("{COMPANY}/jobs/SeatsId-{id}")).await?;
+        let call = Call { method: Method::PUT, ..Call::get(seat("123")) };
+        let reply = self.step(Step { what: "Sue has the seat", call, status: StatusCode::OK }).await?;
+        check(reply.body["status"] == "enrolled", "the seat must be given to her")
+    }
+
     async fn look(&self, walk: &Walk) -> Result<(), CliError> {
         let reply = self.get("Get an activity with all its parts", &walk.path).await?;
         check(reply.body["goal"]["parameters"]["target"] == 1000, "the goal must come from the template")?;
@@ -111,6 +161,34 @@ impl Guide {
         let what = "Move the activity to another section: an attribute changes, but no key";
         let reply = self.step(Step { what, call, status: StatusCode::OK }).await?;
         check(reply.body["sectionId"] == section_id(), "the activity must be in the other section")
+    }
+}
+
+impl Guide {
+    /// Changes parts and references of the walk. Returns the walk with its new version.
+    async fn edit(&self, walk: Walk) -> Result<Walk, CliError> {
+        let goal = json!({"version": walk.version, "type": "steps", "parameters": {"target": 2000}});
+        let call = Call::put(format!("{}/goal", walk.path), goal);
+        let reply = self.step(Step { what: "Change the goal", call, status: StatusCode::OK }).await?;
+        let version = reply.body["version"].clone();
+        let call = Call::delete(format!("{}/rewards/Attendance?version={version}", walk.path));
+        let what = "Remove a reward under the version of the activity";
+        self.step(Step { what, call, status: StatusCode::NO_CONTENT }).await?;
+        let course = json!({"name": "Healthy feet", "data": {"minutes": 20}});
+        let record = format!("{COMPANY}/references/courses/feet");
+        self.put("Create a course", &record, course).await?;
+        let reference = format!("{}/references/courses/feet", walk.path);
+        let reply = self.put("Add the course to the walk, with a copy of its data", &reference, json!({})).await?;
+        check(reply.body["data"]["minutes"] == 20, "the reference must have the data of the record")?;
+        let in_use =
+            Step { what: "Remove the course: rejected", call: Call::delete(&record), status: StatusCode::CONFLICT };
+        self.step(in_use).await?;
+        for (what, path) in [("Remove it from the walk", &reference), ("Remove the unused course", &record)] {
+            self.step(Step { what, call: Call::delete(path), status: StatusCode::NO_CONTENT }).await?;
+        }
+        let reply = self.get("Get the walk with its new version", &walk.path).await?;
+        check(reply.body["goal"]["parameters"]["target"] == 2000, "the walk must have the new goal")?;
+        Ok(Walk { version: reply.body["version"].clone(), ..walk })
     }
 }
 

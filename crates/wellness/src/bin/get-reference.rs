@@ -1,0 +1,5 @@
+//! The Lambda `get-reference`.
+
+fn main() -> std::process::ExitCode {
+    function::run(&wellness::patterns::get_reference::function())
+}

@@ -1,0 +1,5 @@
+//! The Lambda `get-template`.
+
+fn main() -> std::process::ExitCode {
+    function::run(&wellness::patterns::get_template::function())
+}

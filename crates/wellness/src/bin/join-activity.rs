@@ -1,0 +1,5 @@
+//! The Lambda `join-activity`.
+
+fn main() -> std::process::ExitCode {
+    function::run(&wellness::patterns::join_activity::function())
+}

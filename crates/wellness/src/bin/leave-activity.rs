@@ -1,0 +1,5 @@
+//! The Lambda `leave-activity`.
+
+fn main() -> std::process::ExitCode {
+    function::run(&wellness::patterns::leave_activity::function())
+}

@@ -1,0 +1,5 @@
+//! The Lambda `load-templates`.
+
+fn main() -> std::process::ExitCode {
+    function::run(&wellness::patterns::load_templates::function())
+}

@@ -1,0 +1,5 @@
+//! The Lambda `update-template`.
+
+fn main() -> std::process::ExitCode {
+    function::run(&wellness::patterns::update_template::function())
+}

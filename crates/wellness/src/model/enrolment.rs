@@ -1,0 +1,179 @@
+//! Who takes part in an activity (docs/decisions/wellness-enrolment.md).
+
+use crate::{Activity, Employee, Filters, Registration, Wellness};
+use function::Error;
+use jobs::Job;
+use keys::{
+    RequestId, TimestampSeconds,
+    wellness::{ActivityType, JobId, PlanTime, Status},
+};
+use serde::{Deserialize, Serialize};
+use table::{Change, Condition, Value};
+
+use super::{
+    job::{Task, job_key},
+    registration::{Absence, Progress},
+    ticket::MAX_CAPACITY,
+};
+
+/// How employees come to take part in an activity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Enrolment {
+    /// The service enrols every eligible employee. This is the default of a challenge.
+    Automatic,
+    /// Employees sign up. This is the default of an event.
+    Open,
+    /// Nobody is enrolled.
+    Closed,
+}
+
+/// The number of seats of an activity that takes sign-ups.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "u32", into = "u32")]
+pub(crate) struct Capacity(u32);
+
+impl TryFrom<u32> for Capacity {
+    type Error = &'static str;
+
+    fn try_from(capacity: u32) -> Result<Self, Self::Error> {
+        (1..=MAX_CAPACITY).contains(&capacity).then_some(Self(capacity)).ok_or("must be 1 to 10000")
+    }
+}
+
+impl From<Capacity> for u32 {
+    fn from(Capacity(capacity): Capacity) -> Self {
+        capacity
+    }
+}
+
+impl Enrolment {
+    /// Returns the enrolment of an activity that does not state one.
+    pub(crate) fn of_type(activity_type: ActivityType) -> Self {
+        match activity_type {
+            ActivityType::Challenge => Self::Automatic,
+            ActivityType::Event => Self::Open,
+        }
+    }
+
+    /// Returns the stored value, which is absent for the default. Most activities therefore store
+    /// nothing in the narrow index.
+    pub(crate) fn stored(self, activity_type: ActivityType) -> Option<Self> {
+        (self != Self::of_type(activity_type)).then_some(self)
+    }
+}
+
+/// The attributes of an activity that decide who takes part.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Offer<'a> {
+    pub(crate) status: Status,
+    pub(crate) enrolment: Enrolment,
+    pub(crate) end: PlanTime,
+    pub(crate) filters: &'a Filters,
+}
+
+impl Offer<'_> {
+    /// Whether the activity is active and has not ended.
+    pub(crate) fn is_running(&self, at: TimestampSeconds) -> bool {
+        self.status == Status::Active && self.end.second() >= at
+    }
+
+    pub(crate) fn admits(&self, employee: &Employee) -> bool {
+        self.filters.admit(Some(&employee.role), Some(&employee.department))
+    }
+
+    /// Whether the service enrols the employee.
+    pub(crate) fn enrols(&self, employee: &Employee, at: TimestampSeconds) -> bool {
+        self.enrolment == Enrolment::Automatic && self.is_running(at) && self.admits(employee)
+    }
+
+    /// Whether the service withdraws the employee, unless the employee has already done something.
+    pub(crate) fn excludes(&self, employee: &Employee, at: TimestampSeconds) -> bool {
+        self.enrolment != Enrolment::Closed && self.is_running(at) && !self.admits(employee)
+    }
+}
+
+impl Activity {
+    /// How employees come to take part.
+    #[must_use]
+    pub fn enrolment(&self) -> Enrolment {
+        self.enrolment.unwrap_or(Enrolment::of_type(self.activity_type))
+    }
+
+    /// Requires an activity with a capacity to take sign-ups. Nobody waits for automatic enrolment.
+    pub(crate) fn must_take_sign_ups_if_limited(&self) -> Result<(), Error> {
+        if self.capacity.is_some() && self.enrolment() == Enrolment::Automatic {
+            return Err(Error::invalid("/body/capacity", "requires an enrolment that is open or closed"));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn offer(&self) -> Offer<'_> {
+        Offer { status: self.status, enrolment: self.enrolment(), end: self.end(), filters: &self.filters }
+    }
+
+    /// Returns the job that enrols the employees, if the activity enrols them by itself.
+    pub(crate) fn first_enrolment(&self, run: RequestId, now: TimestampSeconds) -> Result<Option<Job>, Error> {
+        let enrols = self.enrolment() == Enrolment::Automatic && self.offer().is_running(now);
+        enrols.then(|| self.enrolling(run, now)).transpose()
+    }
+
+    /// Returns the job that enrols and withdraws employees after a change of the activity. `None`
+    /// if the change concerns nobody.
+    pub(crate) fn next_enrolment(
+        &self,
+        old: &Self,
+        run: RequestId,
+        now: TimestampSeconds,
+    ) -> Result<Option<Job>, Error> {
+        let changes = (self.status, self.end(), self.enrolment()) != (old.status, old.end(), old.enrolment());
+        let is_other = self.filters != old.filters;
+        let concerns = match self.enrolment() {
+            Enrolment::Automatic => changes || is_other,
+            Enrolment::Open => is_other || (changes && self.status != old.status),
+            Enrolment::Closed => false,
+        };
+        (concerns && self.offer().is_running(now)).then(|| self.enrolling(run, now)).transpose()
+    }
+
+    /// Creates the enrolment job. It overwrites a running job of the activity. No employee is lost,
+    /// because the new job reads the activity and all employees.
+    fn enrolling(&self, run: RequestId, now: TimestampSeconds) -> Result<Job, Error> {
+        let id = JobId::Enrolment(self.id().clone());
+        Job::new(&job_key(&self.company, &id), &id, &run, &Task::Enrol, now)
+    }
+}
+
+impl Wellness {
+    /// Returns the change that withdraws an employee who has done nothing yet. DynamoDB refuses it
+    /// if there is progress, points, a text or metadata.
+    fn withdrawing(&self, registration: &Registration) -> Result<Change, Error> {
+        let delete = self.table.delete(registration.key());
+        let delete = delete.only_if(Condition::is(Registration::PROGRESS, Value::of(&Progress::NONE)?));
+        let delete = delete.only_if(Condition::is(Registration::EARNED_POINTS, 0));
+        let delete = delete.only_if(Condition::is(Registration::PROGRESS_TEXT, &""));
+        Ok(delete.only_if(Condition::missing(Registration::DATA)))
+    }
+
+    /// Withdraws the employee, unless the employee has done something or was put in by an
+    /// administrator. A ticket is given up in the same transaction.
+    pub(crate) async fn withdraw(&self, registration: &Registration, now: TimestampSeconds) -> Result<(), Error> {
+        let run = RequestId::new(now.instant(), self.dynamo.random());
+        if registration.assigned.is_some() || registration.absence == Some(Absence::Withdrawn) {
+            return Ok(());
+        }
+        let withdrawing = self.withdrawing(registration)?;
+        let written = match registration.ticket {
+            None => self.dynamo.write(withdrawing.only_if(Condition::missing(Registration::TICKET))).await,
+            Some(ticket) => {
+                let same = withdrawing.only_if(Condition::is(Registration::TICKET, ticket));
+                let changes = [same].into_iter().chain(self.giving_up(registration, ticket, run, now)?);
+                self.dynamo.transact(changes.collect()).await
+            }
+        };
+        match written {
+            Ok(()) | Err(table::Error::Refused(_)) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}

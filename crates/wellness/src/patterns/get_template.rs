@@ -1,0 +1,71 @@
+//! W32: reads a template of a company, or a global template
+//! (docs/requirements/wellness.md#manage-templates).
+
+use crate::{
+    DOMAIN, Template, TemplateBody, Wellness,
+    cost::{self, Calls, Pattern},
+    patterns::create_template::read_owner,
+};
+use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger};
+use keys::wellness::{Owner, TemplateId};
+use table::cost::{Cost, read};
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(get_template, Wellness::warm_by_get)
+}
+
+/// The access pattern.
+pub const PATTERN: Pattern = Pattern {
+    id: "W32",
+    name: "get-template",
+    trigger: Trigger::Http(&[
+        Route {
+            method: "GET",
+            path: "/wellness/templates/{templateId}",
+            scopes: &["wellness:read", "wellness:admin", "wellness:operate"],
+        },
+        Route {
+            method: "GET",
+            path: "/wellness/companies/{companyId}/templates/{templateId}",
+            scopes: &["wellness:read", "wellness:admin", "wellness:operate"],
+        },
+    ]),
+    calls: &[Calls {
+        variant: "",
+        condition: "get: PK = CompanyId-… or Global, SK = Template#TemplateId-…, strongly consistent",
+        formula: "⌈template⌉ R, strongly consistent",
+        cost: |case| Cost::default().read(cost::ACTIVITIES, read(case.own)),
+    }],
+    function,
+};
+
+/// A template in a path.
+#[derive(Debug, Clone)]
+pub struct OfTemplate {
+    pub(crate) owner: Owner,
+    pub(crate) id: TemplateId,
+}
+
+impl Input for OfTemplate {
+    fn read(fields: &mut Fields) -> Option<Self> {
+        let (owner, id) = (read_owner(fields), fields.path("templateId"));
+        Some(Self { owner, id: id? })
+    }
+}
+
+/// Reads a template. Every caller may read the global templates.
+///
+/// # Errors
+/// - 400 if the input is invalid.
+/// - 403 if the caller belongs to another company.
+/// - 404 if the owner has no such template.
+pub async fn get_template(wellness: Wellness, request: Request<OfTemplate>) -> Result<Json<TemplateBody>, Error> {
+    let OfTemplate { owner, id } = &request.input;
+    if let Owner::Company(company) = owner {
+        request.caller.must_belong_to(company, DOMAIN)?;
+    }
+    let template = wellness.table.get::<Template>(&Template::key_of(owner, id)).await?;
+    Ok(Json(template.ok_or(Error::NotFound("template"))?.try_into()?))
+}

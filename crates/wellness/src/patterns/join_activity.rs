@@ -1,0 +1,254 @@
+//! W21: an employee joins an activity, or is put into it
+//! (docs/requirements/wellness.md#join-and-leave-activities).
+
+use crate::{
+    Activity, DOMAIN, Employee, Enrolment, Registration, RegistrationBody, Wellness,
+    cost::{self, Calls, Case, Pattern},
+    model::{
+        access::{OfUser, sees},
+        registration::Absence,
+        ticket::{Ticket, Tickets, seating},
+    },
+};
+use function::{Caller, Error, Fields, Function, Input, Problem, Put, Request, Route, Trigger, optimistically};
+use jobs::Job;
+use keys::{
+    RequestId, TimestampSeconds,
+    wellness::{ActivityId, ActivityPartition, EmployeeKey, Status, TicketSort},
+};
+use table::{
+    Change, Condition, Query, Units, Value,
+    cost::{Cost, read, write},
+};
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(join_activity, Wellness::warm_by_get)
+}
+
+/// The access pattern.
+pub const PATTERN: Pattern = Pattern {
+    id: "W21",
+    name: "join-activity",
+    trigger: Trigger::Http(&[Route {
+        method: "PUT",
+        path: "/wellness/users/{userId}/registrations/{activityId}",
+        scopes: &["wellness:write", "wellness:admin", "wellness:operate"],
+    }]),
+    calls: &[
+        Calls {
+            variant: "",
+            condition: "get SK = Program, SK = Registration#UserId-… and the employee, all strongly consistent. Add 1 to Issued of SK = Tickets. Then in one transaction put SK = Registration#UserId-… and SK = Ticket#…, both if absent",
+            formula: "⌈activity⌉ + ⌈employee⌉ + 1 R; 1 + 2 × (⌈registration⌉ + 1) W; GSI3 ⌈registration⌉ W",
+            cost: join_cost,
+        },
+        Calls {
+            variant: ", waiting",
+            condition: "as above. Then query SK between Ticket#0000000001 and the last ticket with a seat. Get SK = Tickets, both strongly consistent",
+            formula: "as above, plus 1 + ⌈Σ tickets with a seat⌉ R",
+            cost: |case| join_cost(case).read(cost::ACTIVITIES, Units::whole(2)),
+        },
+        Calls {
+            variant: ", automatic enrolment",
+            condition: "as above, without a ticket: put SK = Registration#UserId-… if absent",
+            formula: "⌈activity⌉ + ⌈employee⌉ + 1 R; ⌈registration⌉ W; GSI3 ⌈registration⌉ W",
+            cost: |case| {
+                let registration = write(case.registration);
+                reads(case).write(cost::ACTIVITIES, registration).write(cost::REGISTRATIONS, registration)
+            },
+        },
+    ],
+    function,
+};
+
+fn reads(case: &Case) -> Cost {
+    Cost::default().read(cost::ACTIVITIES, case.activity_read() + read(case.employee) + Units::whole(1))
+}
+
+fn join_cost(case: &Case) -> Cost {
+    let registration = write(case.registration);
+    reads(case)
+        .write(cost::ACTIVITIES, (registration + Units::whole(1)).times(2) + Units::whole(1))
+        .write(cost::REGISTRATIONS, registration)
+}
+
+/// The employee and the activity.
+#[derive(Debug, Clone)]
+pub struct SignUp {
+    pub(crate) of: OfUser,
+    pub(crate) activity: ActivityId,
+}
+
+impl Input for SignUp {
+    fn read(fields: &mut Fields) -> Option<Self> {
+        let (of, activity) = (OfUser::read(fields), fields.path("activityId"));
+        Some(Self { of: of?, activity: activity? })
+    }
+}
+
+/// Registers an employee for an activity, or puts the employee on the waiting list. A repeated
+/// request returns the registration.
+///
+/// Employees join active activities that have not ended and whose filters admit them. An
+/// administrator may put any employee of the company into an active activity.
+///
+/// # Errors
+/// - 400 if the input is invalid, or an operator does not name the company.
+/// - 403 if the caller is another user or belongs to another company.
+/// - 404 if the activity or the employee does not exist.
+/// - 409 if the activity is not active, takes no sign-ups, or excludes the employee.
+pub async fn join_activity(wellness: Wellness, request: Request<SignUp>) -> Result<Put<RegistrationBody>, Error> {
+    let SignUp { of, activity } = &request.input;
+    let of = of.of(&request.caller)?;
+    let join =
+        Join { wellness: &wellness, caller: &request.caller, of: &of, activity, now: request.now, run: request.id };
+    optimistically(|| join.attempt()).await
+}
+
+/// A request to join.
+struct Join<'a> {
+    wellness: &'a Wellness,
+    caller: &'a Caller,
+    of: &'a EmployeeKey,
+    activity: &'a ActivityId,
+    now: TimestampSeconds,
+    run: RequestId,
+}
+
+impl Join<'_> {
+    async fn attempt(&self) -> Result<Put<RegistrationBody>, Error> {
+        let table = &self.wellness.table;
+        let found = self.wellness.activity(&self.of.company, self.activity).await?;
+        if !sees(self.caller, found.status) {
+            return Err(Error::NotFound("activity"));
+        }
+        let old = table.get::<Registration>(&Registration::key_of(self.activity, &self.of.user)).await?;
+        if let Some(old) = old.as_ref().filter(|old| old.absence != Some(Absence::Withdrawn)) {
+            let place = self.place(&found, old).await?;
+            return Ok(Put { is_new: false, body: RegistrationBody::from(old.clone()).at(place) });
+        }
+        let employee = table.get::<Employee>(&Employee::key_of(self.of)).await?.ok_or(Error::NotFound("employee"))?;
+        self.must_admit(&found, &employee)?;
+        let new = self.registration(&found, old.as_ref());
+        if found.enrolment() == Enrolment::Automatic {
+            self.wellness.dynamo.write(self.put(&new, old.as_ref())?).await?;
+            return Ok(Put { is_new: true, body: new.into() });
+        }
+        self.take_seat(&found, new, old.as_ref()).await
+    }
+
+    /// Returns the place of a waiting employee.
+    async fn place(&self, activity: &Activity, registration: &Registration) -> Result<Option<u64>, Error> {
+        if registration.absence != Some(Absence::Waiting) {
+            return Ok(None);
+        }
+        let counter = self.wellness.tickets(self.activity).await?.ok_or_else(Error::stale)?;
+        self.wellness.waiting_place(registration, counter.limit(activity.capacity)).await
+    }
+
+    fn must_admit(&self, activity: &Activity, employee: &Employee) -> Result<(), Error> {
+        let conflict = |problem, detail: &str| Err(Error::Conflict(problem, detail.to_owned()));
+        let administers = self.caller.administers(DOMAIN);
+        if activity.status != Status::Active || !administers && !activity.offer().is_running(self.now) {
+            return conflict(Problem::ActivityNotOpen, "The activity is not active, or has ended.");
+        }
+        if !administers && activity.enrolment() == Enrolment::Closed {
+            return conflict(Problem::EnrolmentClosed, "Only an administrator can put employees into the activity.");
+        }
+        if !administers && !activity.offer().admits(employee) {
+            return conflict(Problem::NotEligible, "The activity is for other roles or departments.");
+        }
+        Ok(())
+    }
+
+    /// Returns the new registration. An employee who comes back keeps the progress and the points.
+    fn registration(&self, activity: &Activity, old: Option<&Registration>) -> Registration {
+        let (company, user) = (self.of.company.clone(), self.of.user.clone());
+        let new = Registration::new(company, self.activity.clone(), activity.end(), user, self.now);
+        let assigned = self.caller.administers(DOMAIN).then_some(true);
+        match old.cloned() {
+            Some(old) => {
+                Registration { end: new.end, registered_at: self.now, absence: None, ticket: None, assigned, ..old }
+            }
+            None => Registration { assigned, ..new },
+        }
+    }
+
+    /// Returns the put of the registration, which fails if somebody has changed it.
+    fn put(&self, new: &Registration, old: Option<&Registration>) -> Result<Change, Error> {
+        Ok(match old {
+            Some(_) => {
+                let has_left = Condition::is(Registration::ABSENCE, Value::of(&Absence::Withdrawn)?);
+                self.wellness.table.replace(new)?.only_if(has_left)
+            }
+            None => self.wellness.table.put_new(new)?,
+        })
+    }
+
+    /// Takes the next ticket, and puts the registration under it.
+    async fn take_seat(
+        &self,
+        activity: &Activity,
+        mut new: Registration,
+        old: Option<&Registration>,
+    ) -> Result<Put<RegistrationBody>, Error> {
+        let counter = self.wellness.take_ticket(self.activity, self.now).await?;
+        let limit = counter.limit(activity.capacity);
+        let sort = TicketSort::new(counter.issued).ok_or_else(|| Error::Internal("no tickets are left".to_owned()))?;
+        let waits = counter.issued > limit;
+        new.ticket = i64::try_from(counter.issued).ok();
+        new.absence = waits.then_some(Absence::Waiting);
+        let (partition, user_id) = (ActivityPartition(self.activity.clone()), Some(self.of.user.clone()));
+        let ticket = Ticket { partition, sort, user_id, waiting: waits.then_some(true), at: self.now };
+        // If another request of the employee was faster, or if the ticket was given away, the next
+        // attempt reads everything again.
+        let changes = vec![self.put(&new, old)?, self.wellness.table.put_new(&ticket)?];
+        self.wellness.dynamo.transact(changes).await?;
+        if !waits {
+            return Ok(Put { is_new: true, body: new.into() });
+        }
+        self.wait(activity, new, &counter, &ticket).await
+    }
+
+    /// Checks whether a seat became free while the employee was put on the waiting list.
+    async fn wait(
+        &self,
+        activity: &Activity,
+        new: Registration,
+        before: &Tickets,
+        ticket: &Ticket,
+    ) -> Result<Put<RegistrationBody>, Error> {
+        let number = ticket.sort.number();
+        self.look_for_lost_tickets(before.limit(activity.capacity)).await?;
+        let counter = self.wellness.tickets(self.activity).await?.ok_or_else(Error::stale)?;
+        let limit = counter.limit(activity.capacity);
+        if number > limit {
+            let place = (number - limit).saturating_sub(counter.gone).max(1);
+            return Ok(Put { is_new: true, body: RegistrationBody::from(new).at(Some(place)) });
+        }
+        match self.wellness.dynamo.transact(self.wellness.seat(ticket, &self.of.user)?).await {
+            // The job was faster.
+            Ok(()) | Err(table::Error::Refused(_)) => {
+                Ok(Put { is_new: true, body: Registration { absence: None, ..new }.into() })
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Starts the job if a ticket with a seat has no registration. Its sign-up is in progress, or
+    /// has crashed.
+    async fn look_for_lost_tickets(&self, limit: u64) -> Result<(), Error> {
+        let range = TicketSort::through(limit);
+        let query = Query::new(&ActivityPartition(self.activity.clone()), &range).consistent();
+        if self.wellness.table.count(&query).await? >= limit {
+            return Ok(());
+        }
+        let job = seating(&self.of.company, self.activity, self.run, self.now)?;
+        let start = self.wellness.jobs.table().put(&job)?.only_if(Job::is_not_running());
+        match self.wellness.dynamo.write(start).await {
+            Ok(()) | Err(table::Error::Refused(_)) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}

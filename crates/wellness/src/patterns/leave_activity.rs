@@ -1,0 +1,99 @@
+//! W21: an employee leaves an activity (docs/requirements/wellness.md#join-and-leave-activities).
+
+use crate::{
+    DOMAIN, Registration, Wellness,
+    cost::{self, Calls, Case, Pattern},
+    model::registration::Absence,
+    patterns::join_activity::SignUp,
+};
+use function::{Error, Function, NoContent, Problem, Request, Route, Trigger, optimistically};
+use table::{
+    Condition, Units, Value,
+    cost::{Cost, read, write},
+};
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(leave_activity, Wellness::warm_by_get)
+}
+
+/// The access pattern.
+pub const PATTERN: Pattern = Pattern {
+    id: "W21",
+    name: "leave-activity",
+    trigger: Trigger::Http(&[Route {
+        method: "DELETE",
+        path: "/wellness/users/{userId}/registrations/{activityId}",
+        scopes: &["wellness:write", "wellness:admin", "wellness:operate"],
+    }]),
+    calls: &[
+        Calls {
+            variant: "",
+            condition: "get SK = Registration#UserId-…, strongly consistent. Then one transaction updates it and its Ticket#… if both are unchanged, and puts the job that gives the seat away",
+            formula: "⌈registration⌉ R; 2 × (⌈registration⌉ + 1) W and 2 × ⌈job⌉ W; GSI3 ⌈registration⌉ W",
+            cost: |case| {
+                let registration = write(case.registration);
+                Cost::default()
+                    .read(cost::ACTIVITIES, read(case.registration))
+                    .write(cost::ACTIVITIES, (registration + Units::whole(1)).times(2))
+                    .write(cost::JOBS, write(case.job).times(2))
+                    .write(cost::REGISTRATIONS, registration)
+            },
+        },
+        Calls {
+            variant: ", automatic enrolment",
+            condition: "without a ticket: get SK = Registration#UserId-…. Then update it if it is unchanged",
+            formula: "⌈registration⌉ R and W; GSI3 ⌈registration⌉ W",
+            cost: |case: &Case| {
+                let registration = write(case.registration);
+                Cost::default()
+                    .read(cost::ACTIVITIES, read(case.registration))
+                    .write(cost::ACTIVITIES, registration)
+                    .write(cost::REGISTRATIONS, registration)
+            },
+        },
+    ],
+    function,
+};
+
+/// Withdraws an employee from an activity, and gives the seat to the first employee on the waiting
+/// list. A repeated request succeeds. Progress and points stay with the registration.
+///
+/// # Errors
+/// - 400 if the input is invalid, or an operator does not name the company.
+/// - 403 if the caller is another user or belongs to another company.
+/// - 404 if the registration does not exist.
+/// - 409 if the caller is an employee and the activity has ended.
+pub async fn leave_activity(wellness: Wellness, request: Request<SignUp>) -> Result<NoContent, Error> {
+    let SignUp { of, activity } = &request.input;
+    let of = of.of(&request.caller)?;
+    let administers = request.caller.administers(DOMAIN);
+    optimistically(|| async {
+        let found = wellness.table.get::<Registration>(&Registration::key_of(activity, &of.user)).await?;
+        let found = found.filter(|found| found.company == of.company).ok_or(Error::NotFound("registration"))?;
+        if found.absence == Some(Absence::Withdrawn) {
+            return Ok(());
+        }
+        if !administers && found.end.0.second() < request.now {
+            let detail = "The activity has ended.".to_owned();
+            return Err(Error::Conflict(Problem::ActivityNotOpen, detail));
+        }
+        let left = wellness.table.update(found.key()).set(Registration::ABSENCE, Value::of(&Absence::Withdrawn)?);
+        let left = left.remove(Registration::TICKET).only_if(match found.absence {
+            Some(absence) => Condition::is(Registration::ABSENCE, Value::of(&absence)?),
+            None => Condition::missing(Registration::ABSENCE),
+        });
+        match found.ticket {
+            None => wellness.dynamo.write(left.only_if(Condition::missing(Registration::TICKET))).await?,
+            Some(ticket) => {
+                let left = left.only_if(Condition::is(Registration::TICKET, ticket));
+                let changes = [left].into_iter().chain(wellness.giving_up(&found, ticket, request.id, request.now)?);
+                wellness.dynamo.transact(changes.collect()).await?;
+            }
+        }
+        Ok(())
+    })
+    .await?;
+    Ok(NoContent)
+}

@@ -1,0 +1,61 @@
+//! W19: lists the plans of a company (docs/requirements/wellness.md#named-plans).
+
+use crate::{
+    DOMAIN, Wellness,
+    cost::{self, Calls, Pattern},
+    model::plan::PlanBody,
+};
+use function::{Error, Fields, Function, Input, List, Request, Route, Trigger};
+use keys::wellness::CompanyId;
+use table::{
+    Page,
+    cost::{Cost, read_eventually},
+};
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(list_plans, Wellness::warm_by_get)
+}
+
+/// The access pattern.
+pub const PATTERN: Pattern = Pattern {
+    id: "W19",
+    name: "list-plans",
+    trigger: Trigger::Http(&[Route {
+        method: "GET",
+        path: "/wellness/companies/{companyId}/plans",
+        scopes: &["wellness:read", "wellness:admin", "wellness:operate"],
+    }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "get PK = CompanyId-…, SK = Plans",
+        formula: "½ ⌈plans⌉ R, or ½ R without plans",
+        cost: |case| Cost::default().read(cost::ACTIVITIES, read_eventually(case.own)),
+    }],
+    function,
+};
+
+/// The company whose plans are listed.
+#[derive(Debug, Clone)]
+pub struct OfCompany(CompanyId);
+
+impl Input for OfCompany {
+    fn read(fields: &mut Fields) -> Option<Self> {
+        fields.path("companyId").map(Self)
+    }
+}
+
+/// Lists the plans of a company, sorted by start date. The list has at most 100 plans, so it has no
+/// pages. It does not contain calendar years that nobody has put as a plan.
+///
+/// # Errors
+/// - 400 if the input is invalid.
+/// - 403 if the caller belongs to another company.
+pub async fn list_plans(wellness: Wellness, request: Request<OfCompany>) -> Result<List<PlanBody>, Error> {
+    let OfCompany(company) = &request.input;
+    request.caller.must_belong_to(company, DOMAIN)?;
+    let (plans, skipped) = wellness.listed_plans(company).await?;
+    let items = plans.plans.into_iter().map(PlanBody::from).collect();
+    Ok(List::whole(Page { items, next: None, skipped }))
+}

@@ -1,0 +1,67 @@
+//! W30: lists a company's records of one kind
+//! (docs/requirements/wellness.md#manage-reference-records).
+
+use crate::{
+    DOMAIN, Record, Wellness,
+    cost::{self, Calls, Pattern},
+    patterns::put_reference::RecordBody,
+};
+use function::{Error, Fields, Function, Input, List, Request, Route, Trigger};
+use keys::wellness::{CompanyId, CompanyPartition, Facet, RecordSort};
+use table::{Query, cost::Cost};
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(list_references_of_facet, Wellness::warm_by_query)
+}
+
+/// The access pattern.
+pub const PATTERN: Pattern = Pattern {
+    id: "W30",
+    name: "list-references-of-facet",
+    trigger: Trigger::Http(&[Route {
+        method: "GET",
+        path: "/wellness/companies/{companyId}/references/{facet}",
+        scopes: &["wellness:admin", "wellness:operate"],
+    }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "PK = CompanyId-…, SK begins with Venue# or the corresponding prefix of files, courses, trackers or notifications",
+        formula: "½ ⌈Σ records⌉ R",
+        cost: |case| Cost::default().read(cost::ACTIVITIES, case.listed(case.own)),
+    }],
+    function,
+};
+
+/// The kind of the records to list.
+#[derive(Debug, Clone)]
+pub struct OfFacet {
+    company: CompanyId,
+    facet: Facet,
+}
+
+impl Input for OfFacet {
+    fn read(fields: &mut Fields) -> Option<Self> {
+        fields.paging(50);
+        let (company, facet) = (fields.path("companyId"), fields.path("facet"));
+        Some(Self { company: company?, facet: facet? })
+    }
+}
+
+/// Lists the company's venues, files, courses, trackers or notifications, sorted by id.
+///
+/// # Errors
+/// - 400 if the input is invalid.
+/// - 403 if the caller belongs to another company.
+pub async fn list_references_of_facet(
+    wellness: Wellness,
+    request: Request<OfFacet>,
+) -> Result<List<RecordBody>, Error> {
+    let OfFacet { company, facet } = &request.input;
+    request.caller.must_belong_to(company, DOMAIN)?;
+    let listing = request.listing(RecordSort::of_facet(*facet), "")?;
+    let query = Query::new(&CompanyPartition(company.clone()), &listing.range);
+    let page = wellness.table.page::<Record>(&query, listing.limit).await?;
+    Ok(listing.list(page.map(RecordBody::from)))
+}

@@ -1,0 +1,108 @@
+//! W28: removes one part of an activity: the detail, the goal, a reward, all groups or one group
+//! (docs/requirements/wellness.md#edit-all-parts-of-an-activity).
+
+use crate::{
+    DOMAIN, Wellness,
+    cost::{self, Calls, Case, Pattern},
+    model::part::{PartRoute, name},
+};
+use function::{Error, Fields, Function, Input, NoContent, Request, Route, Trigger, optimistically};
+use keys::wellness::{ActivityId, ActivityPartition, CompanyId, ProgramSort};
+use table::{
+    Key, Units,
+    cost::{Cost, read, write},
+};
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(remove_part, Wellness::warm_by_get)
+}
+
+const fn route(path: &'static str) -> Route {
+    Route { method: "DELETE", path, scopes: &["wellness:admin", "wellness:operate"] }
+}
+
+/// The access pattern.
+pub const PATTERN: Pattern = Pattern {
+    id: "W28",
+    name: "remove-part",
+    trigger: Trigger::Http(&[
+        route("/wellness/companies/{companyId}/activities/{activityId}/detail"),
+        route("/wellness/companies/{companyId}/activities/{activityId}/goal"),
+        route("/wellness/companies/{companyId}/activities/{activityId}/rewards/{kind}"),
+        route("/wellness/companies/{companyId}/activities/{activityId}/groups"),
+        route("/wellness/companies/{companyId}/activities/{activityId}/groups/{groupId}"),
+    ]),
+    calls: &[
+        Calls {
+            variant: "",
+            condition: "get SK = Program. Then query PK = ActivityId-…, SK begins with the level of the part, strongly consistent. Then delete the part, and update SK = Program in the same transaction if Version is unchanged",
+            formula: "⌈activity⌉ + ⌈Σ parts of the level⌉ R; 2 × (⌈activity⌉ + ⌈part⌉) W; GSI1 ⌈entry⌉ W",
+            cost: |case| removal(case, write(case.part)),
+        },
+        Calls {
+            variant: ", groups",
+            condition: "as above, with all rows of the level Program#Groups",
+            formula: "⌈activity⌉ + ⌈Σ groups⌉ R; 2 × (⌈activity⌉ + Σ ⌈group⌉) W; GSI1 ⌈entry⌉ W",
+            cost: |case| removal(case, case.parts_write()),
+        },
+    ],
+    function,
+};
+
+fn removal(case: &Case, removed: Units) -> Cost {
+    Cost::default()
+        .read(cost::ACTIVITIES, case.activity_read())
+        .read(cost::ACTIVITIES, read(case.part * case.parts))
+        .write(cost::ACTIVITIES, (write(case.activity) + removed).times(2))
+        .write(cost::PROGRAM, write(case.program))
+}
+
+/// A request to remove a part.
+#[derive(Debug, Clone)]
+pub struct Removal {
+    company: CompanyId,
+    activity: ActivityId,
+    version: Option<i64>,
+    part: ProgramSort,
+}
+
+impl Input for Removal {
+    fn read(fields: &mut Fields) -> Option<Self> {
+        let (company, activity) = (fields.path("companyId"), fields.path("activityId"));
+        let version = fields.query("version");
+        let part = PartRoute::of(fields).and_then(|route| route.sort(fields));
+        Some(Self { company: company?, activity: activity?, version, part: part? })
+    }
+}
+
+/// Removes one part of an activity. The removal of the groups also removes each group.
+///
+/// # Errors
+/// - 400 if the input is invalid.
+/// - 403 if the caller belongs to another company.
+/// - 404 if the activity or the part does not exist.
+/// - 412 if the activity has a different version than the request names.
+pub async fn remove_part(wellness: Wellness, request: Request<Removal>) -> Result<NoContent, Error> {
+    request.caller.must_belong_to(&request.input.company, DOMAIN)?;
+    optimistically(|| wellness.delete_part(&request.input)).await
+}
+
+impl Wellness {
+    async fn delete_part(&self, removal: &Removal) -> Result<NoContent, Error> {
+        let Removal { company, activity: id, version, part } = removal;
+        let activity = self.activity_at(company, id, *version).await?;
+        let level = self.level_with(id, part).await?;
+        if !level.has(part) {
+            return Err(Error::NotFound(name(part)));
+        }
+        let keys = match part {
+            ProgramSort::Groups => level.keys(id),
+            part => vec![Key::new(&ActivityPartition(id.clone()), part)],
+        };
+        let deletes = keys.into_iter().map(|key| self.table.delete(key));
+        self.dynamo.transact([self.next_version(&activity)].into_iter().chain(deletes).collect()).await?;
+        Ok(NoContent)
+    }
+}

@@ -1,0 +1,77 @@
+//! W29: removes a reference from an activity
+//! (docs/requirements/wellness.md#edit-all-parts-of-an-activity).
+
+use crate::{
+    DOMAIN, Reference, Wellness,
+    cost::{self, Calls, Pattern},
+    patterns::add_reference::OfActivity,
+};
+use function::{Error, Fields, Function, Input, NoContent, Request, Route, Trigger, optimistically};
+use table::cost::{Cost, write};
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(remove_reference, Wellness::warm_by_get)
+}
+
+/// The access pattern.
+pub const PATTERN: Pattern = Pattern {
+    id: "W29",
+    name: "remove-reference",
+    trigger: Trigger::Http(&[Route {
+        method: "DELETE",
+        path: "/wellness/companies/{companyId}/activities/{activityId}/references/{facet}/{facetId}",
+        scopes: &["wellness:admin", "wellness:operate"],
+    }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "get SK = Program. Then delete the reference, and update SK = Program in the same transaction if Version is unchanged",
+        formula: "⌈activity⌉ R; 2 × (⌈activity⌉ + ⌈reference⌉) W; GSI1 ⌈entry⌉ W; GSI2 ⌈reference⌉ W",
+        cost: |case| {
+            Cost::default()
+                .read(cost::ACTIVITIES, case.activity_read())
+                .write(cost::ACTIVITIES, (write(case.activity) + write(case.reference)).times(2))
+                .write(cost::PROGRAM, write(case.program))
+                .write(cost::LISTS, write(case.reference))
+        },
+    }],
+    function,
+};
+
+/// A request to remove a reference.
+#[derive(Debug, Clone)]
+pub struct OldUse(OfActivity);
+
+impl Input for OldUse {
+    fn read(fields: &mut Fields) -> Option<Self> {
+        let version = fields.query("version");
+        OfActivity::read(fields, version).map(Self)
+    }
+}
+
+/// Removes a reference from an activity. The record remains.
+///
+/// # Errors
+/// - 400 if the input is invalid.
+/// - 403 if the caller belongs to another company.
+/// - 404 if the activity does not exist, or has no such reference.
+/// - 412 if the activity has a different version than the request names.
+pub async fn remove_reference(wellness: Wellness, request: Request<OldUse>) -> Result<NoContent, Error> {
+    let OldUse(wanted) = &request.input;
+    request.caller.must_belong_to(&wanted.company, DOMAIN)?;
+    optimistically(|| wellness.unrefer(wanted)).await
+}
+
+const REFERENCE: usize = 1;
+
+impl Wellness {
+    async fn unrefer(&self, wanted: &OfActivity) -> Result<NoContent, Error> {
+        let activity = self.activity_at(&wanted.company, &wanted.activity, wanted.version).await?;
+        let reference = self.table.delete(Reference::key_of(&wanted.activity, &wanted.of));
+        match self.dynamo.transact(vec![self.next_version(&activity), reference]).await {
+            Err(table::Error::Refused(refused)) if refused.at(REFERENCE) => Err(Error::NotFound("reference")),
+            outcome => Ok(outcome.map(|()| NoContent)?),
+        }
+    }
+}

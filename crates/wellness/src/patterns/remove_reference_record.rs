@@ -1,0 +1,129 @@
+//! W30: removes a company's record of a venue that no activity refers to
+//! (docs/requirements/wellness.md#manage-reference-records).
+//!
+//! docs/decisions/wellness-records.md explains the conditions of the removal.
+
+use crate::{
+    DOMAIN, Record, Reference, Wellness,
+    cost::{self, Calls, Pattern},
+    model::job::{Hold, job_key},
+    patterns::get_reference::OfRecord,
+};
+use function::{Error, Function, NoContent, Problem, Request, Route, Trigger, optimistically};
+use jobs::Job;
+use keys::wellness::{ActivityId, ActivityPartition, JobId, ReferencePartition, UseSort};
+use serde::{Deserialize, Serialize};
+use table::{
+    Attributes, Condition, Item, Query, Units,
+    cost::{Cost, read, write},
+};
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(remove_reference_record, Wellness::warm_by_get)
+}
+
+/// The access pattern.
+pub const PATTERN: Pattern = Pattern {
+    id: "W30",
+    name: "remove-reference-record",
+    trigger: Trigger::Http(&[Route {
+        method: "DELETE",
+        path: "/wellness/companies/{companyId}/references/{facet}/{facetId}",
+        scopes: &["wellness:admin", "wellness:operate"],
+    }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "get the record, and query one entry of GSI2PK = CompanyId-<id>#VenueId-<id>. Then one transaction deletes the record if UsedBy is unchanged, and checks that no job runs on the venue and that Hold#VenueId-<id> is absent",
+        formula: "⌈record⌉ R; GSI2 ½ R; 2 × (⌈record⌉ + 2) W. After a reference to the venue was added, also ⌈reference⌉ R",
+        cost: |case| {
+            Cost::default()
+                .read(cost::ACTIVITIES, read(case.own))
+                .read(cost::LISTS, Units::halves(1))
+                .write(cost::ACTIVITIES, write(case.own).times(2))
+                .write(cost::JOBS, Units::whole(4))
+        },
+    }],
+    function,
+};
+
+/// The last use of a record. The removal ignores all other attributes, so an invalid one cannot
+/// make it fail.
+#[derive(Debug, Serialize, Deserialize, Attributes)]
+#[serde(rename_all = "PascalCase")]
+struct LastUse {
+    used_by: Option<ActivityId>,
+}
+
+impl Item for LastUse {
+    const TYPE: &'static str = "ReferenceRecord";
+}
+
+/// The partition key of a reference.
+#[derive(Debug, Serialize, Deserialize)]
+struct Use {
+    #[serde(rename = "PK")]
+    partition: ActivityPartition,
+}
+
+impl Item for Use {
+    const TYPE: &'static str = "Reference";
+}
+
+/// Removes a record that no activity refers to.
+///
+/// # Errors
+/// - 400 if the input is invalid.
+/// - 403 if the caller belongs to another company.
+/// - 404 if the company has no such record.
+/// - 409 if an activity refers to the venue, or if a job runs on it.
+pub async fn remove_reference_record(wellness: Wellness, request: Request<OfRecord>) -> Result<NoContent, Error> {
+    request.caller.must_belong_to(&request.input.company, DOMAIN)?;
+    optimistically(|| wellness.remove_record(&request.input)).await
+}
+
+const RECORD: usize = 0;
+
+impl Wellness {
+    async fn remove_record(&self, record: &OfRecord) -> Result<NoContent, Error> {
+        let OfRecord { company, of } = record;
+        let key = Record::key_of(company, of);
+        let LastUse { used_by } = self.table.get(&key).await?.ok_or(Error::NotFound("reference"))?;
+        if self.is_in_use(record, used_by.as_ref()).await? {
+            let detail = "An activity refers to it. Remove or replace the reference first.";
+            return Err(Error::Conflict(Problem::ReferenceInUse, detail.to_owned()));
+        }
+        let unchanged = match &used_by {
+            Some(activity) => Condition::is(LastUse::USED_BY, activity),
+            None => Condition::missing(LastUse::USED_BY),
+        };
+        let jobs = self.jobs.table();
+        let changes = vec![
+            self.table.delete(key).only_if(unchanged),
+            jobs.check(job_key(company, &JobId::Uses(of.clone())), Job::is_not_running()),
+            jobs.absent(Hold::key_of(company, of)),
+        ];
+        match self.dynamo.transact(changes).await {
+            Err(table::Error::Refused(refused)) if !refused.at(RECORD) => {
+                let detail = "A job is changing the references to it. Send the request again after it has ended.";
+                Err(Error::Conflict(Problem::JobUnderWay, detail.to_owned()))
+            }
+            outcome => Ok(outcome.map(|()| NoContent)?),
+        }
+    }
+
+    /// Whether an activity refers to the record. The index can lack the newest reference, so that
+    /// one is read from the table.
+    async fn is_in_use(&self, record: &OfRecord, last: Option<&ActivityId>) -> Result<bool, Error> {
+        if let Some(activity) = last
+            && self.table.get::<Use>(&Reference::key_of(activity, &record.of)).await?.is_some()
+        {
+            return Ok(true);
+        }
+        let uses = ReferencePartition { company: record.company.clone(), of: record.of.clone() };
+        let range = UseSort::all();
+        let page = self.table.page::<Use>(&Query::new(&uses, &range).on(&self.lists), 1).await?;
+        Ok(!page.items.is_empty() || page.skipped > 0)
+    }
+}

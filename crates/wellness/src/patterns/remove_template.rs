@@ -1,0 +1,56 @@
+//! W32: removes a template of a company, or a global template
+//! (docs/requirements/wellness.md#manage-templates).
+
+use crate::{
+    Template, Wellness,
+    cost::{self, Calls, Pattern},
+    model::template::must_be_allowed,
+    patterns::get_template::OfTemplate,
+};
+use function::{Error, Function, NoContent, Request, Route, Trigger};
+use table::cost::{Cost, write};
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(remove_template, Wellness::warm_by_get)
+}
+
+/// The access pattern.
+pub const PATTERN: Pattern = Pattern {
+    id: "W32",
+    name: "remove-template",
+    trigger: Trigger::Http(&[
+        Route { method: "DELETE", path: "/wellness/templates/{templateId}", scopes: &["wellness:operate"] },
+        Route {
+            method: "DELETE",
+            path: "/wellness/companies/{companyId}/templates/{templateId}",
+            scopes: &["wellness:admin", "wellness:operate"],
+        },
+    ]),
+    calls: &[Calls {
+        variant: "",
+        condition: "in a transaction delete if present: PK = CompanyId-… or Global, SK = Template#TemplateId-…",
+        formula: "2 × ⌈template⌉ W",
+        cost: |case| Cost::default().write(cost::ACTIVITIES, write(case.own).times(2)),
+    }],
+    function,
+};
+
+/// Removes a template. Activities that were created from it remain.
+///
+/// # Errors
+/// - 400 if the input is invalid.
+/// - 403 if the caller belongs to another company, or removes a global template without the
+///   operator scope.
+/// - 404 if the owner has no such template.
+pub async fn remove_template(wellness: Wellness, request: Request<OfTemplate>) -> Result<NoContent, Error> {
+    let OfTemplate { owner, id } = &request.input;
+    must_be_allowed(&request.caller, owner)?;
+    // The client token of the transaction makes the SDK's retry idempotent.
+    let delete = wellness.table.delete(Template::key_of(owner, id));
+    match wellness.dynamo.transact(vec![delete]).await {
+        Err(table::Error::Refused(_)) => Err(Error::NotFound("template")),
+        outcome => Ok(outcome.map(|()| NoContent)?),
+    }
+}

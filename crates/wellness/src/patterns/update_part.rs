@@ -1,0 +1,223 @@
+//! W28: puts one part of an activity: the detail, the goal, a reward, the groups or a group
+//! (docs/requirements/wellness.md#edit-all-parts-of-an-activity).
+//!
+//! docs/decisions/wellness-parts.md explains the version and the routes.
+
+use crate::{
+    Activity, DOMAIN, Detail, Goal, Group, Name, Progress, Reward, Wellness,
+    cost::{self, Calls, Pattern},
+    model::{
+        object::JsonObject,
+        part::{PartLevel, PartRoute},
+        parts::{GoalBody, GroupBody, GroupsBody, RewardBody},
+        sizes::{MAX_PART, must_fit},
+    },
+    patterns::get_activity::Row,
+};
+use function::{Error, Fields, Function, Input, Put, Request, Route, Trigger, optimistically};
+use keys::wellness::{ActivityId, ActivityPartition, CompanyId, GroupId, ProgramSort};
+use serde::Serialize;
+use table::{
+    Change,
+    cost::{Cost, read, write},
+};
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(update_part, Wellness::warm_by_get)
+}
+
+const fn route(path: &'static str) -> Route {
+    Route { method: "PUT", path, scopes: &["wellness:admin", "wellness:operate"] }
+}
+
+/// The access pattern.
+pub const PATTERN: Pattern = Pattern {
+    id: "W28",
+    name: "update-part",
+    trigger: Trigger::Http(&[
+        route("/wellness/companies/{companyId}/activities/{activityId}/detail"),
+        route("/wellness/companies/{companyId}/activities/{activityId}/goal"),
+        route("/wellness/companies/{companyId}/activities/{activityId}/rewards/{kind}"),
+        route("/wellness/companies/{companyId}/activities/{activityId}/groups"),
+        route("/wellness/companies/{companyId}/activities/{activityId}/groups/{groupId}"),
+    ]),
+    calls: &[Calls {
+        variant: "",
+        condition: "get SK = Program. Then query PK = ActivityId-…, SK begins with the level of the part, strongly consistent. Then put the part, and update SK = Program in the same transaction if Version is unchanged",
+        formula: "⌈activity⌉ + ⌈Σ parts of the level⌉ R; 2 × (⌈activity⌉ + ⌈part⌉) W; GSI1 ⌈entry⌉ W",
+        cost: |case| {
+            Cost::default()
+                .read(cost::ACTIVITIES, case.activity_read())
+                .read(cost::ACTIVITIES, read(case.part * case.parts))
+                .write(cost::ACTIVITIES, (write(case.activity) + write(case.part)).times(2))
+                .write(cost::PROGRAM, write(case.program))
+        },
+    }],
+    function,
+};
+
+/// A request to put a part.
+#[derive(Debug, Clone)]
+pub struct NewPart {
+    company: CompanyId,
+    activity: ActivityId,
+    version: i64,
+    part: Part,
+}
+
+/// The new content of a part.
+#[derive(Debug, Clone)]
+enum Part {
+    Detail(JsonObject),
+    Goal(GoalBody),
+    Reward(RewardBody),
+    Groups(GroupsBody),
+    Group(GroupId, Name),
+}
+
+impl Input for NewPart {
+    const BODY: bool = true;
+
+    fn read(fields: &mut Fields) -> Option<Self> {
+        let (company, activity) = (fields.path("companyId"), fields.path("activityId"));
+        let version = fields.body("version");
+        let part = Part::read(fields);
+        Some(Self { company: company?, activity: activity?, version: version?, part: part? })
+    }
+}
+
+impl Part {
+    fn read(fields: &mut Fields) -> Option<Self> {
+        match PartRoute::of(fields)? {
+            PartRoute::Detail => fields.body("detail").map(Self::Detail),
+            PartRoute::Goal => GoalBody::read(fields).map(Self::Goal),
+            PartRoute::Reward => RewardBody::read(fields).map(Self::Reward),
+            PartRoute::Groups => GroupsBody::read(fields).map(Self::Groups),
+            PartRoute::Group => {
+                let (id, name) = (fields.path("groupId"), fields.body("name"));
+                Some(Self::Group(id?, name?))
+            }
+        }
+    }
+
+    fn sort(&self) -> ProgramSort {
+        match self {
+            Self::Detail(_) => ProgramSort::Detail,
+            Self::Goal(_) => ProgramSort::GoalPrimary,
+            Self::Reward(reward) => ProgramSort::Reward(reward.kind.clone()),
+            Self::Groups(_) => ProgramSort::Groups,
+            Self::Group(id, _) => ProgramSort::Group(id.clone()),
+        }
+    }
+
+    /// Returns the row to store. A group keeps its progress.
+    fn row(&self, activity: &ActivityId, old: Option<&Row>) -> Row {
+        match self.clone() {
+            Self::Detail(detail) => Row::Detail(Detail::new(activity, detail)),
+            Self::Goal(goal) => Row::Goal(Goal::new(activity, goal)),
+            Self::Reward(reward) => Row::Reward(Reward::new(activity, reward)),
+            Self::Groups(groups) => Row::Groups(groups.row(activity)),
+            Self::Group(id, name) => {
+                let progress = if let Some(Row::Group(old)) = old { old.progress } else { Progress::NONE };
+                let (partition, sort) = (ActivityPartition(activity.clone()), ProgramSort::Group(id));
+                Row::Group(Group { partition, sort, name, progress })
+            }
+        }
+    }
+}
+
+/// A part in a response, with the version of its activity.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PartBody {
+    activity_id: ActivityId,
+    version: i64,
+    #[serde(flatten)]
+    content: Option<ContentBody>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+enum ContentBody {
+    Detail(JsonObject),
+    Goal(GoalBody),
+    Reward(RewardBody),
+    Groups(GroupsBody),
+    Group(GroupBody),
+}
+
+impl ContentBody {
+    /// `groups` are the stored groups, for a response with the row `Program#Groups`.
+    fn of(row: Row, groups: Vec<Row>) -> Option<Self> {
+        match row {
+            Row::Detail(detail) => Some(Self::Detail(JsonObject(detail.detail))),
+            Row::Goal(goal) => Some(Self::Goal(goal.into())),
+            Row::Reward(reward) => reward.body().map(Self::Reward),
+            Row::Group(group) => group.body().map(Self::Group),
+            Row::Groups(row) => {
+                let group = |row| if let Row::Group(group) = row { group.body() } else { None };
+                let mut body = GroupsBody::from(row);
+                body.items = groups.into_iter().filter_map(group).collect();
+                Some(Self::Groups(body))
+            }
+            Row::Activity(_) | Row::Reference(_) => None,
+        }
+    }
+}
+
+/// Creates or replaces one part of an activity. The version in the request must be the activity's
+/// current version. A request that changes nothing keeps the version.
+///
+/// # Errors
+/// - 400 if the input is invalid.
+/// - 403 if the caller belongs to another company.
+/// - 404 if the activity does not exist, or if a group is added to an activity without groups.
+/// - 409 if the activity has the maximum number of rewards or groups.
+/// - 412 if the activity has a different version.
+/// - 413 if the part exceeds 16 KB.
+pub async fn update_part(wellness: Wellness, request: Request<NewPart>) -> Result<Put<PartBody>, Error> {
+    request.caller.must_belong_to(&request.input.company, DOMAIN)?;
+    optimistically(|| wellness.put_part(&request.input)).await
+}
+
+impl Wellness {
+    async fn put_part(&self, new: &NewPart) -> Result<Put<PartBody>, Error> {
+        let activity = self.activity_at(&new.company, &new.activity, Some(new.version)).await?;
+        let sort = new.part.sort();
+        let level = self.level_with(&new.activity, &sort).await?;
+        let is_new = !level.has(&sort);
+        if is_new {
+            level.must_admit(&sort)?;
+        }
+        let old = level.find(&sort);
+        let row = new.part.row(&new.activity, old);
+        if old == Some(&row) {
+            return Ok(Put { is_new, body: body(&activity, activity.version, row, level) });
+        }
+        let changes = vec![self.next_version(&activity), self.put_of(&row)?];
+        self.dynamo.transact(changes).await?;
+        Ok(Put { is_new, body: body(&activity, activity.version + 1, row, level) })
+    }
+
+    /// Returns the put of the part.
+    ///
+    /// # Errors
+    /// 413 if the part exceeds 16 KB.
+    fn put_of(&self, row: &Row) -> Result<Change, Error> {
+        let changed = match row {
+            Row::Detail(row) => must_fit(row, MAX_PART).map(|()| self.table.put(row)),
+            Row::Goal(row) => must_fit(row, MAX_PART).map(|()| self.table.put(row)),
+            Row::Reward(row) => must_fit(row, MAX_PART).map(|()| self.table.put(row)),
+            Row::Groups(row) => must_fit(row, MAX_PART).map(|()| self.table.put(row)),
+            Row::Group(row) => must_fit(row, MAX_PART).map(|()| self.table.put(row)),
+            Row::Activity(_) | Row::Reference(_) => Err(Error::Internal("the row is no part".to_owned())),
+        };
+        Ok(changed??)
+    }
+}
+
+fn body(activity: &Activity, version: i64, row: Row, level: PartLevel) -> PartBody {
+    PartBody { activity_id: activity.id().clone(), version, content: ContentBody::of(row, level.rows) }
+}

@@ -1,0 +1,112 @@
+//! W32: changes a template of a company, or a global template
+//! (docs/requirements/wellness.md#manage-templates).
+
+use crate::{
+    Template, TemplateBody, Wellness,
+    cost::{self, Calls, Pattern},
+    model::{
+        content::{Content, OPTIONAL},
+        sizes::{MAX_TEMPLATE, must_fit},
+        template::must_be_allowed,
+    },
+    patterns::create_template::read_owner,
+};
+use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger, optimistically};
+use keys::wellness::{Owner, TemplateId};
+use std::collections::BTreeSet;
+use table::{
+    Condition,
+    cost::{Cost, read, write},
+};
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(update_template, Wellness::warm_by_get)
+}
+
+/// The access pattern.
+pub const PATTERN: Pattern = Pattern {
+    id: "W32",
+    name: "update-template",
+    trigger: Trigger::Http(&[
+        Route { method: "PATCH", path: "/wellness/templates/{templateId}", scopes: &["wellness:operate"] },
+        Route {
+            method: "PATCH",
+            path: "/wellness/companies/{companyId}/templates/{templateId}",
+            scopes: &["wellness:admin", "wellness:operate"],
+        },
+    ]),
+    calls: &[Calls {
+        variant: "",
+        condition: "get PK = CompanyId-… or Global, SK = Template#TemplateId-…. Then replace it in a transaction if Version is unchanged",
+        formula: "⌈template⌉ R; 2 × ⌈template⌉ W",
+        cost: |case| {
+            Cost::default().read(cost::ACTIVITIES, read(case.own)).write(cost::ACTIVITIES, write(case.own).times(2))
+        },
+    }],
+    function,
+};
+
+/// A request to change a template. Omitted fields keep their values.
+#[derive(Debug, Clone)]
+pub struct Patch {
+    owner: Owner,
+    id: TemplateId,
+    version: Option<i64>,
+    content: Content,
+    /// The fields to remove, which are `null` in the request.
+    removed: BTreeSet<&'static str>,
+}
+
+impl Input for Patch {
+    const BODY: bool = true;
+
+    fn read(fields: &mut Fields) -> Option<Self> {
+        let (owner, id) = (read_owner(fields), fields.path("templateId"));
+        let version = fields.body_if_any("version");
+        let removed: BTreeSet<_> = OPTIONAL.into_iter().filter(|name| fields.take_null(name)).collect();
+        let has_any = ["version", "name"].into_iter().chain(OPTIONAL).any(|name| fields.has_body(name));
+        if removed.is_empty() && !has_any {
+            fields.fault::<()>("/body", format!("must have at least one of name, {}", OPTIONAL.join(", ")));
+        }
+        let content = Content::read(fields);
+        Some(Self { owner, id: id?, version, content, removed })
+    }
+}
+
+/// Changes a template. Activities that were created from it keep their content.
+///
+/// # Errors
+/// - 400 if the input is invalid.
+/// - 403 if the caller belongs to another company, or changes a global template without the
+///   operator scope.
+/// - 404 if the owner has no such template.
+/// - 412 if the template has a different version than the request names.
+/// - 413 if the template exceeds 48 KB.
+pub async fn update_template(wellness: Wellness, request: Request<Patch>) -> Result<Json<TemplateBody>, Error> {
+    must_be_allowed(&request.caller, &request.input.owner)?;
+    let template = optimistically(|| wellness.change_template(&request.input)).await?;
+    Ok(Json(template.try_into()?))
+}
+
+impl Wellness {
+    async fn change_template(&self, patch: &Patch) -> Result<Template, Error> {
+        let Patch { owner, id, version, content, removed } = patch;
+        let old = self.table.get::<Template>(&Template::key_of(owner, id)).await?.ok_or(Error::NotFound("template"))?;
+        if version.is_some_and(|version| version != old.version) {
+            return Err(Error::AnotherVersion);
+        }
+        let content = content.clone().or(old.content()?).without(removed);
+        let new = old.with(&content)?;
+        if new == old {
+            return Ok(old);
+        }
+        let new = Template { version: old.version + 1, ..new };
+        must_fit(&new, MAX_TEMPLATE)?;
+        let change = self.table.replace(&new)?.only_if(Condition::is(Template::VERSION, old.version));
+        // The client token of the transaction makes the SDK's retry idempotent.
+        self.dynamo.transact(vec![change]).await?;
+        Ok(new)
+    }
+}

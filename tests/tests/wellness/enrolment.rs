@@ -1,0 +1,308 @@
+//! Tests of W20: the job that enrols existing employees, and W11 for new and moved employees.
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use fastrand::Rng;
+use futures::{StreamExt, stream};
+use jobs::State;
+use local::Stack;
+use serde_json::{Value, json};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+use system_tests::{
+    Client, changed, drained,
+    faults::{Fault, MOMENTS, Process, Proxy},
+    stack, text, until,
+    wellness::{admin, create, of_company, put, references::step_of, registration_of, stored_in},
+};
+use table::Item as _;
+use wellness::{Employee, LastChange, Registration, job_key};
+
+const COMPANY: &str = "C";
+const FUNCTION: &str = "continue-job";
+const DEPARTMENTS: [&str; 4] = ["Sales", "Legal", "Plant 1", "Büro"];
+const ENOUGH: Duration = Duration::from_secs(30);
+
+fn of(rest: &str) -> String {
+    of_company(COMPANY, rest)
+}
+
+fn challenge(end: &str, departments: &[&str]) -> Value {
+    json!({"name": "Walk", "type": "challenge", "subType": "Fitness", "startDate": "2020-01-01", "endDate": end,
+        "filters": {"roles": [], "departments": departments}})
+}
+
+/// Puts employees directly, and waits until the stream has passed. There are no activities yet.
+async fn employ(stack: &Stack, count: usize) -> BTreeMap<String, &'static str> {
+    let who: BTreeMap<_, _> =
+        (0..count).map(|number| (format!("u-{number}"), DEPARTMENTS[number % DEPARTMENTS.len()])).collect();
+    let employee = |(user, department): (&String, &&str)| {
+        let key = system_tests::wellness::employee_key(COMPANY, user);
+        Employee {
+            partition: key.partition().parse().expect("a partition"),
+            sort: key.sort().parse().expect("a sort key"),
+            name: None,
+            role: "R".parse().expect("a role"),
+            department: department.parse().expect("a department"),
+            last_change: LastChange::Other,
+            version: 1,
+        }
+    };
+    put(stack, &who.iter().map(employee).collect::<Vec<_>>()).await;
+    drained(&Client::operator(stack), "register-new-employee").await;
+    who
+}
+
+/// Returns the users that are registered for an activity.
+async fn registered(stack: &Stack, activity: &str) -> BTreeSet<String> {
+    let items = stored_in("Activities", stack, None, &format!("ActivityId-{activity}")).await;
+    let sort = |item: &std::collections::HashMap<_, AttributeValue>| item["SK"].as_s().expect("a key").clone();
+    items.iter().filter_map(|item| sort(item).strip_prefix("Registration#UserId-").map(str::to_owned)).collect()
+}
+
+fn within(who: &BTreeMap<String, &'static str>, departments: &[&str]) -> BTreeSet<String> {
+    let is_in = |department: &str| departments.is_empty() || departments.contains(&department);
+    who.iter().filter(|(_, department)| is_in(department)).map(|(user, _)| user.clone()).collect()
+}
+
+/// Waits until the enrolment job of the activity has ended, and returns it.
+async fn enrolled(client: &Client, activity: &str) -> Value {
+    until(client, &of(&format!("jobs/EnrolmentId-{activity}")), |answer| answer.body["status"] != "running").await.body
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_challenge_enrols_the_eligible_employees_whichever_plan_it_ends_in() {
+    let stack = stack().start().await.expect("a stack");
+    let admin = admin(&stack, COMPANY);
+    let who = employ(&stack, 130).await;
+    for (end, departments) in
+        [("2099-12-31T23:59:59", &[][..]), ("2031-03-31", &["Sales"]), ("2098-01-01", &["Legal", "Büro"])]
+    {
+        let id = text(&create(&admin, COMPANY, &challenge(end, departments)).await, "activityId").to_owned();
+        let right = within(&who, departments);
+        let job = enrolled(&admin, &id).await;
+        assert_eq!((&job["status"], &job["done"]), (&json!("done"), &json!(right.len())), "{job}");
+        assert_eq!(job["kind"], "enrolment");
+        assert_eq!(registered(&stack, &id).await, right);
+    }
+    for (member, value) in [
+        ("status", json!("draft")),
+        ("type", json!("event")),
+        ("enrolment", json!("closed")),
+        ("endDate", json!("2021-01-01")),
+    ] {
+        let mut activity = challenge("2099-12-31", &[]);
+        activity[member] = value;
+        let made = create(&admin, COMPANY, &activity).await;
+        let job = admin.get(&of(&format!("jobs/EnrolmentId-{}", text(&made, "activityId")))).await;
+        assert_eq!(job.status, 404, "{member}: {}", job.body);
+    }
+    let mut event = challenge("2099-12-31", &["Sales"]);
+    event["type"] = "event".into();
+    event["enrolment"] = "automatic".into();
+    let made = create(&admin, COMPANY, &event).await;
+    assert_eq!(made["enrolment"], "automatic");
+    enrolled(&admin, text(&made, "activityId")).await;
+    assert_eq!(registered(&stack, text(&made, "activityId")).await, within(&who, &["Sales"]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn changed_filters_enrol_and_withdraw_employees_and_keep_progress() {
+    let stack = stack().start().await.expect("a stack");
+    let admin = admin(&stack, COMPANY);
+    let who = employ(&stack, 60).await;
+    let made = create(&admin, COMPANY, &challenge("2099-12-31", &["Sales"])).await;
+    let id = text(&made, "activityId");
+    enrolled(&admin, id).await;
+    let walked = admin.patch(&registration_of(COMPANY, "u-0", id), &json!({"progress": 1})).await;
+    assert_eq!(walked.status, 200, "{}", walked.body);
+    let mut version = 1;
+    for (patch, departments) in [
+        (json!({"filters": {"departments": ["Sales", "Legal"]}}), &["Sales", "Legal"][..]),
+        (json!({"filters": {"departments": ["Büro"]}}), &["Büro"]),
+        (json!({"endDate": "2098-06-30"}), &["Büro"]),
+        (json!({"filters": {}, "status": "draft"}), &["Büro"]),
+        (json!({"status": "active"}), &[]),
+        (json!({"status": "cancelled"}), &[]),
+        (json!({"status": "active", "filters": {"departments": ["Plant 1"]}}), &["Plant 1"]),
+    ] {
+        let mut body = patch.clone();
+        body["version"] = version.into();
+        version += 1;
+        let changed = admin.patch(&of(&format!("activities/{id}")), &body).await;
+        assert_eq!(changed.status, 200, "{}", changed.body);
+        let is_active = changed.body["status"] == "active";
+        assert_eq!(changed.body["enrolmentJobId"].is_string(), is_active, "{patch}: {}", changed.body);
+        enrolled(&admin, id).await;
+        let mut right = within(&who, departments);
+        right.insert("u-0".to_owned());
+        assert_eq!(registered(&stack, id).await, right, "after {patch}");
+    }
+    let renamed = admin.patch(&of(&format!("activities/{id}")), &json!({"version": version, "name": "Run"})).await;
+    assert_eq!((renamed.status, renamed.body.get("enrolmentJobId")), (200, None), "{}", renamed.body);
+}
+
+/// A stack whose stream does not run the job, so that the test invokes it through a proxy.
+async fn by_hand() -> (Stack, Proxy) {
+    let mapping = "            Stream: !GetAtt WellnessJobs.StreamArn\n";
+    let stack = changed("wellness", (mapping, 1), &format!("{mapping}            Enabled: false\n"));
+    let stack = stack.start().await.expect("a stack");
+    let proxy = Proxy::start(stack.dynamo_url()).await;
+    (stack, proxy)
+}
+
+/// Kills the job before and after each of its calls. The next run repeats the page.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_killed_at_any_call_enrols_everybody_once() {
+    let (stack, proxy) = by_hand().await;
+    let admin = admin(&stack, COMPANY);
+    let who = employ(&stack, 60).await;
+    let process = Process::start(&stack, &proxy, FUNCTION, &wellness::patterns::continue_job::function());
+    'calls: for call in (1..).step_by(3) {
+        for moment in MOMENTS {
+            let made = create(&admin, COMPANY, &challenge("2099-12-31", &["Sales", "Legal"])).await;
+            let id = text(&made, "activityId");
+            // A registration of an employee who was eligible before.
+            let stale = registration(id, "u-2");
+            put(&stack, &[stale]).await;
+            let step = step_of(COMPANY, &format!("EnrolmentId-{id}"));
+            proxy.rule(move |it| if it.number == call { Fault::Death(moment) } else { Fault::None });
+            let died = process.run(&step, ENOUGH).await.is_none();
+            proxy.heal();
+            for _ in 0..10 {
+                assert!(process.run(&step, ENOUGH).await.is_some());
+            }
+            let job = admin.get(&of(&format!("jobs/EnrolmentId-{id}"))).await.body;
+            let right = within(&who, &["Sales", "Legal"]);
+            assert_eq!(
+                (&job["status"], &job["done"]),
+                (&json!("done"), &json!(right.len())),
+                "{call} {moment:?}: {job}"
+            );
+            assert_eq!(registered(&stack, id).await, right, "{call} {moment:?}");
+            if !died {
+                assert!(call > 10, "{call}");
+                break 'calls;
+            }
+        }
+    }
+}
+
+fn registration(activity: &str, user: &str) -> Registration {
+    let (company, activity) = (COMPANY.parse().expect("a company"), activity.parse().expect("an activity"));
+    let (end, now) = ("2099-12-31".parse().expect("a time"), "2020-01-01T00:00:00Z".parse().expect("a time"));
+    Registration::new(company, activity, end, user.parse().expect("a user"), now)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_job_passes_over_unreadable_employees_and_registrations() {
+    let (stack, proxy) = by_hand().await;
+    let admin = admin(&stack, COMPANY);
+    let who = employ(&stack, 12).await;
+    let made = create(&admin, COMPANY, &challenge("2099-12-31", &[])).await;
+    let id = text(&made, "activityId");
+    let client = stack.client().expect("a client");
+    let table = stack.table("Activities").expect("a table");
+    let key = system_tests::wellness::employee_key(COMPANY, "u-1");
+    let update = client.update_item().table_name(table).key("PK", AttributeValue::S(key.partition().to_owned()));
+    let update = update.key("SK", AttributeValue::S(key.sort().to_owned())).update_expression("SET #a = :a");
+    let update = update.expression_attribute_names("#a", "Department");
+    update.expression_attribute_values(":a", AttributeValue::Bool(true)).send().await.expect("written");
+    let process = Process::start(&stack, &proxy, FUNCTION, &wellness::patterns::continue_job::function());
+    for _ in 0..5 {
+        assert!(process.run(&step_of(COMPANY, &format!("EnrolmentId-{id}")), ENOUGH).await.is_some());
+    }
+    let job = admin.get(&of(&format!("jobs/EnrolmentId-{id}"))).await.body;
+    assert_eq!((&job["status"], &job["done"]), (&json!("done"), &json!(11)), "{job}");
+    assert!(job["skipped"].as_u64() >= Some(1), "{job}");
+    let mut right = within(&who, &[]);
+    right.remove("u-1");
+    assert_eq!(registered(&stack, id).await, right);
+}
+
+/// Compares the registrations with a plain model after employees and activities have changed at the
+/// same time.
+async fn matches_the_model(people: usize, activities: usize, moves: usize) {
+    let seed = fastrand::u64(..);
+    let mut rng = Rng::with_seed(seed);
+    let stack = stack().start().await.expect("a stack");
+    let admin = admin(&stack, COMPANY);
+    let mut who = employ(&stack, people).await;
+    let one = |rng: &mut Rng| DEPARTMENTS[rng.usize(..DEPARTMENTS.len())];
+    let some = |rng: &mut Rng| {
+        let count = rng.usize(..3);
+        rng.choose_multiple(DEPARTMENTS, count)
+    };
+    let mut offers = Vec::new();
+    for number in 0..activities {
+        let departments = some(&mut rng);
+        let made = create(&admin, COMPANY, &challenge(&format!("{}-12-31", 2090 + number % 9), &departments)).await;
+        offers.push((text(&made, "activityId").to_owned(), departments));
+    }
+    // At once: hire and move employees, change filters and extend ends.
+    let people = (0..moves)
+        .flat_map(|number| [(format!("new-{number}"), one(&mut rng)), (format!("u-{number}"), one(&mut rng))]);
+    let people: Vec<_> = people.collect();
+    for offer in offers.iter_mut().take(activities / 4 + 1) {
+        offer.1 = some(&mut rng);
+    }
+    let placed = stream::iter(&people).for_each_concurrent(8, async |(user, department)| {
+        let body = json!({"role": "R", "department": department});
+        let answer = admin.put(&of(&format!("employees/{user}")), &body).await;
+        assert!(matches!(answer.status, 200 | 201), "{}", answer.body);
+    });
+    let edited =
+        stream::iter(offers.iter().take(activities / 4 + 1)).for_each_concurrent(2, async |(id, departments)| {
+            let path = of(&format!("activities/{id}"));
+            let body = json!({"version": 1, "filters": {"departments": departments}});
+            let changed = admin.patch(&path, &body).await;
+            assert_eq!(changed.status, 200, "{}", changed.body);
+            let body = json!({"version": changed.body["version"], "endDate": "2099-06-30"});
+            assert_eq!(admin.patch(&path, &body).await.status, 200);
+        });
+    futures::join!(placed, edited);
+    who.extend(people);
+    let operator = Client::operator(&stack);
+    for (id, _) in &offers {
+        enrolled(&admin, id).await;
+    }
+    for function in ["register-new-employee", FUNCTION] {
+        drained(&operator, function).await;
+    }
+    for (number, (id, departments)) in offers.iter().enumerate() {
+        let (stored, right) = (registered(&stack, id).await, within(&who, departments));
+        let (more, less): (Vec<_>, Vec<_>) = (stored.difference(&right).collect(), right.difference(&stored).collect());
+        assert!(more.is_empty() && less.is_empty(), "activity {number}, seed {seed}: {more:?} {less:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_company_of_300_matches_a_plain_model() {
+    matches_the_model(300, 12, 40).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "takes minutes"]
+async fn a_company_of_5000_matches_a_plain_model() {
+    matches_the_model(5_000, 100, 300).await;
+}
+
+/// A second job of the same activity replaces the first one.
+#[tokio::test]
+async fn a_change_restarts_the_job() {
+    let (stack, _proxy) = by_hand().await;
+    let admin = admin(&stack, COMPANY);
+    let made = create(&admin, COMPANY, &challenge("2099-12-31", &[])).await;
+    let id = text(&made, "activityId");
+    let dynamo = system_tests::dynamo(&stack);
+    let jobs = dynamo.table(stack.table("WellnessJobs").expect("a table"));
+    let key = job_key(&COMPANY.parse().expect("a company"), &format!("EnrolmentId-{id}").parse().expect("a job"));
+    let first = jobs.get::<jobs::Job>(&key).await.expect("read").expect("a job");
+    assert_eq!((first.state, jobs::Job::TYPE), (State::Running, "Job"));
+    let body = json!({"version": 1, "endDate": "2098-12-31"});
+    assert_eq!(admin.patch(&of(&format!("activities/{id}")), &body).await.status, 200);
+    let second = jobs.get::<jobs::Job>(&key).await.expect("read").expect("a job");
+    assert_ne!(first.run, second.run);
+    assert_eq!(second.state, State::Running);
+}

@@ -1,0 +1,488 @@
+//! Tests of changes of an activity's parts (W28) and references (W29), and of records (W30).
+
+use local::Stack;
+use serde_json::{Value, json};
+use std::{collections::BTreeMap, time::Duration};
+use system_tests::{
+    Answer, Asks, Client, assert_problem,
+    faults::{Fault, MOMENTS, Twins},
+    send, stack, text,
+    wellness::{admin, challenge, create, of_company, stored},
+};
+
+const COMPANY: &str = "C-1";
+const END: &str = "2099-12-31T23:59:59";
+const ACTIVITY: &str = "/wellness/companies/{companyId}/activities/{activityId}";
+const RECORD: &str = "/wellness/companies/{companyId}/references/{facet}/{facetId}";
+
+fn of(rest: &str) -> String {
+    of_company(COMPANY, rest)
+}
+
+async fn delete(client: &Client, path: &str) -> Answer {
+    send(client.request("DELETE", path)).await
+}
+
+/// A stack with an activity of the company.
+async fn start() -> (Stack, Client, String) {
+    let stack = stack().start().await.expect("a stack");
+    let client = admin(&stack, COMPANY);
+    let made = create(&client, COMPANY, &challenge("Walk", END)).await;
+    let path = of(&format!("activities/{}", text(&made, "activityId")));
+    (stack, client, path)
+}
+
+async fn put_venue(client: &Client, id: &str, name: &str) {
+    let answer =
+        client.put(&of(&format!("references/venues/{id}")), &json!({"name": name, "data": {"Name": name}})).await;
+    assert!(matches!(answer.status, 200 | 201), "{}", answer.body);
+}
+
+/// Each part with its path, a body and the member of the response.
+fn contents() -> [(&'static str, Value, &'static str, Value); 5] {
+    let groups = |items: &Value| json!({"type": "squad", "rules": [1.50], "items": items});
+    [
+        ("detail", json!({"detail": {"b": 1.50, "a": null}}), "detail", json!({"b": 1.50, "a": null})),
+        (
+            "goal",
+            json!({"type": "minutes", "parameters": {"target": 30}}),
+            "goal",
+            json!({"type": "minutes", "parameters": {"target": 30}}),
+        ),
+        (
+            "rewards/Goal reached",
+            json!({"name": "Points", "amount": "7.50"}),
+            "reward",
+            json!({"kind": "Goal reached", "name": "Points", "amount": 7.50}),
+        ),
+        ("groups", json!({"type": "squad", "rules": [1.50]}), "groups", groups(&json!([]))),
+        (
+            "groups/green",
+            json!({"name": "Green"}),
+            "group",
+            json!({"groupId": "green", "name": "Green", "progress": 0.0}),
+        ),
+    ]
+}
+
+/// Replaces `%20` in a path by the character of the reward kind.
+fn path_of(activity: &str, part: &str) -> String {
+    format!("{activity}/{}", part.replace(' ', "%20"))
+}
+
+#[tokio::test]
+async fn each_part_can_be_added_replaced_and_removed_under_the_version() {
+    let (stack, client, activity) = start().await;
+    for part in ["detail", "goal", "rewards/Attendance", "groups"] {
+        assert_eq!(delete(&client, &path_of(&activity, part)).await.status, 204, "{part}");
+        assert_problem(&delete(&client, &path_of(&activity, part)).await, 404, "not-found");
+    }
+    let bare = client.get(&activity).await.body;
+    assert_eq!((&bare["version"], &bare["rewards"]), (&json!(5), &json!([])), "{bare}");
+    assert!(["detail", "goal", "groups"].iter().all(|part| bare[*part].is_null()), "{bare}");
+    let mut version = 5;
+    for (part, body, member, expected) in contents() {
+        let path = path_of(&activity, part);
+        let with = |version: i64| {
+            let mut body = body.clone();
+            body["version"] = version.into();
+            body
+        };
+        for outdated in [version - 1, version + 1, 0] {
+            assert_problem(&client.put(&path, &with(outdated)).await, 412, "another-version");
+            let removal = delete(&client, &format!("{path}?version={outdated}")).await;
+            assert_problem(&removal, 412, "another-version");
+        }
+        let made = client.put(&path, &with(version)).await;
+        assert_eq!((made.status, &made.body["version"], &made.body[member]), (201, &json!(version + 1), &expected));
+        assert_eq!(made.headers["location"].to_str().expect("a text"), path);
+        // The same content keeps the version.
+        let same = client.put(&path, &with(version + 1)).await;
+        assert_eq!((same.status, &same.body), (200, &made.body), "{part}");
+        version += 1;
+    }
+    let whole = client.get(&activity).await.body;
+    assert_eq!(whole["version"], json!(version));
+    assert_eq!(whole["groups"]["items"], json!([{"groupId": "green", "name": "Green", "progress": 0.0}]));
+    assert_eq!(whole["rewards"], json!([{"kind": "Goal reached", "name": "Points", "amount": 7.50}]));
+    let renamed = client.put(&path_of(&activity, "groups/green"), &json!({"version": version, "name": "Lime"})).await;
+    assert_eq!((renamed.status, &renamed.body["group"]["name"]), (200, &json!("Lime")));
+    assert_eq!(delete(&client, &format!("{activity}/groups?version={}", version + 1)).await.status, 204);
+    let id = activity.rsplit('/').next().expect("an id");
+    let rows = stored(&stack, None, &format!("ActivityId-{id}")).await;
+    let is_group = |row: &&_| {
+        let row: &std::collections::HashMap<_, aws_sdk_dynamodb::types::AttributeValue> = row;
+        row["SK"].as_s().is_ok_and(|sort| sort.starts_with("Program#Groups"))
+    };
+    assert_eq!(rows.iter().filter(is_group).count(), 0, "the groups are removed together");
+}
+
+#[tokio::test]
+async fn a_group_keeps_its_id_and_progress_and_needs_groups() {
+    let (_stack, client, activity) = start().await;
+    let mut body = challenge("Run", END);
+    body["groups"]["items"][0]["progress"] = json!(12.5);
+    let made = create(&client, COMPANY, &body).await;
+    let run = of(&format!("activities/{}", text(&made, "activityId")));
+    let group = client.get(&run).await.body["groups"]["items"][0].clone();
+    let path = format!("{run}/groups/{}", text(&group, "groupId"));
+    let renamed = client.put(&path, &json!({"version": 1, "name": "Scarlet"})).await;
+    assert_eq!((renamed.status, &renamed.body["group"]["progress"]), (200, &json!(12.5)), "{}", renamed.body);
+    assert_eq!(delete(&client, &format!("{activity}/groups")).await.status, 204);
+    let orphan = client.put(&format!("{activity}/groups/green"), &json!({"version": 2, "name": "Green"})).await;
+    assert_problem(&orphan, 404, "not-found");
+}
+
+#[tokio::test]
+async fn an_activity_has_at_most_10_rewards_50_groups_and_25_references() {
+    let (_stack, client, activity) = start().await;
+    let mut version = 1;
+    // The activity starts with a reward and two groups.
+    for (part, body, more) in
+        [("rewards", json!({"name": "Points", "amount": 1}), 9), ("groups", json!({"name": "Group"}), 48)]
+    {
+        for number in 0..=more {
+            let mut body = body.clone();
+            body["version"] = version.into();
+            let answer = client.put(&format!("{activity}/{part}/n-{number}"), &body).await;
+            if number < more {
+                assert_eq!(answer.status, 201, "{part} {number}: {}", answer.body);
+                version += 1;
+            } else {
+                assert_problem(&answer, 409, "part-limit");
+            }
+        }
+        let mut changed = body.clone();
+        (changed["version"], changed["name"]) = (version.into(), "Other".into());
+        assert_eq!(client.put(&format!("{activity}/{part}/n-0"), &changed).await.status, 200, "{part}");
+        version += 1;
+    }
+    for number in 0..=25 {
+        put_venue(&client, &number.to_string(), "Hall").await;
+        let answer = client.put(&format!("{activity}/references/venues/{number}"), &json!({})).await;
+        if number < 25 {
+            assert_eq!(answer.status, 201, "{}", answer.body);
+        } else {
+            assert_problem(&answer, 409, "part-limit");
+        }
+    }
+    // The activity with all its parts can still change its end date.
+    let version = client.get(&activity).await.body["version"].clone();
+    let moved = client.patch(&activity, &json!({"version": version, "endDate": "2099-11-30"})).await;
+    assert_eq!(moved.status, 200, "{}", moved.body);
+}
+
+#[tokio::test]
+async fn a_part_over_16_kb_is_rejected() {
+    let (_stack, client, activity) = start().await;
+    let large = json!({"version": 1, "detail": {"text": "x".repeat(17_000)}});
+    assert_problem(&client.put(&format!("{activity}/detail"), &large).await, 413, "too-large");
+    assert_eq!(client.get(&activity).await.body["version"], 1);
+}
+
+#[tokio::test]
+async fn a_reference_copies_the_data_of_its_record() {
+    let (_stack, client, activity) = start().await;
+    let path = format!("{activity}/references/venues/hall");
+    assert_problem(&client.put(&path, &json!({})).await, 404, "not-found");
+    put_venue(&client, "hall", "Hall").await;
+    assert_problem(&client.put(&path, &json!({"version": 2})).await, 412, "another-version");
+    let added = client.put(&path, &json!({"version": 1})).await;
+    let id = activity.rsplit('/').next().expect("an id");
+    let expected = json!({"activityId": id, "facet": "venues", "id": "hall", "data": {"Name": "Hall"}, "version": 2});
+    assert_eq!((added.status, &added.body), (201, &expected));
+    let again = send(client.request("PUT", &path)).await;
+    assert_eq!((again.status, &again.body), (200, &expected), "a repeated request changes nothing");
+    put_venue(&client, "hall", "Great Hall").await;
+    let renewed = client.put(&path, &json!({})).await;
+    assert_eq!((renewed.status, &renewed.body["data"]), (200, &json!({"Name": "Great Hall"})));
+    let used = client.get(&of("references/venues/hall/activities")).await;
+    assert_eq!(used.body["items"][0]["data"], json!({"Name": "Great Hall"}), "{}", used.body);
+    let cancelled = client.patch(&activity, &json!({"version": 3, "status": "cancelled"})).await;
+    assert_eq!(cancelled.status, 200, "{}", cancelled.body);
+    let used = client.get(&of("references/venues/hall/activities?status=cancelled")).await;
+    assert_eq!(used.body["items"][0]["activityId"], id, "the reference follows its activity: {}", used.body);
+    assert_problem(&delete(&client, &format!("{path}?version=3")).await, 412, "another-version");
+    assert_eq!(delete(&client, &format!("{path}?version=4")).await.status, 204);
+    assert_problem(&delete(&client, &path).await, 404, "not-found");
+    let whole = client.get(&activity).await.body;
+    assert_eq!((&whole["references"], &whole["version"]), (&json!([]), &json!(5)));
+}
+
+#[tokio::test]
+async fn records_are_listed_by_facet_and_read() {
+    let (stack, client, _) = start().await;
+    let others = admin(&stack, "C-2");
+    for (facet, id) in [("venues", "b"), ("venues", "a"), ("files", "1"), ("courses", "1"), ("trackers", "1")] {
+        let body = json!({"name": format!("{facet} {id}"), "data": {"id": id}});
+        assert_eq!(client.put(&of(&format!("references/{facet}/{id}")), &body).await.status, 201);
+    }
+    let theirs = json!({"name": "Theirs", "data": {}});
+    assert_eq!(others.put(&of_company("C-2", "references/venues/c"), &theirs).await.status, 201);
+    let list = client.get(&of("references/venues")).await;
+    let venue = |id: &str| json!({"facet": "venues", "id": id, "companyId": COMPANY, "name": format!("venues {id}"), "data": {"id": id}});
+    assert_eq!(list.body, json!({"items": [venue("a"), venue("b")]}));
+    let first = client.get(&of("references/venues?limit=1")).await;
+    let cursor = text(&first.body, "nextCursor");
+    let second = client.get(&of(&format!("references/venues?limit=1&cursor={cursor}"))).await;
+    assert_eq!((&first.body["items"], &second.body["items"]), (&json!([venue("a")]), &json!([venue("b")])));
+    for path in ["references/files?", "references/courses?"] {
+        let foreign = client.get(&of(&format!("{path}limit=1&cursor={cursor}"))).await;
+        assert_problem(&foreign, 400, "invalid-request");
+    }
+    let their_list = format!("{}?limit=1&cursor={cursor}", of_company("C-2", "references/venues"));
+    assert_problem(&others.get(&their_list).await, 400, "invalid-request");
+    assert_eq!(client.get(&of("references/notifications")).await.body, json!({"items": []}));
+    assert_eq!(client.get(&of("references/venues/a")).await.body, venue("a"));
+    assert_problem(&client.get(&of("references/venues/1")).await, 404, "not-found");
+    let employee = system_tests::wellness::employee(&stack, COMPANY, "u-1");
+    assert_eq!(employee.get(&of("references/venues/a")).await.status, 200);
+    assert_eq!(employee.get(&of("references/venues")).await.status, 403);
+}
+
+#[tokio::test]
+async fn a_record_in_use_cannot_be_removed() {
+    let (_stack, client, activity) = start().await;
+    let record = of("references/venues/hall");
+    for (status, version) in [("active", 1), ("draft", 4), ("cancelled", 7), ("completed", 10)] {
+        put_venue(&client, "hall", "Hall").await;
+        let reference = format!("{activity}/references/venues/hall");
+        assert_eq!(client.put(&reference, &json!({})).await.status, 201, "{status}");
+        let moved = client.patch(&activity, &json!({"version": version + 1, "status": status})).await;
+        assert_eq!(moved.status, 200, "{}", moved.body);
+        assert_problem(&delete(&client, &record).await, 409, "reference-in-use");
+        assert_eq!(client.get(&record).await.status, 200);
+        assert_eq!(delete(&client, &reference).await.status, 204);
+        assert_eq!(delete(&client, &record).await.status, 204, "{status}");
+        assert_problem(&delete(&client, &record).await, 404, "not-found");
+        // A change to the same status keeps the version.
+        if status == "active" {
+            let renamed = client.patch(&activity, &json!({"version": 3, "name": "Walk 2"})).await;
+            assert_eq!(renamed.status, 200, "{}", renamed.body);
+        }
+    }
+    // An activity whose creation named the venue uses it as well.
+    put_venue(&client, "hall", "Hall").await;
+    create(&client, COMPANY, &system_tests::wellness::event_at("Drive", END, &["hall"])).await;
+    assert_problem(&delete(&client, &record).await, 409, "reference-in-use");
+}
+
+/// An activity and its sort keys, without the version.
+async fn snapshot(stack: &Stack, id: &str) -> BTreeMap<String, String> {
+    let rows = stored(stack, None, &format!("ActivityId-{id}")).await;
+    rows.iter().map(|row| (row["SK"].as_s().expect("a key").clone(), format!("{:?}", row.get("Version")))).collect()
+}
+
+/// A request with its route, its path parameters and its body.
+type Request = (&'static str, &'static str, Value, Option<Value>);
+
+fn requests(id: &str) -> Vec<Request> {
+    let of = |more: Value| {
+        let mut all = json!({"companyId": COMPANY, "activityId": id});
+        all.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+        all
+    };
+    let reference = json!({"facet": "venues", "facetId": "hall"});
+    let route = |method: &str, part: &str| -> &'static str { format!("{method} {ACTIVITY}/{part}").leak() };
+    let goal = json!({"version": 1, "type": "minutes", "parameters": 1});
+    let reward = json!({"version": 1, "name": "N", "amount": 1});
+    vec![
+        ("update-part", route("PUT", "goal"), of(json!({})), Some(goal)),
+        ("update-part", route("PUT", "rewards/{kind}"), of(json!({"kind": "New"})), Some(reward)),
+        ("remove-part", route("DELETE", "groups"), of(json!({})), None),
+        (
+            "add-reference",
+            route("PUT", "references/{facet}/{facetId}"),
+            of(reference.clone()),
+            Some(json!({"version": 1})),
+        ),
+        (
+            "remove-reference",
+            route("DELETE", "references/{facet}/{facetId}"),
+            of(json!({"facet": "venues", "facetId": "old"})),
+            None,
+        ),
+        (
+            "remove-reference-record",
+            format!("DELETE {RECORD}").leak(),
+            of(json!({"facet": "venues", "facetId": "spare"})),
+            None,
+        ),
+    ]
+}
+
+/// Kills each function before and after each of its calls. It has then applied the whole change or
+/// nothing, and a repeated request completes the change.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_function_applies_the_whole_change_or_nothing() {
+    let twins = Twins::start(stack).await;
+    let client = Client::operator(&twins.healthy);
+    let mut written = 0;
+    for index in 0..requests("").len() {
+        for (number, moment) in (1..=6).flat_map(|number| MOMENTS.map(|moment| (number, moment))) {
+            put_venue(&client, "hall", "Hall").await;
+            put_venue(&client, "spare", "Spare").await;
+            let made = create(&client, COMPANY, &system_tests::wellness::event_at("Drive", END, &["old"])).await;
+            let id = text(&made, "activityId");
+            let (name, route, parameters, body) = requests(id).swap_remove(index);
+            let path = function::path(route, |name| parameters[name].as_str().map(str::to_owned));
+            let asks = Asks { route, path: &path, parameters, key: None, body: body.as_ref() };
+            let event = asks.at(jiff::Timestamp::now());
+            let before = snapshot(&twins.healthy, id).await;
+            twins.proxy.rule(move |call| if call.number == number { Fault::Death(moment) } else { Fault::None });
+            let function = system_tests::patterns::function_named(name);
+            let run = twins.process(name, &function).run(&event, Duration::from_mins(1)).await;
+            let after = snapshot(&twins.healthy, id).await;
+            let record = client.get(&of("references/venues/spare")).await.status;
+            let when = format!("{name} died {moment:?} call {number}");
+            let version = format!("{:?}", Some(aws_sdk_dynamodb::types::AttributeValue::N("2".to_owned())));
+            let done = if name == "remove-reference-record" { record == 404 } else { after["Program"] == version };
+            if name != "remove-reference-record" {
+                let parts = |rows: &BTreeMap<String, String>| rows.keys().cloned().collect::<Vec<_>>();
+                let changed = parts(&before) != parts(&after) || path.ends_with("/goal");
+                assert!(!done || changed, "{when}: {after:?}");
+                assert!(done || before == after, "{when}: {after:?}");
+            }
+            written += usize::from(done);
+            if run.is_some() {
+                // The function makes fewer calls.
+                assert!(done, "{when}");
+                break;
+            }
+            let request = client.request(route.split(' ').next().expect("a method"), &path);
+            let again = send(if let Some(body) = &body { request.json(body) } else { request }).await;
+            let expected: &[u16] = match (done, name) {
+                (false, _) => &[200, 201, 204],
+                (true, "update-part" | "add-reference") => &[412],
+                (true, _) => &[404],
+            };
+            assert!(expected.contains(&again.status), "{when}: {} {}", again.status, again.body);
+        }
+    }
+    assert!(written >= 12, "each function was also killed after its last call: {written}");
+}
+
+/// The removal of a record and the addition of a reference exclude each other, in either order.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_record_is_removed_while_a_reference_to_it_is_added() {
+    let twins = Twins::start(stack).await;
+    let (healthy, faulty) = (Client::operator(&twins.healthy), Client::operator(&twins.faulty));
+    let made = create(&healthy, COMPANY, &challenge("Walk", END)).await;
+    let reference = of(&format!("activities/{}/references/venues/hall", text(&made, "activityId")));
+    let record = of("references/venues/hall");
+    let transaction = |call: &system_tests::faults::Call| call.action == "TransactWriteItems";
+    put_venue(&healthy, "hall", "Hall").await;
+    twins.proxy.rule(move |call| if transaction(call) && call.nth == 1 { Fault::Held } else { Fault::None });
+    let meanwhile = async {
+        twins.proxy.held(1).await;
+        assert_eq!(healthy.put(&reference, &json!({})).await.status, 201);
+        twins.proxy.release();
+    };
+    let (removed, ()) = futures::future::join(delete(&faulty, &record), meanwhile).await;
+    assert_problem(&removed, 409, "reference-in-use");
+    assert_eq!(delete(&healthy, &reference).await.status, 204);
+    twins.proxy.rule(move |call| if transaction(call) && call.nth == 1 { Fault::Held } else { Fault::None });
+    let meanwhile = async {
+        twins.proxy.held(1).await;
+        assert_eq!(delete(&healthy, &record).await.status, 204);
+        twins.proxy.release();
+    };
+    let (added, ()) = futures::future::join(faulty.put(&reference, &json!({})), meanwhile).await;
+    assert_problem(&added, 404, "not-found");
+}
+
+/// Two administrators change different parts under the same version. Exactly one succeeds.
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_changes_under_one_version_one_succeeds() {
+    let (_stack, client, activity) = start().await;
+    for version in 1..=10 {
+        let detail = json!({"version": version, "detail": {"number": version}});
+        let goal = json!({"version": version, "type": "steps", "parameters": version});
+        let (paths, bodies) = ([format!("{activity}/detail"), format!("{activity}/goal")], [detail, goal]);
+        let both = futures::future::join(client.put(&paths[0], &bodies[0]), client.put(&paths[1], &bodies[1])).await;
+        let mut statuses = [both.0.status, both.1.status];
+        statuses.sort_unstable();
+        assert_eq!(statuses, [200, 412], "{} {}", both.0.body, both.1.body);
+    }
+}
+
+/// A part that cannot be read can be replaced and removed.
+#[tokio::test]
+async fn an_unreadable_part_can_be_replaced_and_removed() {
+    let (stack, client, activity) = start().await;
+    let id = activity.rsplit('/').next().expect("an id");
+    let damage = async |sort: &str, attribute: &str| {
+        let rows = stored(&stack, None, &format!("ActivityId-{id}")).await;
+        let mut row = rows.into_iter().find(|row| row["SK"].as_s().is_ok_and(|key| key == sort)).expect("the row");
+        row.insert(attribute.to_owned(), aws_sdk_dynamodb::types::AttributeValue::Bool(true));
+        let put = stack.client().expect("a client").put_item().table_name(stack.table("Activities").expect("a table"));
+        put.set_item(Some(row)).send().await.expect("written");
+    };
+    for (number, (sort, attribute, part, body)) in [
+        ("Program#Detail", "Detail", "detail", json!({"detail": {}})),
+        ("Program#GoalPrimary", "GoalType", "goal", json!({"type": "steps", "parameters": 2})),
+        ("Program#Reward#Attendance", "Amount", "rewards/Attendance", json!({"name": "Points", "amount": 2})),
+        ("Program#Groups", "Rules", "groups", json!({"type": "team", "rules": 2})),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        damage(sort, attribute).await;
+        assert_eq!(client.get(&activity).await.status, 500, "{part}");
+        let mut body = body;
+        body["version"] = (1 + 2 * number).into();
+        let path = format!("{activity}/{part}");
+        let repaired = client.put(&path, &body).await;
+        assert_eq!(repaired.status, 200, "{part}: {}", repaired.body);
+        assert_eq!(client.get(&activity).await.status, 200, "{part}");
+        damage(sort, attribute).await;
+        assert_eq!(delete(&client, &path).await.status, 204, "{part}");
+        assert_eq!(client.get(&activity).await.status, 200, "{part}");
+    }
+}
+
+/// A reference is added while its activity changes. In either order, the reference has the status
+/// and the end of its activity.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reference_follows_an_activity_that_changes_at_the_same_time() {
+    let twins = Twins::start(stack).await;
+    let (healthy, faulty) = (Client::operator(&twins.healthy), Client::operator(&twins.faulty));
+    put_venue(&healthy, "hall", "Hall").await;
+    for adds_first in [true, false] {
+        let made = create(&healthy, COMPANY, &challenge("Walk", END)).await;
+        let id = text(&made, "activityId");
+        let path = of(&format!("activities/{id}"));
+        let reference = format!("{path}/references/venues/hall");
+        let change = json!({"version": 1, "status": "cancelled", "endDate": "2099-06-30"});
+        twins.proxy.rule(
+            |call| {
+                if call.action == "TransactWriteItems" && call.nth == 1 { Fault::Held } else { Fault::None }
+            },
+        );
+        if adds_first {
+            let meanwhile = async {
+                twins.proxy.held(1).await;
+                assert_eq!(healthy.put(&reference, &json!({})).await.status, 201);
+                twins.proxy.release();
+            };
+            let (changed, ()) = futures::future::join(faulty.patch(&path, &change), meanwhile).await;
+            assert_problem(&changed, 412, "another-version");
+            let mut again = change.clone();
+            again["version"] = json!(2);
+            assert_eq!(healthy.patch(&path, &again).await.status, 200);
+        } else {
+            let meanwhile = async {
+                twins.proxy.held(1).await;
+                assert_eq!(healthy.patch(&path, &change).await.status, 200);
+                twins.proxy.release();
+            };
+            let none = json!({});
+            let (added, ()) = futures::future::join(faulty.put(&reference, &none), meanwhile).await;
+            assert_eq!(added.status, 201, "{}", added.body);
+        }
+        let rows = stored(&twins.healthy, Some("GSI2"), &format!("CompanyId-{COMPANY}#VenueId-hall")).await;
+        let place = format!("cancelled#2099-06-30T00:00:00#ActivityId-{id}");
+        let places: Vec<_> = rows.iter().map(|row| row["GSI2SK"].as_s().expect("a key").clone()).collect();
+        assert!(places.contains(&place), "{places:?}");
+    }
+}

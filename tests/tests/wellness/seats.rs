@@ -1,0 +1,320 @@
+//! Tests of W21: sign-ups, the waiting list, and the job that gives seats away.
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use futures::{StreamExt, stream};
+use local::Stack;
+use serde_json::{Value, json};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+use system_tests::{
+    Answer, Client, assert_problem, changed, drained,
+    faults::{Fault, MOMENTS, Process, Proxy, Twins},
+    send, stack, text, until,
+    wellness::{admin, create, employee, of_company, references::step_of, registration_of, stored},
+};
+
+const COMPANY: &str = "C";
+const END: &str = "2099-12-31T23:59:59";
+const ENOUGH: Duration = Duration::from_secs(30);
+
+fn of(rest: &str) -> String {
+    of_company(COMPANY, rest)
+}
+
+fn event(capacity: u32) -> Value {
+    json!({"name": "Flu shots", "type": "event", "subType": "Health", "startDate": "2020-01-01", "endDate": END,
+        "capacity": capacity})
+}
+
+async fn employ(operator: &Client, users: &[String]) {
+    stream::iter(users)
+        .for_each_concurrent(16, async |user| {
+            let body = json!({"role": "R", "department": "Sales"});
+            let answer = operator.put(&of(&format!("employees/{user}")), &body).await;
+            assert!(matches!(answer.status, 200 | 201), "{}", answer.body);
+        })
+        .await;
+}
+
+async fn join(client: &Client, user: &str, id: &str) -> Answer {
+    send(client.request("PUT", &registration_of(COMPANY, user, id))).await
+}
+
+async fn leave(client: &Client, user: &str, id: &str) -> Answer {
+    send(client.request("DELETE", &registration_of(COMPANY, user, id))).await
+}
+
+/// Returns the status of each registration: enrolled, waiting or withdrawn.
+async fn statuses(stack: &Stack, id: &str) -> BTreeMap<String, String> {
+    let items = stored(stack, None, &format!("ActivityId-{id}")).await;
+    let text = |value: &aws_sdk_dynamodb::types::AttributeValue| value.as_s().expect("a text").clone();
+    let registration = |item: &std::collections::HashMap<String, _>| {
+        let user = text(&item["SK"]).strip_prefix("Registration#UserId-")?.to_owned();
+        Some((user, item.get("Absence").map_or("enrolled".to_owned(), text)))
+    };
+    items.iter().filter_map(registration).collect()
+}
+
+fn with<'a>(statuses: &'a BTreeMap<String, String>, status: &str) -> BTreeSet<&'a str> {
+    statuses.iter().filter(|(_, is)| *is == status).map(|(user, _)| user.as_str()).collect()
+}
+
+async fn seated(client: &Client, id: &str) -> Value {
+    until(client, &of(&format!("jobs/SeatsId-{id}")), |answer| answer.body["status"] != "running").await.body
+}
+
+/// A thousand employees join an event of a hundred places at once.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_thousand_sign_ups_at_once_fill_the_seats_and_the_waiting_list() {
+    let stack = stack().start().await.expect("a stack");
+    let (admin, operator) = (admin(&stack, COMPANY), Client::operator(&stack));
+    let users: Vec<String> = (0..1_000).map(|number| format!("u-{number}")).collect();
+    employ(&operator, &users).await;
+    let id = text(&create(&admin, COMPANY, &event(100)).await, "activityId").to_owned();
+    let all = stream::iter(&users).map(async |user| (user, join(&operator, user, &id).await));
+    let answers: Vec<_> = all.buffer_unordered(200).collect().await;
+    assert!(
+        answers.iter().all(|(_, answer)| answer.status == 201),
+        "{:?}",
+        answers.iter().find(|it| it.1.status != 201)
+    );
+    let enrolled = answers.iter().filter(|(_, answer)| answer.body["status"] == "enrolled");
+    assert!(enrolled.clone().all(|(_, answer)| answer.body.get("place").is_none()));
+    assert_eq!(enrolled.count(), 100);
+    let mut waiting: Vec<(u64, &String)> =
+        answers.iter().filter_map(|(user, answer)| Some((answer.body["place"].as_u64()?, *user))).collect();
+    waiting.sort_unstable();
+    let places: Vec<u64> = waiting.iter().map(|(place, _)| *place).collect();
+    assert_eq!(places, (1..=900).collect::<Vec<_>>(), "nobody shares a place");
+    drained(&operator, "continue-job").await;
+    let before = statuses(&stack, &id).await;
+    assert_eq!((with(&before, "enrolled").len(), with(&before, "waiting").len()), (100, 900));
+
+    // Ten leave at once: the first ten of the waiting list move up.
+    let leavers: Vec<String> = with(&before, "enrolled").into_iter().take(10).map(str::to_owned).collect();
+    let left: Vec<Answer> =
+        stream::iter(&leavers).map(|user| leave(&operator, user, &id)).buffer_unordered(10).collect().await;
+    assert!(left.iter().all(|answer| answer.status == 204), "{left:?}");
+    assert_eq!(seated(&admin, &id).await["status"], "done");
+    drained(&operator, "continue-job").await;
+    let after = statuses(&stack, &id).await;
+    let moved_up = waiting.iter().take(10).map(|(_, user)| user.as_str());
+    let mut right = with(&before, "enrolled");
+    right.retain(|user| !leavers.iter().any(|left| left == user));
+    right.extend(moved_up);
+    assert_eq!(with(&after, "enrolled"), right);
+    assert_eq!((with(&after, "waiting").len(), with(&after, "withdrawn").len()), (890, 10));
+    let next = join(&operator, waiting[10].1, &id).await;
+    assert_eq!((next.status, &next.body["place"]), (200, &json!(1)), "the next one is now the first: {}", next.body);
+    let again = join(&operator, &leavers[0], &id).await;
+    assert_eq!((again.status, &again.body["status"], &again.body["place"]), (201, &json!("waiting"), &json!(891)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn employees_join_what_is_open_to_them_and_administrators_put_anyone_in() {
+    let stack = stack().start().await.expect("a stack");
+    let (admin, user) = (admin(&stack, COMPANY), employee(&stack, COMPANY, "user"));
+    let other = employee(&stack, COMPANY, "other");
+    employ(&Client::operator(&stack), &["user".to_owned(), "other".to_owned()]).await;
+    let made = async |change: Value| {
+        let mut activity = event(5);
+        activity.as_object_mut().expect("an object").extend(change.as_object().expect("an object").clone());
+        text(&create(&admin, COMPANY, &activity).await, "activityId").to_owned()
+    };
+    let open = made(json!({})).await;
+    let mine = registration_of(COMPANY, "user", &open);
+    assert_problem(&join(&other, "user", &open).await, 403, "forbidden");
+    assert_problem(&leave(&user, "user", &open).await, 404, "not-found");
+    let joined = join(&user, "user", &open).await;
+    assert_eq!((joined.status, &joined.body["status"]), (201, &json!("enrolled")), "{}", joined.body);
+    assert_eq!(join(&user, "user", &open).await.status, 200);
+    assert_eq!(user.patch(&mine, &json!({"progress": 10})).await.status, 200);
+    for _ in 0..2 {
+        assert_eq!(leave(&user, "user", &open).await.status, 204);
+    }
+    assert_problem(&user.patch(&mine, &json!({"progress": 20})).await, 404, "not-found");
+    let list = user.get("/wellness/users/user/registrations?year=2099").await.body;
+    assert_eq!(list, json!({"items": []}), "a withdrawn registration is not listed");
+    let back = join(&user, "user", &open).await;
+    assert_eq!((back.status, &back.body["progress"]), (201, &json!(10.0)), "the progress is kept");
+    let list = user.get("/wellness/users/user/registrations?year=2099").await.body;
+    assert_eq!(list["items"][0]["status"], "enrolled", "{list}");
+
+    for (change, status, problem, of_admin) in [
+        (json!({"enrolment": "closed"}), 409, "enrolment-closed", 201),
+        (json!({"filters": {"departments": ["Legal"]}}), 409, "not-eligible", 201),
+        (json!({"endDate": "2020-12-31"}), 409, "activity-not-open", 201),
+        (json!({"status": "completed"}), 409, "activity-not-open", 409),
+        (json!({"status": "draft"}), 404, "not-found", 409),
+        (json!({"status": "cancelled"}), 404, "not-found", 409),
+    ] {
+        let id = made(change.clone()).await;
+        assert_problem(&join(&user, "user", &id).await, status, problem);
+        assert_eq!(join(&admin, "user", &id).await.status, of_admin, "{change}");
+        assert_problem(&join(&admin, "nobody", &id).await, 404, "not-found");
+    }
+    let ended = made(json!({"endDate": "2020-12-31"})).await;
+    assert_eq!(join(&admin, "user", &ended).await.status, 201);
+    assert_problem(&leave(&user, "user", &ended).await, 409, "activity-not-open");
+    assert_eq!(leave(&admin, "user", &ended).await.status, 204);
+    let mut walk = event(5);
+    walk["type"] = "challenge".into();
+    let answer = admin.post(&of("activities"), &walk).await;
+    assert_eq!((answer.status, &answer.body["errors"][0]["pointer"]), (400, &json!("/body/capacity")));
+}
+
+/// Employees may leave a challenge, and the job does not enrol them again. Changed filters withdraw
+/// employees who joined, but none whom an administrator put in.
+#[tokio::test(flavor = "multi_thread")]
+async fn automatic_enrolment_respects_those_who_left_and_those_who_were_put_in() {
+    let stack = stack().start().await.expect("a stack");
+    let (admin, user) = (admin(&stack, COMPANY), employee(&stack, COMPANY, "a"));
+    let operator = Client::operator(&stack);
+    employ(&operator, &["a", "b", "c"].map(str::to_owned)).await;
+    drained(&operator, "register-new-employee").await;
+    let mut walk = event(5);
+    walk["type"] = "challenge".into();
+    walk.as_object_mut().expect("an object").remove("capacity");
+    let id = text(&create(&admin, COMPANY, &walk).await, "activityId").to_owned();
+    let enrolment = of(&format!("jobs/EnrolmentId-{id}"));
+    until(&admin, &enrolment, |answer| answer.body["status"] == "done").await;
+    assert_eq!(leave(&user, "a", &id).await.status, 204);
+    let path = of(&format!("activities/{id}"));
+    let longer = admin.patch(&path, &json!({"version": 1, "endDate": "2098-12-31"})).await;
+    assert_eq!(longer.body["enrolmentJobId"], format!("EnrolmentId-{id}"));
+    until(&admin, &enrolment, |answer| answer.body["status"] == "done").await;
+    let now = statuses(&stack, &id).await;
+    assert_eq!((with(&now, "enrolled"), with(&now, "withdrawn")), (["b", "c"].into(), ["a"].into()));
+    assert_eq!(join(&user, "a", &id).await.status, 201);
+
+    let id = text(&create(&admin, COMPANY, &event(1)).await, "activityId").to_owned();
+    for (client, name) in [(&user, "a"), (&admin, "b"), (&operator, "c")] {
+        assert_eq!(join(client, name, &id).await.status, 201);
+    }
+    let path = of(&format!("activities/{id}"));
+    let filters = json!({"version": 1, "filters": {"departments": ["Legal"]}});
+    assert_eq!(admin.patch(&path, &filters).await.status, 200);
+    until(&admin, &of(&format!("jobs/EnrolmentId-{id}")), |answer| answer.body["status"] == "done").await;
+    assert_eq!(seated(&admin, &id).await["status"], "done");
+    let now = statuses(&stack, &id).await;
+    assert_eq!((with(&now, "enrolled"), with(&now, "waiting")), (["b"].into(), ["c"].into()), "{now:?}");
+    let more = admin.patch(&path, &json!({"version": 2, "capacity": 2})).await;
+    assert_eq!((more.status, &more.body["capacity"]), (200, &json!(2)));
+    seated(&admin, &id).await;
+    drained(&operator, "continue-job").await;
+    assert_eq!(with(&statuses(&stack, &id).await, "enrolled"), ["b", "c"].into());
+}
+
+/// A stack whose job stream does nothing by itself.
+async fn by_hand() -> (Stack, Proxy) {
+    let mapping = "            Stream: !GetAtt WellnessJobs.StreamArn\n";
+    let stack = changed("wellness", (mapping, 1), &format!("{mapping}            Enabled: false\n"));
+    let stack = stack.start().await.expect("a stack");
+    let proxy = Proxy::start(stack.dynamo_url()).await;
+    (stack, proxy)
+}
+
+/// Kills the job at each of its calls. The next run gives away the same seats.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_killed_at_any_call_gives_each_seat_away_once() {
+    let (stack, proxy) = by_hand().await;
+    let (admin, operator) = (admin(&stack, COMPANY), Client::operator(&stack));
+    let users: Vec<String> = (0..6).map(|number| format!("u-{number}")).collect();
+    employ(&operator, &users).await;
+    let process = Process::start(&stack, &proxy, "continue-job", &wellness::patterns::continue_job::function());
+    'calls: for call in 1.. {
+        for moment in MOMENTS {
+            let id = text(&create(&admin, COMPANY, &event(2)).await, "activityId").to_owned();
+            for user in &users {
+                assert_eq!(join(&operator, user, &id).await.status, 201);
+            }
+            for user in ["u-0", "u-3", "u-1"] {
+                assert_eq!(leave(&operator, user, &id).await.status, 204);
+            }
+            let step = step_of(COMPANY, &format!("SeatsId-{id}"));
+            proxy.rule(move |it| if it.number == call { Fault::Death(moment) } else { Fault::None });
+            let died = process.run(&step, ENOUGH).await.is_none();
+            proxy.heal();
+            assert!(process.run(&step, ENOUGH).await.is_some());
+            let now = statuses(&stack, &id).await;
+            assert_eq!(with(&now, "enrolled"), ["u-2", "u-4"].into(), "{call} {moment:?}");
+            assert_eq!(with(&now, "waiting"), ["u-5"].into(), "{call} {moment:?}");
+            if !died {
+                assert!(call > 5, "{call}");
+                break 'calls;
+            }
+        }
+    }
+}
+
+/// Kills a sign-up at each of its calls. A repeated request succeeds, and nobody gets two seats.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sign_up_killed_at_any_call_can_be_repeated() {
+    let twins = Twins::start(stack).await;
+    let (stack, operator) = (&twins.healthy, Client::operator(&twins.healthy));
+    let admin = admin(stack, COMPANY);
+    employ(&operator, &["u".to_owned(), "v".to_owned()]).await;
+    let process = twins.process("join-activity", &wellness::patterns::join_activity::function());
+    'calls: for call in 1.. {
+        for moment in MOMENTS {
+            let id = text(&create(&admin, COMPANY, &event(10)).await, "activityId").to_owned();
+            let mut request = system_tests::events::event("wellness", "join-activity", "");
+            request["pathParameters"] = json!({"userId": "u", "activityId": id});
+            let claims = &mut request["requestContext"]["authorizer"]["jwt"]["claims"];
+            claims["sub"] = "u".into();
+            claims["company_id"] = COMPANY.into();
+            twins.proxy.rule(move |it| if it.number == call { Fault::Death(moment) } else { Fault::None });
+            let died = process.run(&request, ENOUGH).await.is_none();
+            twins.proxy.heal();
+            let again = join(&operator, "u", &id).await;
+            assert!(matches!(again.status, 200 | 201), "{call} {moment:?}: {}", again.body);
+            assert_eq!(join(&operator, "v", &id).await.body["status"], "enrolled");
+            assert_eq!(with(&statuses(stack, &id).await, "enrolled"), ["u", "v"].into(), "{call} {moment:?}");
+            if !died {
+                assert!(call > 4, "{call}");
+                break 'calls;
+            }
+        }
+    }
+}
+
+/// Sets an attribute of the activity's items with this sort key to a value of another type.
+async fn poison(stack: &Stack, id: &str, sort: &str, attribute: &str) {
+    let update = stack.client().expect("a client").update_item();
+    let update = update.table_name(stack.table("Activities").expect("a table"));
+    let update = update.key("PK", AttributeValue::S(format!("ActivityId-{id}")));
+    let update = update.key("SK", AttributeValue::S(sort.to_owned())).update_expression("SET #a = :a");
+    let update = update.expression_attribute_names("#a", attribute);
+    update.expression_attribute_values(":a", AttributeValue::Bool(true)).send().await.expect("written");
+}
+
+/// The holder of an unreadable ticket keeps the seat. An unreadable counter fails the job.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_job_passes_over_unreadable_tickets_and_fails_over_an_unreadable_counter() {
+    let (stack, proxy) = by_hand().await;
+    let (admin, operator) = (admin(&stack, COMPANY), Client::operator(&stack));
+    let users = ["a", "b", "c", "d"].map(str::to_owned);
+    employ(&operator, &users).await;
+    let process = Process::start(&stack, &proxy, "continue-job", &wellness::patterns::continue_job::function());
+    let id = text(&create(&admin, COMPANY, &event(2)).await, "activityId").to_owned();
+    for user in &users {
+        assert_eq!(join(&operator, user, &id).await.status, 201);
+    }
+    poison(&stack, &id, "Ticket#0000000001", "At").await;
+    assert_eq!(leave(&operator, "b", &id).await.status, 204);
+    let step = step_of(COMPANY, &format!("SeatsId-{id}"));
+    assert!(process.run(&step, ENOUGH).await.is_some());
+    let job = seated(&admin, &id).await;
+    assert_eq!((&job["status"], &job["skipped"]), (&json!("done"), &json!(1)), "{job}");
+    let now = statuses(&stack, &id).await;
+    assert_eq!((with(&now, "enrolled"), with(&now, "waiting")), (["a", "c"].into(), ["d"].into()));
+
+    poison(&stack, &id, "Tickets", "Gone").await;
+    assert_eq!(leave(&operator, "c", &id).await.status, 204);
+    assert!(process.run(&step, ENOUGH).await.is_some());
+    let job = seated(&admin, &id).await;
+    assert_eq!((&job["status"], job["reason"].is_string()), (&json!("failed"), true), "{job}");
+    assert_eq!(with(&statuses(&stack, &id).await, "waiting"), ["d"].into());
+}
