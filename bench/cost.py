@@ -39,7 +39,7 @@ UNITS = "RWI"
 # route.
 ROUTE = re.compile(r"^\| (\w+) \| \[([\w-]+)[^]]*\]\([^)]*\) \| `(GET|POST|PUT|PATCH|DELETE) (\S+)`", re.MULTILINE)
 # These patterns need a failed job. Tests check their cost.
-NOT_WALKED = {"retry-job", "retry-bank-job", "retry-reconciliation"}
+NOT_WALKED = {"retry-job", "retry-bank-job", "retry-import", "retry-reconciliation"}
 
 
 class Meter:

@@ -17,9 +17,13 @@ REASONS = {
     "archive-settled-payments, two": {"6.5 R": "three statuses are queried on each shard, and a query costs half a unit"},
     "get-dispatching": {"1 R": STRONG},
     "set-dispatching": {"1 R": "the switch is read first, so that a repeated request changes nothing"},
-    "dispatch-due-payments": {"6 R": "the switch is read at the start, and once for each page of a shard"},
+    "dispatch-due-payments": {
+        "13.5 R": "the PENDING payments are also queried on each shard (2½), and the switch is read at the start, and "
+                  "once for each page of a shard (11)",
+    },
     "start-dispatch": {"1 R": "the switch is read first"},
     "get-bank-job": {"0.5 R": STRONG},
+    "get-import": {"0.5 R": STRONG},
     "list-overdue-payments": {"2.5 R": "two statuses are queried on each shard, and a query costs half a unit"},
     "retry-payment": {"1 R": STRONG, "1 W": "the record that allows a single retry"},
     "get-day, not closed": {

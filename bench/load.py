@@ -44,8 +44,8 @@ TEXT = """\
 
 `make load` measures this section. {connections} connections send requests to one route of a local stack for {seconds}
 seconds, without a pause. The load generator is [autocannon](https://github.com/mcollina/autocannon). The stack is a
-development build, as with `make run`, and runs on the same two processors ({processor}) as the load generator. Other
-builds ran on the machine at the same time. The day has {payments} payments. The last rows send DynamoDB calls of these requests to the engine itself, without API and function.
+development build, as with `make run`, and runs on the same two processors ({processor}) as the load generator.
+{remark}The day has {payments} payments. The last rows send DynamoDB calls of these requests to the engine itself, without API and function.
 
 {rows}
 **The engine's part.** All processors are busy, so the connections wait for each other. A latency is therefore about
@@ -144,7 +144,10 @@ def section(result):
     found, each = result["found"], lambda name: 1000 / result["found"][name]["rate"]
     page = SHARDS * each("query") + each("batch")
     head = ["route", "p50", "p95", "p99", "answers a second", "other answers than 2xx"]
+    # A person can add a remark to the stored result, such as other work on the machine.
+    remark = f"{result['remark']}\n" if "remark" in result else ""
     return TEXT.format(
+        remark=remark,
         **{key: result[key] for key in ("processor", "connections", "seconds")}, payments=f"{result['payments']:,}", shards=SHARDS, page=page,
         due=each("due"), page_part=100 * page / each("due"), refused=each("refused"), transfer=each("pairs"),
         transaction=each("transaction"), transfer_part=100 * each("transaction") / each("pairs"),

@@ -47,6 +47,7 @@ struct Tally {
     processed: u64,
     failed: u64,
     waiting: u64,
+    contended: u64,
     /// Payments that an operator must review.
     review: u64,
     /// Payments that another run has settled or handed over again.
@@ -59,6 +60,8 @@ enum Attempt {
     Processed,
     Failed,
     Waiting,
+    /// Payments of other batches came first. The record is retried.
+    Contended,
     Exhausted,
     /// The stored payment has another outcome, such as the decision of an operator.
     Contradicted,
@@ -95,9 +98,9 @@ impl<'a> Run<'a> {
 
     /// Logs the numbers of the batch, and returns the sequence numbers of the records to retry.
     pub(crate) fn report(self) -> BTreeSet<String> {
-        let Tally { processed, failed, waiting, review, overtaken } = self.tally;
+        let Tally { processed, failed, waiting, contended, review, overtaken } = self.tally;
         let retried = self.retry.len();
-        tracing::info!(processed, failed, waiting, review, overtaken, retried, "executed payments");
+        tracing::info!(processed, failed, waiting, contended, review, overtaken, retried, "executed payments");
         function::count("PaymentsToReview", review);
         self.retry
     }
@@ -118,7 +121,7 @@ impl<'a> Run<'a> {
         // Payments with the earliest scheduled time come first.
         let mut waiting: Vec<Payment> = found.items.into_values().filter(Payment::is_due_for_execution).collect();
         waiting.sort_by(|one, other| (one.sort, &one.account).cmp(&(other.sort, &other.account)));
-        let stopped = self.attempt_all(&mut waiting.into()).await;
+        let stopped = self.attempt_all(Queue::new(&self.executor.service, waiting)).await;
         if stopped {
             let pause = self.batch.deadline.with_reserve(TO_WRITE).at_most(PAUSE);
             pause.bound(std::future::pending::<()>()).await;
@@ -126,31 +129,32 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Attempts the payments side by side. Returns whether the service seems unavailable. Payments
-    /// that were not attempted are retried.
-    async fn attempt_all(&mut self, waiting: &mut VecDeque<Payment>) -> bool {
+    /// Attempts the payments of different accounts side by side. Returns whether the service seems
+    /// unavailable. Payments that were not attempted are retried.
+    async fn attempt_all(&mut self, mut queue: Queue) -> bool {
         let (executor, batch) = (self.executor, self.batch);
         let start_by = batch.deadline.with_reserve(TO_CALL + TO_WRITE);
         let until = batch.deadline.with_reserve(TO_WRITE);
         let (mut under_way, mut in_vain) = (FuturesUnordered::new(), 0);
         loop {
             while under_way.len() < executor.concurrency.get() && in_vain < BREAKER && !start_by.has_passed() {
-                let Some(payment) = waiting.pop_front() else { break };
+                let Some(next) = queue.start() else { break };
                 under_way.push(async move {
-                    let done = executor.attempt(&payment, batch, until).await;
-                    (payment, done)
+                    let done = executor.attempt(&next.payment, batch, until).await;
+                    (next, done)
                 });
             }
-            let Some((payment, done)) = under_way.next().await else { break };
+            let Some((queued, done)) = under_way.next().await else { break };
+            queue.end(&queued);
             match &done {
                 Ok(Attempt::Waiting | Attempt::Exhausted) => in_vain += 1,
                 _ => in_vain = 0,
             }
-            self.note(&payment, done);
+            self.note(&queued.payment, done);
         }
         drop(under_way);
-        for payment in waiting.drain(..) {
-            self.retry(&payment);
+        for queued in queue.waiting {
+            self.retry(&queued.payment);
         }
         in_vain >= BREAKER
     }
@@ -167,6 +171,10 @@ impl<'a> Run<'a> {
             Ok(Attempt::Processed) => self.tally.processed += 1,
             Ok(Attempt::Failed) => self.tally.failed += 1,
             Ok(Attempt::Waiting) => self.tally.waiting += 1,
+            Ok(Attempt::Contended) => {
+                self.tally.contended += 1;
+                self.retry(payment);
+            }
             Ok(Attempt::Overtaken) => self.tally.overtaken += 1,
             Ok(Attempt::Exhausted) => {
                 self.tally.review += 1;
@@ -187,6 +195,45 @@ impl<'a> Run<'a> {
                 self.retry(payment);
             }
         }
+    }
+}
+
+/// The payments of a batch that wait for their attempt, in their order. Payments that share an
+/// account are attempted one after another, because they would conflict.
+#[derive(Debug)]
+struct Queue {
+    waiting: VecDeque<Queued>,
+    /// Accounts of the payments under way.
+    busy: BTreeSet<AccountId>,
+}
+
+#[derive(Debug)]
+struct Queued {
+    payment: Payment,
+    accounts: BTreeSet<AccountId>,
+}
+
+impl Queue {
+    fn new(service: &Service, payments: Vec<Payment>) -> Self {
+        let queued = |payment| Queued { accounts: service.accounts(&payment), payment };
+        Self { waiting: payments.into_iter().map(queued).collect(), busy: BTreeSet::new() }
+    }
+
+    /// Removes the first payment that shares no account with a payment under way or before it.
+    fn start(&mut self) -> Option<Queued> {
+        let mut taken = self.busy.clone();
+        let free = self.waiting.iter().position(|queued| {
+            let is_free = queued.accounts.is_disjoint(&taken);
+            taken.extend(queued.accounts.iter().cloned());
+            is_free
+        })?;
+        let next = self.waiting.remove(free)?;
+        self.busy.extend(next.accounts.iter().cloned());
+        Some(next)
+    }
+
+    fn end(&mut self, ended: &Queued) {
+        self.busy.retain(|account| !ended.accounts.contains(account));
     }
 }
 
@@ -211,6 +258,7 @@ impl Executor {
                 let update = self.settle(payment, Status::Failed, by, now).set(Payment::FAILURE_REASON, &reason.text());
                 self.write(payment, (update, by), |found| found.due.status == Status::Failed, Attempt::Failed).await
             }
+            Outcome::Contended => Ok(Attempt::Contended),
             Outcome::Unavailable(reason) => self.postpone(payment, &reason, by, now).await,
         }
     }
@@ -323,6 +371,37 @@ fn wait(attempts: u8) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use keys::{Random, bank::PaymentId};
+
+    #[test]
+    fn payments_of_an_account_wait_for_the_ones_before_them() {
+        let queued = |(number, accounts): (u64, [&str; 2])| {
+            let time: TimestampSeconds = "2026-12-01T09:30:00Z".parse().expect("a time");
+            let id = PaymentId::new(time, time.instant(), &Random::seeded(number));
+            let accounts: BTreeSet<AccountId> = accounts.iter().map(|id| id.parse().expect("an account")).collect();
+            let (shard, data) = ("0".parse().expect("a shard"), serde_json::from_str("\"1\"").expect("data"));
+            let account = accounts.first().cloned().expect("an account");
+            Queued { payment: Payment::scheduled(account, id, shard, data, time), accounts }
+        };
+        let pairs = [["A", "S"], ["A", "T"], ["T", "U"], ["B", "S"], ["C", "D"]];
+        let waiting = (1..).zip(pairs).map(queued).collect();
+        let mut queue = Queue { waiting, busy: BTreeSet::new() };
+        let start = |queue: &mut Queue| {
+            queue
+                .start()
+                .map(|queued| (queued.accounts.iter().map(AccountId::as_str).collect::<Vec<_>>().concat(), queued))
+        };
+        let first = start(&mut queue).expect("a payment");
+        let second = start(&mut queue).expect("a payment");
+        assert_eq!((first.0.as_str(), second.0.as_str()), ("AS", "CD"));
+        assert!(start(&mut queue).is_none(), "{queue:?}");
+        queue.end(&first.1);
+        let (third, fourth) = (start(&mut queue).expect("a payment"), start(&mut queue).expect("a payment"));
+        assert_eq!((third.0.as_str(), fourth.0.as_str()), ("AT", "BS"));
+        assert!(start(&mut queue).is_none(), "{queue:?}");
+        queue.end(&third.1);
+        assert_eq!(start(&mut queue).map(|(accounts, _)| accounts).as_deref(), Some("TU"));
+    }
 
     #[test]
     fn pauses_double_up_to_an_hour() {

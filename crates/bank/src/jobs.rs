@@ -3,6 +3,7 @@
 pub(crate) mod close;
 pub(crate) mod dispatch;
 pub(crate) mod import;
+mod postings;
 
 use function::{Accepted, Fingerprint};
 use jobs::{Job, JobBody};

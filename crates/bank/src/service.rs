@@ -10,8 +10,8 @@ pub use reason::Reason;
 
 use crate::Payment;
 use function::{Clients, Deadline, SettingsReader};
-use keys::{Random, TimestampMillis, TransactionId};
-use std::{fmt::Debug, str::FromStr};
+use keys::{AccountId, Random, TimestampMillis, TransactionId};
+use std::{collections::BTreeSet, fmt::Debug, str::FromStr};
 
 /// Executes payments. The payment id is the idempotency key: an implementation executes all calls
 /// for a payment at most once.
@@ -19,6 +19,12 @@ pub trait TransactionService {
     /// Executes the payment, or returns the outcome of an earlier call. Returns by the deadline of
     /// the order.
     fn execute(&self, order: &Order<'_>) -> impl Future<Output = Outcome> + Send;
+
+    /// The accounts that the payment changes. The executor attempts payments that share an account
+    /// one after another, in their order.
+    fn accounts(&self, payment: &Payment) -> BTreeSet<AccountId> {
+        BTreeSet::from([payment.account.clone()])
+    }
 }
 
 /// A payment to execute.
@@ -43,6 +49,9 @@ pub enum Outcome {
     Completed(TransactionId),
     /// The payment is not paid, and no later call with its id will pay it.
     Rejected(Reason),
+    /// The service works, but other payments of the same accounts came first during the whole
+    /// attempt. It does not count as an attempt.
+    Contended,
     /// The outcome is unknown.
     Unavailable(Reason),
 }
@@ -103,6 +112,23 @@ impl Service {
         }
     }
 
+    /// Starts the ledger if it executes the payments. Other services only execute payments, and are
+    /// not started.
+    pub(crate) fn start_ledger(settings: &mut SettingsReader<'_>, clients: &Clients) -> Option<Self> {
+        match settings.get("TRANSACTION_SERVICE")? {
+            Kind::Ledger => LedgerService::start(settings, clients).map(Self::Ledger),
+            Kind::None | Kind::Http => Some(Self::None),
+        }
+    }
+
+    /// Returns the ledger if it executes the payments.
+    pub(crate) fn ledger(&self) -> Option<&LedgerService> {
+        match self {
+            Self::Ledger(ledger) => Some(ledger),
+            Self::None | Self::Http(_) => None,
+        }
+    }
+
     /// Opens the connection before the first event. Errors are ignored.
     pub async fn warm_up(&self) {
         match self {
@@ -119,6 +145,14 @@ impl TransactionService for Service {
             Self::None => Outcome::unavailable("This deployment executes no payments."),
             Self::Ledger(service) => service.execute(order).await,
             Self::Http(service) => service.execute(order).await,
+        }
+    }
+
+    fn accounts(&self, payment: &Payment) -> BTreeSet<AccountId> {
+        match self {
+            Self::None => BTreeSet::new(),
+            Self::Ledger(service) => service.accounts(payment),
+            Self::Http(service) => service.accounts(payment),
         }
     }
 }

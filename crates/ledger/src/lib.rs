@@ -28,7 +28,7 @@ pub use model::reversal::Reversal;
 pub use model::transaction::{HeaderBody, Posted, Transaction, TransactionBody};
 pub use patterns::patterns;
 pub use store::Ledger;
-pub use transfers::{Transfer, TransferOutcome, Transfers};
+pub use transfers::{PostedTransfer, PostedTransfers, Transfer, TransferOutcome, Transfers};
 
 /// The service's name in scopes: `ledger:read`, `ledger:write`, `ledger:operate`.
 pub(crate) const DOMAIN: &str = "ledger";

@@ -2,7 +2,7 @@
 //! ([decision](../../../docs/decisions/ledger-transfers.md)).
 
 use crate::{
-    Posting, Transaction,
+    Posting, Reversal, Transaction,
     model::{
         refusal::{Header, Refusal, Rejection},
         transaction::Draft,
@@ -17,7 +17,7 @@ use keys::{
 };
 use money::Money;
 use std::collections::HashMap;
-use table::{Error as Store, Key};
+use table::{Error as Store, Found, Key};
 
 /// The ledger as another service uses it: its table, without the tables of the ledger's jobs.
 #[derive(Debug, Clone)]
@@ -49,8 +49,47 @@ pub enum TransferOutcome {
     Completed(TransactionId),
     /// The transaction is not posted, and never will be.
     Rejected(Rejection),
+    /// Other transactions changed the accounts during all attempts. Repeat the transfer with the
+    /// same key.
+    Contended,
     /// The outcome is unknown. Repeat the transfer with the same key.
     Unavailable(Error),
+}
+
+/// A transaction of the ledger, as another service compares it with its own records.
+#[derive(Debug, Clone, Copy)]
+pub struct PostedTransfer {
+    /// The sum of the debits. `None` if the legs have several currencies.
+    pub amount: Option<Money>,
+    /// The time of the transaction.
+    pub created_at: TimestampMillis,
+    /// Whether another transaction reverses this one.
+    pub is_reversed: bool,
+}
+
+impl PostedTransfer {
+    fn of(header: &Transaction, is_reversed: bool) -> Self {
+        let amount =
+            header.amount.zip(header.currency).and_then(|(amount, currency)| Money::new(amount, currency).ok());
+        Self { amount, created_at: header.created_at, is_reversed }
+    }
+}
+
+/// The posted transactions among some ids.
+#[derive(Debug)]
+pub struct PostedTransfers {
+    /// The transactions by id.
+    pub posted: HashMap<TransactionId, PostedTransfer>,
+    /// Primary keys of the headers that cannot be deserialized.
+    pub unreadable: Vec<Key>,
+}
+
+impl PostedTransfers {
+    /// Returns the primary key of the transaction's header, if the header cannot be deserialized.
+    #[must_use]
+    pub fn unreadable(&self, id: &TransactionId) -> Option<Key> {
+        Some(Transaction::key_of(id)).filter(|key| self.unreadable.contains(key))
+    }
 }
 
 impl Transfers {
@@ -92,6 +131,9 @@ impl Transfers {
             Ok(posted) => TransferOutcome::Completed(posted.transaction.id),
             Err(error) => match Rejection::of(&error) {
                 Some(reason) => Box::pin(self.refuse(&draft, reason, now)).await,
+                None if matches!(error, Error::Table(Store::Contended { throttled: false })) => {
+                    TransferOutcome::Contended
+                }
                 None => TransferOutcome::Unavailable(error),
             },
         }
@@ -138,19 +180,29 @@ impl Transfers {
         }
     }
 
-    /// Reads the headers of posted transactions with strong consistency. Omits ids without a
-    /// transaction, also if their transfer was refused.
+    /// Reads the posted transactions with strong consistency, and whether they are reversed. Omits
+    /// ids without a transaction, also if their transfer was refused.
     ///
     /// # Errors
-    /// A call failed, or a header cannot be read.
-    pub async fn headers(&self, ids: &[TransactionId]) -> Result<HashMap<TransactionId, Transaction>, Error> {
+    /// A call failed.
+    pub async fn posted(&self, ids: &[TransactionId]) -> Result<PostedTransfers, Error> {
+        let table = &self.books.table;
         let keys: Vec<Key> = ids.iter().map(Transaction::key_of).collect();
-        let found = self.books.table.get_all::<Header>(&keys, true).await?.complete()?;
-        let posted = found.into_values().filter_map(|header| match header {
-            Header::Transaction(header) => Some((header.id.clone(), *header)),
-            Header::Refusal(_) => None,
+        let Found { mut items, unreadable } = table.get_all::<Header>(&keys, true).await?;
+        let headers = ids.iter().filter_map(|id| match items.remove(&Transaction::key_of(id)) {
+            Some(Header::Transaction(header)) => Some((id.clone(), *header)),
+            Some(Header::Refusal(_)) | None => None,
         });
-        Ok(posted.collect())
+        let headers: HashMap<TransactionId, Transaction> = headers.collect();
+        let markers: Vec<Key> = headers.keys().map(Reversal::key_of).collect();
+        let reversals = table.get_all::<Reversal>(&markers, false).await?;
+        // A marker that cannot be read is a marker.
+        let is_reversed = |key: &Key| reversals.items.contains_key(key) || reversals.unreadable.contains(key);
+        let posted = headers.into_iter().map(|(id, header)| {
+            let is_reversed = is_reversed(&Reversal::key_of(&id));
+            (id, PostedTransfer::of(&header, is_reversed))
+        });
+        Ok(PostedTransfers { posted: posted.collect(), unreadable })
     }
 
     /// Opens the connection before the first event. Errors are ignored.

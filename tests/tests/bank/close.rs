@@ -97,9 +97,11 @@ async fn certificate_counts_and_sums_the_payments_of_the_day(projection: &str) {
     ];
     let day_before = payment("A-1", "2099-11-30T23:59:59Z", Status::Processed, 0);
     let day_after = payment("A-1", "2099-12-02T00:00:00Z", Status::Processed, 0);
-    all.extend([day_before, day_after]);
+    // An array is no instruction to pay, even if its values are in the right order.
+    let array = of(Status::Processed, 11, r#"["3.00", "USD"]"#);
+    all.extend([day_before, day_after, array]);
     put(&stack, &all).await;
-    let counts = json!({"SCHEDULED": 1, "PENDING": 1, "PROCESSED": 6, "FAILED": 1, "CANCELLED": 1});
+    let counts = json!({"SCHEDULED": 1, "PENDING": 1, "PROCESSED": 7, "FAILED": 1, "CANCELLED": 1});
     let open = json!({"date": DAY, "status": "open", "counts": counts});
     assert_eq!(client.get(&format!("/bank/days/{DAY}")).await.body, open);
 
@@ -116,11 +118,11 @@ async fn certificate_counts_and_sums_the_payments_of_the_day(projection: &str) {
             total("PROCESSED", "JPY", "7"),
             total("PROCESSED", "USD", "0.60"),
         ],
-        "withoutAmount": 2, "openCount": 2, "open": [listed(&all[8]), listed(&all[9])],
+        "withoutAmount": 3, "openCount": 2, "open": [listed(&all[8]), listed(&all[9])],
         "discrepancyCount": 0, "discrepancies": [], "closedAt": AFTER,
     });
     assert_eq!(day, certificate);
-    assert_eq!(transactions(&stack).await.len(), 8, "settled payments of the day are archived");
+    assert_eq!(transactions(&stack).await.len(), 9, "settled payments of the day are archived");
     assert_eq!(payments(&stack).await.len(), 4, "other payments stay");
 
     let again = client.invoke("close-day", &scheduled_at(AFTER)).await.body;

@@ -12,7 +12,7 @@ use system_tests::{
     Answer, Client, assert_problem,
     bank::{Row, handed_over, path, payment, payments, payments_table, put, rows, scheduled_at, with_service},
     drained, dynamo,
-    faults::{Fault, MOMENTS, Process, Proxy},
+    faults::{Call, Fault, MOMENTS, Process, Proxy},
     ledger::Books,
     parsed,
     patterns::cost_of,
@@ -219,7 +219,7 @@ async fn repeated_and_reordered_records_post_each_payment_once() {
     let executors: Vec<Process<'_>> = (0..3).map(|_| world.executor()).collect();
     let runs = executors.iter().flat_map(|executor| [executor.run(&forward, MINUTE), executor.run(&backward, MINUTE)]);
     join_all(runs).await;
-    // Attempts that conflicted with others have no outcome. The dispatch repeats them.
+    // An executor that was overtaken may leave a payment due. The dispatch repeats it.
     for _ in 0..20 {
         world.books.operator.invoke("dispatch-due-payments", &scheduled_at("2099-12-02T09:30:00Z")).await;
         drained(&world.books.operator, EXECUTE).await;
@@ -228,6 +228,46 @@ async fn repeated_and_reordered_records_post_each_payment_once() {
         assert_eq!(status(&world.books.stack, payment).await, "PROCESSED");
     }
     assert_eq!(world.books.balance(&world.bob).await, "12.00");
+}
+
+#[tokio::test]
+async fn payments_into_one_account_do_not_conflict() {
+    let world = Crashing::start().await;
+    let mut many = Vec::new();
+    for number in 0..12 {
+        let payer = world.books.funded(&format!("payer-{number}"), "1").await;
+        many.push(due(&payer, &transfer(&world.bob, "1")));
+    }
+    world.put(&many).await;
+    let run = world.executor().run(&event(&many), MINUTE).await.expect("no crash").answer.expect("an answer");
+    assert_eq!(run["batchItemFailures"], json!([]));
+    assert_eq!(world.proxy.count("TransactWriteItems"), many.len());
+    for payment in &many {
+        assert_eq!(status(&world.books.stack, payment).await, "PROCESSED");
+    }
+    assert_eq!(world.books.balance(&world.bob).await, "12.00");
+}
+
+/// Another writer changes the credited account first, each time.
+#[tokio::test]
+async fn a_payment_that_conflicts_is_retried_and_uses_no_attempt() {
+    let world = Crashing::start().await;
+    let carl = world.books.funded("carl", "1").await;
+    let (hot, other) = (due(&world.ann, &transfer(&world.bob, "1")), due(&carl, &transfer(&world.books.outside, "1")));
+    let both = [hot.clone(), other.clone()];
+    world.put(&both).await;
+    let before = row(&world.books.stack, &hot).await;
+    let bob = world.bob.clone();
+    let conflict = move |call: &Call| call.action == "TransactWriteItems" && call.body.to_string().contains(&bob);
+    world.proxy.rule(move |call| if conflict(call) { Fault::cancelled(&["TransactionConflict"]) } else { Fault::None });
+    let run = world.executor().run(&event(&both), Duration::from_secs(3)).await.expect("no crash");
+    assert_eq!(run.answer.expect("an answer")["batchItemFailures"], json!([{"itemIdentifier": "0"}]));
+    assert_eq!(row(&world.books.stack, &hot).await, before);
+    assert_eq!(status(&world.books.stack, &other).await, "PROCESSED");
+    world.proxy.heal();
+    let again = world.executor().run(&event(&both), MINUTE).await.expect("no crash").answer.expect("an answer");
+    assert_eq!(again["batchItemFailures"], json!([]));
+    assert_eq!(status(&world.books.stack, &hot).await, "PROCESSED");
 }
 
 #[tokio::test]

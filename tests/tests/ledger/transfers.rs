@@ -69,8 +69,13 @@ async fn a_key_posts_once() {
     assert_eq!(books.balance(&to).await, "12.50");
     let answer = books.operator.get(&format!("{TRANSACTIONS}/{id}")).await;
     assert_eq!((text(&answer.body, "createdBy"), text(&answer.body, "idempotencyKey")), ("service:bank", "P-1"));
-    let headers = transfers.headers(&[id.clone(), parsed("T-none")]).await.expect("headers");
-    assert_eq!(headers.keys().collect::<Vec<_>>(), [&id]);
+    let found = transfers.posted(&[id.clone(), parsed("T-none")]).await.expect("transactions");
+    assert_eq!((found.posted.keys().collect::<Vec<_>>(), found.posted[&id].is_reversed), (vec![&id], false));
+    assert_eq!(found.posted[&id].amount.map(|amount| amount.to_string()).as_deref(), Some("12.50 USD"));
+    let reversed = books.operator.post_once(&format!("{TRANSACTIONS}/{id}/reversal"), "R-1", &json!({})).await;
+    assert_eq!(reversed.status, 201, "{}", reversed.body);
+    let found = transfers.posted(std::slice::from_ref(&id)).await.expect("transactions");
+    assert!(found.posted[&id].is_reversed);
     books.stack.stop().await;
 }
 
@@ -115,7 +120,7 @@ async fn a_rejection_is_final_and_discloses_only_the_debited_account() {
     for (key, wanted, reason) in &cases {
         assert_eq!(rejected(&run(&transfers, wanted).await), *reason, "{key}");
     }
-    // The causes are gone, and the rejections are not.
+    // The causes have ended, but the rejections are final.
     books.pay("more", &books.outside, &from, "100").await;
     books.pay("more-to", &books.outside, &to, "100").await;
     assert_eq!(books.operator.patch(&path, &json!({"status": "active"})).await.status, 200);
@@ -124,7 +129,7 @@ async fn a_rejection_is_final_and_discloses_only_the_debited_account() {
     }
     assert_eq!(books.balance(&from).await, "110.00");
     let ids: Vec<_> = cases.iter().map(|(key, ..)| transfers.transaction_id_of(&parsed(key))).collect();
-    assert!(transfers.headers(&ids).await.expect("headers").is_empty());
+    assert!(transfers.posted(&ids).await.expect("transactions").posted.is_empty());
     for id in &ids {
         assert_eq!(books.operator.get(&format!("{TRANSACTIONS}/{id}")).await.status, 404);
     }
@@ -181,7 +186,7 @@ async fn a_crash_between_any_two_calls_neither_loses_nor_repeats_a_transfer() {
                 match run(&transfers, &wanted).await {
                     TransferOutcome::Completed(_) => paid += 1,
                     TransferOutcome::Rejected(reason) => assert_eq!(reason, Rejection::InsufficientFunds),
-                    TransferOutcome::Unavailable(error) => unreachable!("{error}, after a crash: {died}"),
+                    open => unreachable!("{open:?}, after a crash: {died}"),
                 }
             }
         }
@@ -206,7 +211,8 @@ async fn an_unreadable_item_leaves_the_outcome_open() {
         let wanted = transfer("P-1", debit.as_str(), &to, "1");
         assert!(matches!(run(&transfers, &wanted).await, TransferOutcome::Unavailable(_)));
     }
-    assert!(transfers.headers(&[id]).await.is_err());
+    let found = transfers.posted(std::slice::from_ref(&id)).await.expect("transactions");
+    assert!(found.posted.is_empty() && found.unreadable(&id).is_some());
     // An unreadable account is not a missing one: its transfer is not refused for good.
     let account = |account: &str| format!("ACCOUNT#{account}");
     for (number, broken) in [&from, &to].into_iter().enumerate() {

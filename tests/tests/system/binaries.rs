@@ -143,6 +143,42 @@ async fn processes_an_event_after_a_crash() {
 
 #[tokio::test]
 #[ignore = "make test-lambda"]
+async fn logs_one_line_per_event_without_payment_data() {
+    let stack = stack().start().await.expect("a stack");
+    let environment = Environment::start(&binary("schedule-payment"), &Place::of(&stack, "schedule-payment")).await;
+    let mut bodies = Vec::new();
+    for _ in 0..2 {
+        let answer = environment.invoke(text(PAYMENT)).await.expect("an answer");
+        bodies.push(answer["body"].as_str().expect("a body").to_owned());
+    }
+    assert_eq!(bodies[0], bodies[1], "a repeated event gets the first response");
+    let log = environment.log();
+    let logged = serde_json::to_string(&log).expect("JSON");
+    let answered: Vec<String> = log
+        .iter()
+        .filter(|line| line["fields"]["message"] == "answered")
+        .map(|line| line["spans"].to_string())
+        .collect();
+    assert_eq!(answered.len(), 2, "{logged}");
+    for (spans, cold) in answered.iter().zip(["\"cold_start\":true", "\"cold_start\":false"]) {
+        assert!(
+            [cold, "\"request_id\":\"", "\"function\":\"schedule-payment\""].iter().all(|part| spans.contains(part))
+        );
+    }
+    let is_consumption = |line: &&Value| line["Table"] == "local-PaymentScheduler" && line["Index"] == "GSI1";
+    assert!(log.iter().find(is_consumption).is_some_and(|line| line.get("WriteUnits").is_some()), "{logged}");
+    let is_latency = |line: &Value| line.get("LatencyMs").is_some() && line["Function"] == "schedule-payment";
+    assert!(log.iter().any(is_latency), "{logged}");
+    let body: Value = serde_json::from_str(&bodies[0]).expect("JSON");
+    for secret in [&body["accountId"], &body["paymentId"], &body["data"]] {
+        assert!(!logged.contains(secret.to_string().trim_matches('"')), "the log contains {secret}: {logged}");
+    }
+    environment.stop().await;
+    stack.stop().await;
+}
+
+#[tokio::test]
+#[ignore = "make test-lambda"]
 async fn processes_an_event_after_an_unreadable_event() {
     let stack = stack().start().await.expect("a stack");
     let functions = [

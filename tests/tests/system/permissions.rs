@@ -41,7 +41,9 @@ fn used(folder: &Path) -> BTreeSet<Permission> {
         fs::read_dir(folder).expect("a folder of used permissions: make test").map(|file| file.expect("a file"));
     let texts = files.map(|file| fs::read_to_string(file.path()).expect("a text")).collect::<Vec<_>>();
     let read = |line: &str| line.split('\t').map(str::to_owned).collect::<Vec<_>>().try_into().expect("four parts");
-    texts.iter().flat_map(|text| text.lines().map(read)).collect()
+    // A stack of the bank alone has a shorter name for its bucket than the nested stack.
+    let nested = texts.iter().map(|text| text.replace(":::local-inbox/", ":::local-bank-inbox/")).collect::<Vec<_>>();
+    nested.iter().flat_map(|text| text.lines().map(read)).collect()
 }
 
 /// Makes the warm-up calls of all functions, because the other tests do not make them.

@@ -4,13 +4,16 @@
 //! 2. List every payment of the day that is still in `PaymentScheduler` as open.
 //! 3. Count and sum the payments of the day in the history that are not listed as open.
 //! 4. Put the certificate.
+//!
+//! If the ledger executes the payments, steps 2 and 3 compare each payment with it.
 
 use crate::{
     Bank, Transaction,
     dispatch::DueEntry,
-    jobs::Task,
+    jobs::{Task, postings::Postings},
     model::day::{Certificate, Counts, Discrepancy, Finding, Kind, MAX_KEPT, OpenPayment, Tally, money_of},
     patterns::archive_settled_payments::Moves,
+    service::LedgerService,
 };
 use function::{Deadline, Error};
 use futures::{StreamExt, TryStreamExt, future::try_join_all, stream};
@@ -35,19 +38,20 @@ const LIFE: [Status; 5] = [Status::Scheduled, Status::Pending, Status::Cancelled
 
 /// The close of a day that a step belongs to.
 #[derive(Debug, Clone, Copy)]
-struct Close {
+struct Close<'a> {
     day: Day,
     number: CloseNumber,
     step: i64,
     started_at: TimestampSeconds,
+    ledger: Option<&'a LedgerService>,
 }
 
-impl Close {
-    fn of(job: &Job) -> Result<Self, Error> {
+impl<'a> Close<'a> {
+    fn of(job: &Job, ledger: Option<&'a LedgerService>) -> Result<Self, Error> {
         let Task::Close { day, number, .. } = job.task()? else {
             return Err(Error::Internal("the job is not a close".to_owned()));
         };
-        Ok(Self { day, number, step: job.step, started_at: job.started_at })
+        Ok(Self { day, number, step: job.step, started_at: job.started_at, ledger })
     }
 
     fn partition(&self) -> DayPartition {
@@ -63,6 +67,9 @@ pub(crate) struct Progress {
     pub(crate) open: Counts,
     /// The payments that were counted so far.
     settled: Tally,
+    /// Transactions of the counted payments in the ledger, by the status of their payment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ledger: Option<Tally>,
     /// Number of discrepancies. At most [`MAX_KEPT`] are stored.
     pub(crate) discrepancies: u64,
     phase: Phase,
@@ -129,19 +136,22 @@ struct Walk {
 #[derive(Debug, Default)]
 struct Counted {
     settled: Tally,
+    ledger: Tally,
     findings: Vec<Finding>,
 }
 
 /// Executes the steps of a close.
 pub(crate) struct Steps<'a> {
     pub(crate) bank: &'a Bank,
+    /// The ledger, if it executes the payments.
+    pub(crate) ledger: Option<&'a LedgerService>,
 }
 
 impl JobRunner for Steps<'_> {
     type Progress = Progress;
 
     async fn step(&mut self, job: &Job, mut progress: Progress, stop: Deadline) -> Result<Step<Progress>, Error> {
-        let (bank, close) = (self.bank, Close::of(job)?);
+        let (bank, close) = (self.bank, Close::of(job, self.ledger)?);
         let mut next = Next::Continue;
         progress.phase = match std::mem::take(&mut progress.phase) {
             Phase::Move => bank.move_settled(&close, &mut progress, stop).await?,
@@ -152,7 +162,7 @@ impl JobRunner for Steps<'_> {
             }
             Phase::Count(walks) => bank.count_settled(&close, &mut progress, walks, stop).await?,
             Phase::Certify => {
-                bank.certify(&close, &progress).await?;
+                bank.certify(&close, &mut progress).await?;
                 next = Next::End;
                 Phase::Certify
             }
@@ -164,7 +174,7 @@ impl JobRunner for Steps<'_> {
 
 impl Bank {
     /// Moves the settled payments of the day to the history.
-    async fn move_settled(&self, close: &Close, progress: &mut Progress, stop: Deadline) -> Result<Phase, Error> {
+    async fn move_settled(&self, close: &Close<'_>, progress: &mut Progress, stop: Deadline) -> Result<Phase, Error> {
         let mut moves = Moves::default();
         for status in Status::SETTLED {
             let whole = DueSort::due_on(close.day, status);
@@ -183,7 +193,7 @@ impl Bank {
     }
 
     /// Reads the next page of payments of the day that are still in `PaymentScheduler`.
-    async fn list_open(&self, close: &Close, progress: &mut Progress, mut place: Place) -> Result<Phase, Error> {
+    async fn list_open(&self, close: &Close<'_>, progress: &mut Progress, mut place: Place) -> Result<Phase, Error> {
         let partitions: Vec<String> = self.due.shards.read().map(|shard| shard.to_string()).collect();
         while let Some(status) = LIFE.get(place.life) {
             let whole = DueSort::due_on(close.day, *status);
@@ -213,9 +223,16 @@ impl Bank {
     }
 
     /// Stores a page of open payments. Reports those that cannot be read.
-    async fn keep_open(&self, close: &Close, progress: &mut Progress, page: Vec<Entry>) -> Result<(), Error> {
+    async fn keep_open(&self, close: &Close<'_>, progress: &mut Progress, page: Vec<Entry>) -> Result<(), Error> {
+        let postings = Postings::read(close.ledger, page.iter().map(|entry| entry.payment)).await?;
         let keys: Vec<Key> = page.iter().map(Entry::key).collect();
-        let found = self.payments.get_all::<crate::Payment>(&keys, false).await?;
+        // The payments are read after the ledger: a payment that is still open was not processed
+        // when the ledger was read.
+        let found = self.payments.get_all::<crate::Payment>(&keys, close.ledger.is_some()).await?;
+        let mut findings: Vec<Finding> =
+            found.unreadable.iter().map(|key| Finding::new(Kind::UnreadableItem, key)).collect();
+        let open = found.items.values().filter(|payment| !Status::SETTLED.contains(&payment.due.status));
+        findings.extend(open.filter_map(|payment| postings.of_open(payment, close.started_at)));
         let puts = page.into_iter().map(|Entry { account, payment, status }| async move {
             let sort = OpenSort { number: close.number, payment };
             let open = OpenPayment { partition: close.partition(), sort, account, status, step: close.step };
@@ -226,8 +243,7 @@ impl Bank {
         for (status, is_new) in kept {
             *progress.open.entry(status).or_default() += u64::from(is_new);
         }
-        let unreadable = found.unreadable.iter().map(|key| Finding::new(Kind::UnreadableItem, key)).collect();
-        self.keep_findings(close, progress, unreadable).await
+        self.keep_findings(close, progress, findings).await
     }
 
     /// Puts an item unless it exists. Returns whether this step has put it, now or in an earlier
@@ -243,7 +259,12 @@ impl Bank {
     }
 
     /// Stores and counts the findings of a step.
-    async fn keep_findings(&self, close: &Close, progress: &mut Progress, findings: Vec<Finding>) -> Result<(), Error> {
+    async fn keep_findings(
+        &self,
+        close: &Close<'_>,
+        progress: &mut Progress,
+        findings: Vec<Finding>,
+    ) -> Result<(), Error> {
         for finding in findings {
             let discrepancy = Discrepancy::new(close.partition(), close.number, close.step, finding);
             let is_new = progress.discrepancies >= MAX_KEPT
@@ -256,7 +277,7 @@ impl Bank {
     /// Counts the next payments in the history, in all shards concurrently.
     async fn count_settled(
         &self,
-        close: &Close,
+        close: &Close<'_>,
         progress: &mut Progress,
         walks: Vec<Walk>,
         stop: Deadline,
@@ -267,6 +288,9 @@ impl Bank {
         for (walk, counted) in walked {
             rest.extend(walk);
             progress.settled.merge(counted.settled);
+            if close.ledger.is_some() {
+                progress.ledger.get_or_insert_default().merge(counted.ledger);
+            }
             findings.extend(counted.findings);
         }
         self.keep_findings(close, progress, findings).await?;
@@ -276,7 +300,7 @@ impl Bank {
     /// Counts the next pages of one shard. Returns its new position, unless it is done.
     async fn count_shard(
         &self,
-        close: &Close,
+        close: &Close<'_>,
         mut walk: Walk,
         has_open: bool,
         stop: Deadline,
@@ -303,7 +327,7 @@ impl Bank {
     /// made, and are passed over. Returns the position of the page.
     async fn count_page(
         &self,
-        close: &Close,
+        close: &Close<'_>,
         shard: &Shard,
         status: Status,
         range: &KeyRange,
@@ -322,18 +346,28 @@ impl Bank {
             unreadable.into_iter().map(|key| (key.sort().parse().ok().map(|PaymentSort(id)| id), key)).collect();
         let ids = page.items.iter().map(|item| item.sort.0).chain(unread.iter().filter_map(|(id, _)| *id));
         let open = if has_open { self.open_among(close, ids.collect()).await? } else { HashSet::new() };
-        for transaction in page.items.iter().filter(|transaction| !open.contains(&transaction.sort.0)) {
+        let counts = |payment: PaymentId| !open.contains(&payment);
+        let settled: Vec<_> = page.items.into_iter().filter(|item| counts(item.sort.0)).collect();
+        let unread: Vec<_> = unread.into_iter().filter(|(id, _)| id.is_none_or(counts)).collect();
+        let ids = settled.iter().map(|item| item.sort.0).chain(unread.iter().filter_map(|(id, _)| *id));
+        let postings = Postings::read(close.ledger, ids.collect::<Vec<_>>()).await?;
+        for transaction in &settled {
             counted.settled.add(status, money_of(&transaction.data));
+            postings.count(transaction.sort.0, status, &mut counted.ledger);
+            counted.findings.extend(postings.of_settled(transaction, status));
         }
-        for (_, key) in unread.iter().filter(|(id, _)| id.is_none_or(|id| !open.contains(&id))) {
+        for (id, key) in unread {
             counted.settled.add(status, None);
-            counted.findings.push(Finding::new(Kind::UnreadableItem, key));
+            if let Some(id) = id {
+                postings.count(id, status, &mut counted.ledger);
+            }
+            counted.findings.push(Finding::new(Kind::UnreadableItem, &key));
         }
         Ok(page.next.map(|position| position.sort))
     }
 
     /// Returns the payments in the range of `payments` that are listed as open.
-    async fn open_among(&self, close: &Close, payments: Vec<PaymentId>) -> Result<HashSet<PaymentId>, Error> {
+    async fn open_among(&self, close: &Close<'_>, payments: Vec<PaymentId>) -> Result<HashSet<PaymentId>, Error> {
         let (Some(first), Some(last)) = (payments.iter().min(), payments.iter().max()) else {
             return Ok(HashSet::new());
         };
@@ -349,11 +383,17 @@ impl Bank {
     }
 
     /// Puts the certificate, unless an earlier attempt of this step has put it.
-    async fn certify(&self, close: &Close, progress: &Progress) -> Result<(), Error> {
+    async fn certify(&self, close: &Close<'_>, progress: &mut Progress) -> Result<(), Error> {
+        let (partition, sort) = (close.partition(), CertificateSort(close.number));
+        let totals = progress.ledger.as_ref().and_then(|ledger| progress.settled.differs_from(ledger));
+        let key = Key::new(&partition, &sort);
+        let totals = totals.map(|(expected, actual)| Finding::differing(Kind::LedgerTotals, &key, expected, actual));
+        self.keep_findings(close, progress, totals.into_iter().collect()).await?;
         let certificate = Certificate {
-            partition: close.partition(),
-            sort: CertificateSort(close.number),
+            partition,
+            sort,
             settled: progress.settled.clone(),
+            ledger: progress.ledger.clone(),
             open: progress.open.clone(),
             discrepancies: progress.discrepancies,
             closed_at: close.started_at,

@@ -41,6 +41,10 @@ struct Amount {
 
 /// Returns the amount of a payment, if its `data` has a valid amount and currency.
 pub(crate) fn money_of(data: &JsonText) -> Option<Money> {
+    // A derived deserializer would also accept an array.
+    if !data.is_object() {
+        return None;
+    }
     let Amount { amount, currency } = serde_json::from_str(data.text()).ok()?;
     Money::new(amount.0, currency).ok()
 }
@@ -90,6 +94,27 @@ impl Tally {
         self
     }
 
+    /// Compares settled payments with the transactions of these payments in the ledger. Only
+    /// `PROCESSED` payments have a transaction. Returns descriptions of both sides if they differ.
+    pub(crate) fn differs_from(&self, ledger: &Self) -> Option<(String, String)> {
+        let paid = |status: Status| status == Status::Processed;
+        let (expected, actual) = (self.described(paid), ledger.described(|_| true));
+        (expected != actual).then_some((expected, actual))
+    }
+
+    /// Describes the counts and sums of some statuses, in order.
+    fn described(&self, is_included: impl Fn(Status) -> bool) -> String {
+        let mut parts = Vec::new();
+        for (status, count) in self.counts.iter().filter(|(status, _)| is_included(**status)) {
+            let mut sums: Vec<Money> =
+                self.totals.iter().filter(|total| total.status == *status).map(|total| total.sum).collect();
+            sums.sort_by_key(|sum| sum.currency());
+            let sums: Vec<String> = sums.iter().map(Money::to_string).collect();
+            parts.push(format!("{count} {status}: {}", sums.join(", ")));
+        }
+        if parts.is_empty() { "no transactions".to_owned() } else { parts.join("; ") }
+    }
+
     /// Number of all counted payments.
     pub(crate) fn count(&self) -> u64 {
         self.counts.values().sum()
@@ -107,6 +132,10 @@ pub(crate) struct Certificate {
     pub(crate) sort: CertificateSort,
     /// All settled payments of the day, including those of earlier closes.
     pub(crate) settled: Tally,
+    /// Transactions of the settled payments in the ledger, by the status of their payment. Absent
+    /// if the ledger does not execute the payments.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) ledger: Option<Tally>,
     /// Number of payments that were still open, by status.
     pub(crate) open: Counts,
     /// Number of discrepancies. At most [`MAX_KEPT`] are stored.
@@ -157,11 +186,16 @@ pub(crate) const MAX_KEPT: u64 = 1_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Kind {
-    /// A payment that cannot be deserialized. It is counted, but not part of a sum.
+    /// An item that cannot be deserialized. A payment is counted, but not part of a sum. The
+    /// payment of a ledger transaction is not compared.
     UnreadableItem,
     /// A settled payment that cannot be archived: it has no transaction id, or the history already
     /// contains it.
     NotArchived,
+    /// The transaction in the ledger differs from the payment.
+    LedgerTransaction,
+    /// The number or the sum of the transactions in the ledger differs from the payments.
+    LedgerTotals,
 }
 
 /// What a close found wrong with a payment.
@@ -169,8 +203,15 @@ pub(crate) enum Kind {
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct Finding {
     pub(crate) kind: Kind,
-    /// Primary key of the payment, as stored.
+    /// Primary key of the payment, as stored. For an unreadable transaction, its key in the ledger.
+    /// For totals, the key of the certificate.
     pub(crate) key: ItemKey,
+    /// What follows from the payments, if the ledger differs from it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expected: Option<String>,
+    /// What the ledger contains.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    actual: Option<String>,
 }
 
 /// Primary key of an item, as stored.
@@ -186,7 +227,12 @@ impl Finding {
     /// Creates a finding about the item with this key.
     pub(crate) fn new(kind: Kind, key: &Key) -> Self {
         let key = ItemKey { partition: key.partition().to_owned(), sort: key.sort().to_owned() };
-        Self { kind, key }
+        Self { kind, key, expected: None, actual: None }
+    }
+
+    /// Creates a finding about a difference between the bank and the ledger.
+    pub(crate) fn differing(kind: Kind, key: &Key, expected: String, actual: String) -> Self {
+        Self { expected: Some(expected), actual: Some(actual), ..Self::new(kind, key) }
     }
 }
 
@@ -246,14 +292,32 @@ pub(crate) fn complete(counts: impl IntoIterator<Item = (Status, u64)>) -> Count
     complete
 }
 
+/// Returns the totals in order.
+fn bodies(mut totals: Vec<Total>) -> Vec<TotalBody> {
+    totals.sort_by_key(|total| (total.status, total.sum.currency()));
+    let body = |Total { status, sum }| TotalBody { status, currency: sum.currency(), amount: sum.amount() };
+    totals.into_iter().map(body).collect()
+}
+
+/// Transactions in the ledger, in a response.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct LedgerBody {
+    transactions: u64,
+    totals: Vec<TotalBody>,
+}
+
+impl From<Tally> for LedgerBody {
+    fn from(tally: Tally) -> Self {
+        Self { transactions: tally.count(), totals: bodies(tally.totals) }
+    }
+}
+
 impl TallyBody {
     fn of(settled: Tally, open: Counts) -> Self {
-        let mut totals: Vec<_> = settled.totals.into_iter().collect();
-        totals.sort_by_key(|total| (total.status, total.sum.currency()));
-        let body = |Total { status, sum }| TotalBody { status, currency: sum.currency(), amount: sum.amount() };
         Self {
             counts: complete(settled.counts.into_iter().chain(open)),
-            totals: totals.into_iter().map(body).collect(),
+            totals: bodies(settled.totals),
             without_amount: settled.without_amount,
         }
     }
@@ -281,11 +345,15 @@ impl From<OpenPayment> for OpenBody {
 pub(crate) struct FindingBody {
     kind: Kind,
     key: ItemKey,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expected: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    actual: Option<String>,
 }
 
 impl From<Discrepancy> for FindingBody {
-    fn from(Discrepancy { what: Finding { kind, key }, .. }: Discrepancy) -> Self {
-        Self { kind, key }
+    fn from(Discrepancy { what: Finding { kind, key, expected, actual }, .. }: Discrepancy) -> Self {
+        Self { kind, key, expected, actual }
     }
 }
 
@@ -306,6 +374,8 @@ pub(crate) struct Details {
 pub(crate) struct CertificateBody {
     #[serde(flatten)]
     tally: TallyBody,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ledger: Option<LedgerBody>,
     open_count: u64,
     discrepancy_count: u64,
     closed_at: TimestampSeconds,
@@ -316,14 +386,19 @@ pub(crate) struct CertificateBody {
 impl CertificateBody {
     /// Creates the body of a certificate. The counts and sums are those since the earlier close.
     pub(crate) fn of(certificate: Certificate, earlier: Option<&Certificate>, details: Option<Details>) -> Self {
-        let Certificate { settled, open, discrepancies, closed_at, .. } = certificate;
+        let Certificate { settled, ledger, open, discrepancies, closed_at, .. } = certificate;
         let settled = match earlier {
             Some(earlier) => settled.since(&earlier.settled),
             None => settled,
         };
+        let ledger = match (ledger, earlier.and_then(|earlier| earlier.ledger.as_ref())) {
+            (Some(ledger), Some(earlier)) => Some(ledger.since(earlier)),
+            (ledger, _) => ledger,
+        };
         Self {
             open_count: open.values().sum(),
             tally: TallyBody::of(settled, open),
+            ledger: ledger.map(Into::into),
             discrepancy_count: discrepancies,
             closed_at,
             details,

@@ -6,8 +6,9 @@ use crate::{
     cost::{self, Calls, Pattern},
     jobs::{Task, close, dispatch, import},
     patterns::{archive_settled_payments, dispatch_due_payments},
+    service,
 };
-use function::{Batch, Error, Function, Trigger};
+use function::{App, Batch, Clients, Error, Function, SettingsReader, Trigger};
 use jobs::{JobService, Jobs, Run};
 use keys::{Random, bank::Status};
 use std::collections::BTreeSet;
@@ -19,7 +20,7 @@ use table::{
 /// Entry point of the Lambda.
 #[must_use]
 pub fn function() -> Function {
-    function::stream(continue_bank_job, Bank::warm_by_job)
+    function::stream(continue_bank_job, Worker::warm_up)
 }
 
 /// Declares the access pattern's stream, key conditions and costs.
@@ -55,8 +56,8 @@ pub const PATTERN: Pattern = Pattern {
         },
         Calls {
             variant: ", close",
-            condition: "move the settled payments of the day, as B5. For each status: GSI1 of PaymentScheduler, query each shard; for each page get the payments, and put an item for each open payment: PK = DAY#<date>, SK = OPEN#<number>#<time>#<payment id>. For each of CANCELLED, FAILED and PROCESSED: GSI1 of TransactionHistory, query each shard, and get the payments; if payments are open, query SK between two open payments for each page, strongly consistent. Put SK = CERTIFICATE#<number>",
-            formula: "as B5 for the settled payments. Per settled payment GSI1 ½ ⌈entry⌉ R and ½ ⌈item⌉ R in TransactionHistory (ALL: GSI1 ½ ⌈item⌉ R). Per open payment GSI1 ½ ⌈entry⌉ R, ½ ⌈item⌉ R and 1 W. Per page of 100 settled payments 1 R if payments are open. GSI1 at least ½ R for each query: 8 in each shard. Per invocation ⌈job⌉ R and ⌈job⌉ W, per step ⌈job⌉ W, for the certificate 1 W",
+            condition: "move the settled payments of the day, as B5. For each status: GSI1 of PaymentScheduler, query each shard; for each page get the payments, and put an item for each open payment: PK = DAY#<date>, SK = OPEN#<number>#<time>#<payment id>. For each of CANCELLED, FAILED and PROCESSED: GSI1 of TransactionHistory, query each shard, and get the payments; if payments are open, query SK between two open payments for each page, strongly consistent. Put SK = CERTIFICATE#<number>. With the ledger: for each payment get the header of its transaction with strong consistency, and the reversal of each transaction; get the open payments with strong consistency",
+            formula: "as B5 for the settled payments. Per settled payment GSI1 ½ ⌈entry⌉ R and ½ ⌈item⌉ R in TransactionHistory (ALL: GSI1 ½ ⌈item⌉ R). Per open payment GSI1 ½ ⌈entry⌉ R, ½ ⌈item⌉ R and 1 W. Per page of 100 settled payments 1 R if payments are open. GSI1 at least ½ R for each query: 8 in each shard. Per invocation ⌈job⌉ R and ⌈job⌉ W, per step ⌈job⌉ W, for the certificate 1 W. With the ledger also 1 R of FinancialTransactions per payment, ½ R per transaction, and ½ ⌈item⌉ R per open payment",
             cost: |case| {
                 let counted = Status::SETTLED.len() * case.shards;
                 (archive_settled_payments::PATTERN.calls[0].cost)(case)
@@ -71,35 +72,56 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// The bank with the random source of an invocation.
-struct Service {
+/// The bank with the ledger that the close compares it with.
+#[derive(Debug, Clone)]
+struct Worker {
     bank: Bank,
+    service: service::Service,
+}
+
+impl App for Worker {
+    fn start(settings: &mut SettingsReader<'_>, clients: &Clients) -> Option<Self> {
+        let (bank, service) = (Bank::start(settings, clients), service::Service::start_ledger(settings, clients));
+        Some(Self { bank: bank?, service: service? })
+    }
+}
+
+impl Worker {
+    async fn warm_up(self) {
+        self.bank.warm_by_job().await;
+    }
+}
+
+/// The worker with the random source of an invocation.
+struct Service {
+    worker: Worker,
     random: Random,
 }
 
 /// Continues the jobs in the batch.
-async fn continue_bank_job(bank: Bank, batch: Batch) -> Result<BTreeSet<String>, Error> {
+async fn continue_bank_job(worker: Worker, batch: Batch) -> Result<BTreeSet<String>, Error> {
     let random = batch.random.clone();
-    jobs::continue_jobs(&Service { bank, random }, batch).await
+    jobs::continue_jobs(&Service { worker, random }, batch).await
 }
 
 impl JobService for Service {
     const SIDE_BY_SIDE: usize = 4;
 
     fn jobs(&self) -> &Jobs {
-        &self.bank.jobs
+        &self.worker.bank.jobs
     }
 
     async fn run(&self, run: &mut Run<'_>) -> Result<(), Error> {
+        let Worker { bank, service } = &self.worker;
         match run.job().task::<Task>()? {
             Task::Dispatch => {
-                run.steps(dispatch::Steps { bank: &self.bank, random: self.random.clone() }).await?;
+                run.steps(dispatch::Steps { bank, random: self.random.clone() }).await?;
             }
             Task::Import(file) => {
-                run.steps(import::Steps::new(&self.bank, self.random.clone(), file)).await?;
+                run.steps(import::Steps::new(bank, self.random.clone(), file)).await?;
             }
             Task::Close { .. } => {
-                if let Some(progress) = run.steps(close::Steps { bank: &self.bank }).await? {
+                if let Some(progress) = run.steps(close::Steps { bank, ledger: service.ledger() }).await? {
                     close::report(run.job(), &progress);
                 }
             }

@@ -2,14 +2,19 @@
 
 use super::{Order, Outcome, TransactionService};
 use crate::Payment;
-use ::ledger::{Rejection, Transfer, TransferOutcome, Transfers};
-use function::{Clients, SettingsReader};
+use ::ledger::{PostedTransfers, Rejection, Transfer, TransferOutcome, Transfers};
+use function::{Clients, Error, SettingsReader};
 use keys::{AccountId, TransactionId, bank::PaymentId, ledger::TransactionType};
 use money::{Currency, JsonDecimal, Money};
 use serde::Deserialize;
+use std::{collections::BTreeSet, time::Duration};
 
 /// The transaction type of a payment in the ledger.
 const PAYMENT: &str = "payment";
+
+/// Part of the invocation's time in which a transfer is not repeated after a conflict. It is longer
+/// than the time that the executor reserves to write the outcome.
+const RESERVE: Duration = Duration::from_secs(7);
 
 /// Pays with the ledger.
 #[derive(Debug, Clone)]
@@ -46,6 +51,12 @@ impl LedgerService {
     pub fn transaction_id_of(&self, payment: PaymentId) -> TransactionId {
         self.transfers.transaction_id_of(&payment.into())
     }
+
+    /// Reads what the ledger has posted for the payments.
+    pub(crate) async fn posted(&self, payments: impl IntoIterator<Item = PaymentId>) -> Result<PostedTransfers, Error> {
+        let ids: Vec<TransactionId> = payments.into_iter().map(|payment| self.transaction_id_of(payment)).collect();
+        self.transfers.posted(&ids).await
+    }
 }
 
 /// Returns the transfer of a payment, or the reason why there is none.
@@ -78,15 +89,23 @@ impl TransactionService for LedgerService {
         };
         let is_own = transfer.debit == order.payment.account;
         let posting = self.transfers.transfer(transfer, order.now, order.random);
+        let posting = table::with_reserved_time(RESERVE, posting);
         match order.until.bound(posting).await {
             Some(TransferOutcome::Completed(id)) => Outcome::Completed(id),
             Some(TransferOutcome::Rejected(reason)) => Outcome::rejected(&disclosed(reason, is_own)),
+            Some(TransferOutcome::Contended) => Outcome::Contended,
             Some(TransferOutcome::Unavailable(error)) => {
                 tracing::warn!(%error, "the ledger is not available");
                 Outcome::unavailable("The ledger did not answer. The payment may or may not be posted.")
             }
             None => Outcome::unavailable("The ledger did not answer in time. The payment may or may not be posted."),
         }
+    }
+
+    fn accounts(&self, payment: &Payment) -> BTreeSet<AccountId> {
+        let transfer = transfer(payment, payment.by_operator, self.transaction_type.clone());
+        let changed = transfer.into_iter().flat_map(|transfer| [transfer.debit, transfer.credit]);
+        changed.chain([payment.account.clone()]).collect()
     }
 }
 

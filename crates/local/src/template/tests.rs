@@ -104,6 +104,7 @@ fn reads_the_template_of_the_project() {
     assert_eq!(
         template.buckets,
         [
+            "stack-bank-inbox",
             "stack-bank-failedchanges",
             "stack-wellness-failedchanges",
             "stack-ledger-failedchanges",
