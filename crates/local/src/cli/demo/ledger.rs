@@ -83,7 +83,10 @@ impl Guide {
         check(items(&reply) == 1, "the key must have one transaction")?;
         let path = format!("{ACCOUNTS}/{}/statement", books.ann);
         let reply = self.get("List Ann's statement, newest first, with running balances", &path).await?;
-        check(reply.body["items"][0]["balanceAfter"] == "1384.00", "the newest running balance must be her balance")
+        check(reply.body["items"][0]["balanceAfter"] == "1384.00", "the newest running balance must be her balance")?;
+        let path = format!("{ACCOUNTS}/{}/balance?at=2020-01-01T00:00:00Z", books.ann);
+        let reply = self.get("Get her balance at a time before her first transaction", &path).await?;
+        check(reply.body["balance"] == "0.00", "the balance must be zero")
     }
 
     async fn give_back(&self, books: &Books, coffee: &str) -> Result<(), CliError> {
