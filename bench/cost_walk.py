@@ -173,6 +173,7 @@ def ledger(step):
     step("L5", "list-transactions of a status, 100", "GET", "/ledger/transactions?limit=100")
     step("L5", "list-transactions of a key", "GET", "/ledger/transactions?idempotencyKey=bread-0")
     step("L7", "get-statement, 100 legs", "GET", f"/ledger/accounts/{erin}/statement", fetched=False)
+    step("L13", "get-balance, at", "GET", f"/ledger/accounts/{erin}/balance?at=2026-11-01T00:00:00Z", fetched=False)
     step("L6", "reverse-transaction", "POST", f"{path}/reversal", types=all_of_it)
     step("L9", "update-account", "PATCH", f"/ledger/accounts/{shop}", {"status": "frozen"}, types="Account")
     window = {"from": "2020-01-01T00:00:00Z", "to": "2020-01-02T00:00:00Z"}

@@ -7,11 +7,10 @@ The script starts a local stack with sample data, and prints the percentiles of 
 
 import json
 import os
-import pathlib
-import platform
 import subprocess
 import sys
 
+from measured import processor
 from spread import table
 from stack import LOCAL, ROOT, SIGNED, call, dynamo
 
@@ -113,9 +112,7 @@ def measure(connections=CONNECTIONS, seconds=SECONDS):
         pairs = [transfer(*accounts[number : number + 2]) for number in range(0, len(accounts), 2)]
         run("pairs", method="POST", path="/ledger/transactions", headers=post, bodies=pairs)
         run_engine(engine, run)
-    cpu = pathlib.Path("/proc/cpuinfo").read_text()
-    processor = next((line.split(": ")[1] for line in cpu.splitlines() if line.startswith("model name")), platform.machine())
-    return {"processor": processor, "connections": connections, "seconds": seconds, "payments": found["schedule"]["statuses"].get("201", 0), "found": found}
+    return {"processor": processor(), "connections": connections, "seconds": seconds, "payments": found["schedule"]["statuses"].get("201", 0), "found": found}
 
 
 def run_engine(engine, run):

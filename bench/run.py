@@ -17,6 +17,7 @@ import textwrap
 
 import cold_start
 import cost
+import day
 import export
 import ledger
 import load
@@ -27,17 +28,18 @@ import reads
 import size
 import warm
 import writes
+from measured import processor
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 RESULTS, DOCS = ROOT / "bench/results", ROOT / "docs"
 PARTS = {
     "cold_start": cold_start, "warm": warm, "own_code": own_code, "size": size, "cost": cost, "partitions": partitions,
-    "writes": writes, "reads": reads, "ledger": ledger, "export": export, "local": local,
+    "writes": writes, "reads": reads, "day": day, "ledger": ledger, "export": export, "local": local,
     "load": load,
 }
 WIDTH = 100
 # Parts whose counts --check verifies. The other parts measure only times.
-COUNTED = {"own_code", "size", "cost", "partitions", "reads", "export"}
+COUNTED = {"own_code", "size", "cost", "partitions", "reads", "day", "export"}
 
 HEAD = """\
 # Performance
@@ -54,11 +56,9 @@ each call, as a network does.
 
 
 def machine():
-    cpu = pathlib.Path("/proc/cpuinfo").read_text()
-    processor = next((line.split(": ")[1] for line in cpu.splitlines() if line.startswith("model name")), platform.machine())
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     cores = len(os.sched_getaffinity(0))
-    return {"processor": processor, "cores": cores, "memory": round(memory), "kernel": platform.release().split("-")[0]}
+    return {"processor": processor(), "cores": cores, "memory": round(memory), "kernel": platform.release().split("-")[0]}
 
 
 def picture(name):

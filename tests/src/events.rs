@@ -175,7 +175,7 @@ const WELLNESS: [Event; 67] = [
 
 /// The events of the ledger. They open two accounts, post and reverse a transaction, and close an
 /// account.
-const LEDGER: [Event; 37] = [
+const LEDGER: [Event; 39] = [
     ("create-merchant", "", Some(201)),
     ("create-merchant", "no-operator", Some(403)),
     ("get-merchant", "", Some(200)),
@@ -189,6 +189,8 @@ const LEDGER: [Event; 37] = [
     ("process-payment", "insufficient-funds", Some(409)),
     ("get-account", "", Some(200)),
     ("get-account", "anothers-account", Some(403)),
+    ("get-balance", "", Some(200)),
+    ("get-balance", "in-future", Some(400)),
     ("list-user-accounts", "", Some(200)),
     ("list-user-accounts", "another-user", Some(403)),
     ("get-transaction", "", Some(200)),

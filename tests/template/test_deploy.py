@@ -69,17 +69,17 @@ def warnings(checkout):
         assert said == "" or said.startswith(begin), said
         return said.removeprefix(begin).partition(". ")[0]
 
-    assert [warned(stack) for stack in ("cart", "ledger", "system")] == ["", "", "WarmWriteUnits=28000"]
+    assert [warned(stack) for stack in ("cart", "ledger", "system")] == ["", "", "WarmWriteUnits=21000"]
     given = "Name=app"
     for settings, least in [
-        ("WarmWriteUnits=27999", "WarmWriteUnits=28000"),
+        ("WarmWriteUnits=20999", "WarmWriteUnits=21000"),
         ("WarmWriteUnits=x", ""),
         ("WriteShards=3 WarmWriteUnits=30000", "WriteShards=4"),
-        ("WriteShards=4 WarmWriteUnits=28000", ""),
-        ("IndexProjection=KEYS_ONLY_AND_ALL WarmWriteUnits=28000", "WriteShards=32 WarmWriteUnits=32000"),
+        ("WriteShards=4 WarmWriteUnits=21000", ""),
+        ("IndexProjection=KEYS_ONLY_AND_ALL WarmWriteUnits=21000", "WriteShards=32 WarmWriteUnits=32000"),
         ("IndexProjection=ALL WriteShards=31 WarmWriteUnits=32000", "WriteShards=32"),
         ("IndexProjection=ALL WriteShards=32 WarmWriteUnits=32000", ""),
-        ("WarmWriteUnits=28000", ""),
+        ("WarmWriteUnits=21000", ""),
     ]:
         wanted = f"Name=app {settings}"
         checkout.change(f'"{given} JwtIssuer=https://issuer.example JwtAudience=app"\n\n[cart', f'"{wanted} JwtIssuer=https://issuer.example JwtAudience=app"\n\n[cart')
@@ -93,7 +93,7 @@ def main():
         calls, said = checkout.deploy("")
         order = [re.search(r"--config-env (\w+)", call)[1] for call in calls if call.startswith("deploy")]
         assert order == ["ledger", "bank", "cart", "lake", "wellness"], order
-        assert said.startswith("warning: the bank is deployed with less than WarmWriteUnits=28000. "), said
+        assert said.startswith("warning: the bank is deployed with less than WarmWriteUnits=21000. "), said
         assert said.count("\n") == 0, said
         [lake] = [call for call in calls if "--config-env lake" in call]
         assert lake.endswith(f"stacks/lake.yaml --parameter-overrides Name=app CartStreamArn={ARN}"), lake
@@ -103,15 +103,15 @@ def main():
 
         before = checkout.marks()
         checkout.change('stack_name = "app-bank"', 'stack_name = "other-bank"')
-        checkout.change("WarmWriteUnits=28000 JwtIssuer=https://issuer.example JwtAudience=app\"\n\n[cart", "WarmWriteUnits=28000 ReadShards=7 JwtIssuer=https://issuer.example JwtAudience=app\"\n\n[cart")
+        checkout.change("WarmWriteUnits=21000 JwtIssuer=https://issuer.example JwtAudience=app\"\n\n[cart", "WarmWriteUnits=21000 ReadShards=7 JwtIssuer=https://issuer.example JwtAudience=app\"\n\n[cart")
         checkout.deploy("")
         after = checkout.marks()
         assert {one for one in before if before[one] != after[one]} == functions("bank"), "a setting of the bank affects only the bank"
 
-        checkout.change('"JwtIssuer=https://issuer.example JwtAudience=app"', '"WarmWriteUnits=28000 JwtIssuer=https://issuer.example JwtAudience=app"')
+        checkout.change('"JwtIssuer=https://issuer.example JwtAudience=app"', '"WarmWriteUnits=21000 JwtIssuer=https://issuer.example JwtAudience=app"')
         assert checkout.deploy("system")[1] == ""
         before = checkout.marks()
-        checkout.change('"WarmWriteUnits=28000 JwtIssuer=https://issuer.example JwtAudience=app"', '"WarmWriteUnits=28000 JwtIssuer=https://issuer.example JwtAudience=app CartDays=9"')
+        checkout.change('"WarmWriteUnits=21000 JwtIssuer=https://issuer.example JwtAudience=app"', '"WarmWriteUnits=21000 JwtIssuer=https://issuer.example JwtAudience=app CartDays=9"')
         calls, _ = checkout.deploy("system", "--no-confirm-changeset")
         [call] = calls
         assert call.endswith("--template-file " + str(checkout.folder / "template.yaml") + " --no-confirm-changeset"), call

@@ -38,11 +38,23 @@ impl Days {
 
     /// Adds `count` payments of up to 2,000 accounts, spread evenly over the day and the shards.
     pub(crate) fn fill(&self, stack: &Stack, day: &str, count: usize, shards: usize) {
+        self.fill_with(stack, day, count, shards, |payment| payment);
+    }
+
+    /// Adds payments as [`Days::fill`] does, after `change`.
+    pub(crate) fn fill_with(
+        &self,
+        stack: &Stack,
+        day: &str,
+        count: usize,
+        shards: usize,
+        change: impl Fn(Payment) -> Payment,
+    ) {
         let table = stack.table("PaymentScheduler").expect("a table");
         let database = open(&self.file());
         let numbers: Vec<usize> = (0..count).collect();
         for some in numbers.chunks(TOGETHER) {
-            let items = some.iter().map(|number| item(&one(day, *number, count, shards))).collect();
+            let items = some.iter().map(|number| item(&change(one(day, *number, count, shards)))).collect();
             database.import_items(table, items, ImportOptions::default()).expect("imported");
         }
     }

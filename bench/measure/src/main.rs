@@ -5,14 +5,18 @@
 #![expect(clippy::expect_used, clippy::panic, reason = "a measurement may stop here")]
 
 mod calls;
+mod claims;
 mod days;
 mod delay;
 mod fan_out;
+mod intake;
 mod ledger;
 mod memory;
 mod packing;
 mod pages;
+mod processor;
 mod slow;
+mod sweeps;
 mod warm;
 mod writes;
 
@@ -28,10 +32,17 @@ async fn main() -> ExitCode {
         ["pages", most, rounds] => pages::measure(number(most), number(rounds)).await,
         ["fan-out"] => fan_out::measure().await,
         ["writes"] => writes::measure().await,
+        ["intake", rounds] => intake::measure(number(rounds)).await,
+        ["claims", rounds] => claims::measure(number(rounds)).await,
+        ["sweeps", payments, rounds] => sweeps::measure(number(payments), number(rounds), true).await,
+        ["sweeps", payments, rounds, "entries"] => sweeps::measure(number(payments), number(rounds), false).await,
         ["packing"] => packing::measure(),
         ["memory", binary] => memory::measure(binary).await,
         _ => {
-            eprintln!("measure warm | ledger | pages PAYMENTS ROUNDS | fan-out | writes | packing | memory BINARY");
+            eprintln!(
+                "measure warm | ledger | pages PAYMENTS ROUNDS | fan-out | writes | intake ROUNDS | claims ROUNDS | \
+                 sweeps PAYMENTS ROUNDS [entries] | packing | memory BINARY"
+            );
             return ExitCode::FAILURE;
         }
     };

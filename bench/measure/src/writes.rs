@@ -5,6 +5,7 @@ use crate::days::attributes;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnConsumedCapacity};
 use bank::Payment;
 use futures::future::join_all;
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::{
     collections::HashMap,
@@ -33,7 +34,7 @@ pub(crate) async fn measure() -> Value {
         cases.push(case(clients).await);
     }
     let cores = std::thread::available_parallelism().expect("some").get();
-    json!({"cores": cores, "bytes": table::size(&of_8_kb(0)).expect("an item"), "turn": TURN.as_secs(), "cases": cases})
+    json!({"cores": cores, "bytes": table::size(&like(0)).expect("an item"), "turn": TURN.as_secs(), "cases": cases})
 }
 
 /// Measures both kinds of writes in alternating turns, with this number of clients, on one growing
@@ -75,7 +76,8 @@ async fn rate<F: Future<Output = ()>>(clients: usize, time: Duration, call: impl
     f64::from(made) / start.elapsed().as_secs_f64()
 }
 
-fn data() -> Value {
+/// Details of a payment of 8 KB.
+pub(crate) fn data() -> Value {
     json!({"memo": "x".repeat(MEMO)})
 }
 
@@ -95,10 +97,15 @@ async fn put(dynamo: &aws_sdk_dynamodb::Client, table: &str, like: &Row) {
 }
 
 fn row(number: usize) -> Row {
-    attributes(&of_8_kb(number)).map(|(name, text)| (name, AttributeValue::S(text))).collect()
+    attributes(&like(number)).map(|(name, text)| (name, AttributeValue::S(text))).collect()
 }
 
-fn of_8_kb(number: usize) -> Payment {
+/// Creates a payment of 8 KB on the given shard, without storing it.
+pub(crate) fn of_8_kb(account: usize, due: Timestamp, shard: usize) -> Payment {
     let data = serde_json::from_value(data().to_string().into()).expect("data");
-    Payment { data, ..scheduled_payment(&format!("Account{number}"), second_of("2099-12-01", 34_200), number % 5) }
+    Payment { data, ..scheduled_payment(&format!("Account{account}"), due, shard) }
+}
+
+fn like(number: usize) -> Payment {
+    of_8_kb(number, second_of("2099-12-01", 34_200), number % 5)
 }

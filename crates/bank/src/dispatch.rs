@@ -69,6 +69,27 @@ impl DueEntry {
     }
 }
 
+/// The attributes of a `PENDING` payment that decide whether its next attempt is due. A sweep reads
+/// no others, because it may read a million payments of 8 KB.
+#[derive(Debug, Clone, Serialize, Deserialize, Attributes)]
+#[serde(rename_all = "PascalCase")]
+struct PendingPayment {
+    #[serde(rename = "PK")]
+    account: AccountId,
+    #[serde(rename = "SK")]
+    sort: PaymentSort,
+    #[serde(rename = "GSI1SK")]
+    due: DueSort,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    execution: Option<Execution>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_attempt_at: Option<TimestampSeconds>,
+}
+
+impl Item for PendingPayment {
+    const TYPE: &'static str = Payment::TYPE;
+}
+
 /// Result of a sweep.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -213,10 +234,12 @@ impl Sweep<'_> {
     /// Hands the `PENDING` payments of the page whose next attempt is due to the executor again.
     async fn retry(&self, entries: &[DueEntry]) -> Result<Dispatched, Error> {
         let keys: Vec<Key> = entries.iter().map(DueEntry::key).collect();
-        let found = self.bank.payments.get_all::<Payment>(&keys, false).await?;
+        let attributes = PendingPayment::ATTRIBUTES;
+        let found = self.bank.payments.get_all_attributes::<PendingPayment>(&keys, false, attributes).await?;
         let due = found.items.values().filter(|payment| self.is_due(payment));
         let changes = due.map(|payment| {
-            let update = self.bank.payments.update(payment.key()).set(Payment::MOVED_BY, &self.run);
+            let key = Key::new(&payment.account, &payment.sort);
+            let update = self.bank.payments.update(key).set(Payment::MOVED_BY, &self.run);
             let unchanged = payment.next_attempt_at.map(|at| Condition::is(Payment::NEXT_ATTEMPT_AT, &at));
             let pending = Condition::is(Payment::DUE, &payment.due);
             Ok::<_, Error>(unchanged.into_iter().fold(self.hand_over(update)?.only_if(pending), Change::only_if))
@@ -226,7 +249,7 @@ impl Sweep<'_> {
     }
 
     /// Whether the next attempt is due. An exhausted payment has no next attempt.
-    fn is_due(&self, payment: &Payment) -> bool {
+    fn is_due(&self, payment: &PendingPayment) -> bool {
         let was_handed_over = |at: TimestampSeconds| {
             payment.execution == Some(Execution::Due) && at.plus_seconds(-LEASE) <= self.handed_until
         };

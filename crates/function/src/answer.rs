@@ -97,6 +97,12 @@ impl<T> List<T> {
     pub fn whole(page: Page<T>) -> Self {
         Self { items: page.items, next_cursor: None, skipped: page.skipped }
     }
+
+    /// Returns the items and the cursor of the next page, for formats other than JSON.
+    #[must_use]
+    pub fn into_parts(self) -> (Vec<T>, Option<String>) {
+        (self.items, self.next_cursor)
+    }
 }
 
 impl<T: Serialize + Send> Reply for Json<T> {

@@ -427,6 +427,18 @@ impl LegTimeSort {
         if until < since { KeyRange::nothing_from(first) } else { KeyRange::through(first, format!("LEG#{until}#")) }
     }
 
+    /// The range of legs in a period. `from` and `to` are inclusive; `None` means no bound. The
+    /// range is empty if `to` is before `from`.
+    #[must_use]
+    pub fn period(from: Option<TimestampMillis>, to: Option<TimestampMillis>) -> KeyRange {
+        match (from, to) {
+            (Some(from), Some(to)) => Self::between(from, to),
+            (Some(from), None) => KeyRange::through(format!("LEG#{from}"), "LEG#"),
+            (None, Some(to)) => KeyRange::through("LEG#", format!("LEG#{to}#")),
+            (None, None) => Self::all(),
+        }
+    }
+
     /// The range of all legs before `time`.
     #[must_use]
     pub fn before(time: TimestampMillis) -> KeyRange {
@@ -537,6 +549,10 @@ mod tests {
         assert_eq!(within(LegTimeSort::all()), "111111");
         assert_eq!(within(LegTimeSort::between(first, last)), "001111");
         assert_eq!(within(LegTimeSort::between(before, first)), "111100");
+        assert_eq!(within(LegTimeSort::period(Some(before), Some(first))), "111100");
+        assert_eq!(within(LegTimeSort::period(Some(first), None)), "001111");
+        assert_eq!(within(LegTimeSort::period(None, Some(first))), "111100");
+        assert_eq!(within(LegTimeSort::period(None, None)), "111111");
         assert_eq!(within(LegTimeSort::between(first, before)), "000000");
         assert_eq!(within(LegTimeSort::before(first)), "110000");
         assert_eq!(within(LegTimeSort::stretch(Some(&legs[1]), &legs[4])), "011110");

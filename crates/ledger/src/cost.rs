@@ -49,10 +49,9 @@ impl Case {
     }
 
     /// Returns the RRUs consumed by the strongly consistent reads before a transaction is posted.
-    /// These reads cover each account, the transaction's item collection (still empty), and the
-    /// merchant, if any.
+    /// These reads cover each account, strongly consistent, and the merchant, if any.
     pub(crate) fn looked_at(&self) -> Units {
-        read(self.account).times(Self::count(self.legs)) + Units::whole(1) + Units::whole(u64::from(self.merchant))
+        read(self.account).times(Self::count(self.legs)) + Units::halves(u64::from(self.merchant))
     }
 
     /// Returns the cost of a status change: reading and updating the account.

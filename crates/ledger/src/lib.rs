@@ -9,6 +9,7 @@
 #![deny(clippy::disallowed_methods)]
 
 mod cost;
+mod history;
 mod jobs;
 mod model;
 pub mod patterns;

@@ -10,4 +10,5 @@ pub(crate) mod posting_plan;
 pub(crate) mod reconciliation;
 pub(crate) mod refusal;
 pub(crate) mod reversal;
+pub(crate) mod statement;
 pub(crate) mod transaction;

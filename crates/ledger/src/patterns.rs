@@ -5,6 +5,7 @@
 pub mod create_account;
 pub mod create_merchant;
 pub mod get_account;
+pub mod get_balance;
 pub mod get_merchant;
 pub mod get_reconciliation;
 pub mod get_statement;
@@ -28,6 +29,7 @@ pub fn patterns() -> Vec<Pattern> {
         create_account::PATTERN,
         create_merchant::PATTERN,
         get_account::PATTERN,
+        get_balance::PATTERN,
         get_merchant::PATTERN,
         get_reconciliation::PATTERN,
         get_statement::PATTERN,

@@ -64,40 +64,42 @@ impl Books {
         now: TimestampMillis,
         random: &Random,
     ) -> Result<Posted, Error> {
-        let reads = join3(self.outcome(draft), self.touched(draft, payer), self.knows(draft.merchant.as_ref()));
-        let (before, accounts, has_merchant) = Box::pin(reads).await;
-        // A retry gets its outcome, even if an account cannot be read.
-        if let Some(posted) = before? {
-            return Ok(posted);
-        }
-        let (mut known, has_merchant) = (Some(accounts?), has_merchant?);
+        let mut is_first = true;
         let attempts = table::optimistically(
-            || Box::pin(self.enter(draft, known.take(), has_merchant, payer, now, self.shards.pick(random))),
-            |error| matches!(error, Error::Table(Store::Refused(_) | Store::Contended { .. })),
+            || {
+                let is_first = std::mem::take(&mut is_first);
+                Box::pin(self.enter(draft, is_first, payer, now, self.shards.pick(random)))
+            },
+            |error| matches!(error, Error::Table(Store::Refused(_) | Store::Contended { .. } | Store::Underway)),
         );
         match Box::pin(with_reserved_time(RESERVE, attempts)).await {
             Ok(posted) => Ok(posted),
             // After an error or a missing response, only a read shows whether the transaction was
-            // written.
+            // written. A retry gets its outcome, even if a rule now rejects it.
             Err(error) => Box::pin(self.outcome(draft)).await?.ok_or_else(|| unsettled(error)),
         }
     }
 
-    /// Makes one attempt to write the transaction. Reads the accounts again if `accounts` is
-    /// `None`.
+    /// Makes one attempt to write the transaction. The first attempt does not look for an earlier
+    /// transaction, because the write fails if its header exists. The other attempts do: a retry of
+    /// a posted request would otherwise compete with the transactions of a hot account.
     async fn enter(
         &self,
         draft: &Draft,
-        accounts: Option<HashMap<AccountId, Account>>,
-        has_merchant: bool,
+        is_first: bool,
         payer: Payer<'_>,
         now: TimestampMillis,
         shard: Shard,
     ) -> Result<Posted, Error> {
-        let accounts = match accounts {
-            Some(accounts) => accounts,
-            None => self.touched(draft, payer).await?,
-        };
+        let before = async { if is_first { Ok(None) } else { self.outcome(draft).await } };
+        // The first attempt fails for good if the merchant does not exist.
+        let merchant = draft.merchant.as_ref().filter(|_| is_first);
+        let reads = join3(before, self.touched(draft, payer), self.knows(merchant));
+        let (before, accounts, has_merchant) = Box::pin(reads).await;
+        if let Some(posted) = before? {
+            return Ok(posted);
+        }
+        let (accounts, has_merchant) = (accounts?, has_merchant?);
         let entry = PostingPlan::new(draft, &accounts, has_merchant, &payer.caller(draft, &accounts), now, shard)?;
         match self.dynamo.transact_once(entry.changes(&self.table)?).await {
             Ok(()) => Ok(entry.posted),
@@ -142,14 +144,18 @@ impl Books {
                 }
             },
         };
-        // A response must never contain an incomplete transaction.
-        if posted.is_whole() { Ok(Some(posted)) } else { Err(Error::stale()) }
+        // A response must never contain an incomplete transaction. A query can find a part of a
+        // transaction that is being written.
+        if posted.is_whole() { Ok(Some(posted)) } else { Err(Store::Underway.into()) }
     }
 
-    /// Whether the merchant exists. Returns `true` if `merchant` is `None`.
+    /// Whether the merchant exists. Returns `true` if `merchant` is `None`. Merchants are never
+    /// deleted, so an eventually consistent read that finds one is enough. A condition check in the
+    /// transaction would make the payments to one merchant conflict.
     async fn knows(&self, merchant: Option<&MerchantId>) -> Result<bool, Error> {
-        let Some(id) = merchant else { return Ok(true) };
-        Ok(self.table.get::<Merchant>(&Merchant::key_of(id)).await?.is_some())
+        let Some(key) = merchant.map(Merchant::key_of) else { return Ok(true) };
+        let is_known = self.table.get_eventually::<Merchant>(&key).await?.is_some();
+        Ok(is_known || self.table.get::<Merchant>(&key).await?.is_some())
     }
 }
 

@@ -1,5 +1,6 @@
 use crate::{
-    Dynamo, Error, Item, Key, Table,
+    Attribute, Dynamo, Error, Item, Key, Table,
+    condition::Placeholders,
     error::backoff,
     item::{Attributes, read, written},
     query::complete,
@@ -150,8 +151,23 @@ impl Table {
     /// # Errors
     /// A call failed.
     pub async fn get_all<T: Item>(&self, keys: &[Key], consistent: bool) -> Result<Found<T>, Error> {
+        self.get_all_attributes(keys, consistent, &[]).await
+    }
+
+    /// Reads the items as [`Table::get_all`] does, but only these attributes of `T`, which must
+    /// include the primary key. This saves time and memory, but no RRU. Without attributes, reads
+    /// all of them.
+    ///
+    /// # Errors
+    /// A call failed.
+    pub async fn get_all_attributes<T: Item>(
+        &self,
+        keys: &[Key],
+        consistent: bool,
+        attributes: &[Attribute],
+    ) -> Result<Found<T>, Error> {
         let mut found = Found { items: HashMap::with_capacity(keys.len()), unreadable: Vec::new() };
-        for (key, item) in self.batch_get(keys, consistent).await? {
+        for (key, item) in self.batch_get(keys, consistent, attributes).await? {
             match read(item) {
                 Ok(item) => drop(found.items.insert(key, item)),
                 Err(_) => found.unreadable.push(key),
@@ -161,8 +177,13 @@ impl Table {
     }
 
     /// Reads the items with these keys, and retries unprocessed keys. The result omits missing
-    /// items.
-    pub(crate) async fn batch_get(&self, keys: &[Key], consistent: bool) -> Result<HashMap<Key, Attributes>, Error> {
+    /// items. Without `attributes`, the items have all of their attributes.
+    pub(crate) async fn batch_get(
+        &self,
+        keys: &[Key],
+        consistent: bool,
+        attributes: &[Attribute],
+    ) -> Result<HashMap<Key, Attributes>, Error> {
         let mut found = HashMap::with_capacity(keys.len());
         // DynamoDB rejects duplicate keys in a call.
         let keys: Vec<&Key> = keys.iter().collect::<HashSet<_>>().into_iter().collect();
@@ -171,7 +192,7 @@ impl Table {
             let mut pauses = Pauses::new();
             while !left.is_empty() {
                 let asked = left.len();
-                let (items, unprocessed) = self.batch_get_once(left, consistent).await?;
+                let (items, unprocessed) = self.batch_get_once(left, consistent, attributes).await?;
                 for item in items {
                     found.insert(Key::of(&item)?, item);
                 }
@@ -188,8 +209,13 @@ impl Table {
         &self,
         keys: Vec<Attributes>,
         consistent: bool,
+        attributes: &[Attribute],
     ) -> Result<(Vec<Attributes>, Vec<Attributes>), Error> {
-        let keys = KeysAndAttributes::builder().set_keys(Some(keys)).consistent_read(consistent).build();
+        let mut placeholders = Placeholders::default();
+        let names: Vec<String> = attributes.iter().map(|attribute| placeholders.name(*attribute)).collect();
+        let keys = KeysAndAttributes::builder().set_keys(Some(keys)).consistent_read(consistent);
+        let keys = keys.set_projection_expression((!names.is_empty()).then(|| names.join(", ")));
+        let keys = keys.set_expression_attribute_names((!names.is_empty()).then_some(placeholders.names)).build();
         let keys = keys.map_err(|error| Error::Rejected(error.to_string()))?;
         let request = self.dynamo.client.batch_get_item().request_items(&*self.name, keys);
         let answer = usage::call(request.return_consumed_capacity(ReturnConsumedCapacity::Indexes).send()).await?;

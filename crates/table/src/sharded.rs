@@ -168,7 +168,7 @@ impl Table {
     /// key has changed.
     async fn fetch(&self, entries: &[Attributes], sort: Attribute) -> Result<Vec<Attributes>, Error> {
         let keys = entries.iter().map(Key::of).collect::<Result<Vec<_>, _>>()?;
-        let mut items = self.batch_get(&keys, false).await?;
+        let mut items = self.batch_get(&keys, false, &[]).await?;
         let stands = |item: &Attributes, entry: &Attributes| item.get(sort.as_str()) == entry.get(sort.as_str());
         // An eventually consistent read can return an older version than the index. Missing and
         // outdated items are therefore read again with strong consistency.
@@ -176,7 +176,7 @@ impl Table {
         let again: Vec<Key> =
             keys.iter().zip(entries).filter(|(key, entry)| missed(key, entry)).map(|(key, _)| key.clone()).collect();
         if !again.is_empty() {
-            items.extend(self.batch_get(&again, true).await?);
+            items.extend(self.batch_get(&again, true, &[]).await?);
         }
         let current = |(key, entry): (&Key, &Attributes)| items.remove(key).filter(|item| stands(item, entry));
         Ok(keys.iter().zip(entries).filter_map(current).collect())

@@ -6,7 +6,10 @@ use futures::future::{join, join_all};
 use keys::bank::Status;
 use local::{Builder, Stack};
 use serde_json::{Value, json};
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 use system_tests::{
     Client, assert_problem,
     bank::{Row, handed_over, payment, payments, put, scheduled_at, unexecuted as stack, without_jobs},
@@ -196,6 +199,27 @@ async fn payments_are_handed_to_the_executor_again_when_their_next_attempt_is_du
     put(&stack, &[at(NOW, 0)]).await;
     assert_eq!(dispatch(&client, NOW).await, claimed(1));
     stack.stop().await;
+}
+
+#[tokio::test]
+async fn reads_only_the_attributes_that_decide_about_the_next_attempt() {
+    let twins = Twins::start(executing).await;
+    put(&twins.healthy, &(0..250).map(|_| pending(Execution::Waiting, Some(NOW))).collect::<Vec<_>>()).await;
+    // DynamoDB processes one key of the first batch, so the others are read again.
+    let is_first = |call: &Call| call.action == "BatchGetItem" && call.nth == 1;
+    twins.proxy.rule(move |call| if is_first(call) { Fault::Partly(1) } else { Fault::None });
+    let run = process(&twins).run(&scheduled_at(NOW), MINUTE).await.expect("no crash");
+    assert_eq!(run.answer.expect("an answer"), json!({"claimed": 0, "retried": 250, "left": false}));
+    let calls = twins.proxy.calls();
+    let batches: Vec<&Call> = calls.iter().filter(|call| call.action == "BatchGetItem").collect();
+    assert_eq!(batches.len(), 4);
+    for batch in batches {
+        let asked = batch.body["RequestItems"].as_object().and_then(|tables| tables.values().next()).expect("a table");
+        let names = asked["ExpressionAttributeNames"].as_object().expect("names").values();
+        let names: BTreeSet<&str> = names.filter_map(Value::as_str).collect();
+        assert_eq!(names, ["Execution", "GSI1SK", "NextAttemptAt", "PK", "SK"].into());
+        assert_eq!(asked["ProjectionExpression"].as_str().map(|text| text.split(", ").count()), Some(5));
+    }
 }
 
 #[tokio::test]

@@ -93,6 +93,7 @@ fn cases(ids: &Ids<'_>) -> Vec<Case> {
     let of_account = format!("{ACCOUNTS}/{account}");
     vec![
         get("GET /ledger/accounts/{accountId}", of_account.clone(), End::Done),
+        get("GET /ledger/accounts/{accountId}/balance", format!("{of_account}/balance"), End::Done),
         get("GET /ledger/accounts/{accountId}/statement", format!("{of_account}/statement"), End::Done),
         get("GET /ledger/users/{userId}/accounts", format!("/ledger/users/{user}/accounts"), End::Done),
         get("GET /ledger/transactions/{transactionId}", format!("{TRANSACTIONS}/{transaction}"), End::Done),
@@ -273,7 +274,7 @@ async fn body_query_and_headers_cannot_set_the_identity() {
     let bobs = format!("{ACCOUNTS}/{}", scene.bobs);
     let claims = r#"{"sub":"bob","scope":"ledger:operate"}"#;
     for name in ["sub", "scope", "x-user-id", "user", "x-amzn-request-context", "x-amzn-oidc-data"] {
-        for path in [bobs.clone(), format!("{bobs}/statement"), TRANSACTIONS.to_owned()] {
+        for path in [bobs.clone(), format!("{bobs}/balance"), format!("{bobs}/statement"), TRANSACTIONS.to_owned()] {
             let answer = send(scene.ann.request("GET", &path).header(name, claims)).await;
             assert_eq!(answer.status, 403, "{name} {path}: {}", answer.body);
         }

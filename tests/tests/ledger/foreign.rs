@@ -90,6 +90,10 @@ fn requests(route: &str, scene: &Scene, foreign: &Foreign) -> Vec<Asked> {
     let path = format!("{ACCOUNTS}/{account}");
     match route {
         "GET /ledger/accounts/{accountId}" => vec![("GET", path, Value::Null)],
+        "GET /ledger/accounts/{accountId}/balance" => vec![
+            ("GET", format!("{path}/balance"), Value::Null),
+            ("GET", format!("{path}/balance?at=2020-01-01T00:00:00Z"), Value::Null),
+        ],
         "GET /ledger/accounts/{accountId}/statement" => vec![("GET", format!("{path}/statement"), Value::Null)],
         "PATCH /ledger/accounts/{accountId}" => changes(scene, &path, account),
         "POST /ledger/transactions" => {

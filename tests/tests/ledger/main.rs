@@ -16,6 +16,7 @@ mod reconciliation;
 mod requests;
 mod roles;
 mod shards;
+mod statements;
 mod transfers;
 mod unreadable;
 mod values;

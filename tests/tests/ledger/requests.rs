@@ -452,6 +452,7 @@ fn routes<'a>(scene: &Scene, text: &'a str) -> Vec<(&'a str, RequestBuilder)> {
     vec![
         ("accountId", client.request("GET", &account(text))),
         ("accountId", client.request("GET", &format!("{}/statement", account(text)))),
+        ("accountId", client.request("GET", &format!("{}/balance", account(text)))),
         ("accountId", sent(client, "PATCH", &account(text), r#"{"status": "frozen"}"#)),
         ("merchantId", client.request("GET", &format!("{MERCHANTS}/{text}"))),
         ("transactionId", client.request("GET", &format!("{TRANSACTIONS}/{text}"))),
@@ -493,7 +494,24 @@ fn queries(scene: &Scene) -> Vec<Case> {
         "Limit=5",
         "page=2",
         "userId=user-1",
-        "from=2026-01-02T00:00:00Z",
+        "From=2026-01-02T00:00:00Z",
+    ];
+    let of_period = [
+        ("from=", "from"),
+        ("from=2026-01-02", "from"),
+        ("from=2026-01-02T00:00:00Z&from=2026-01-02T00:00:00Z", "from"),
+        ("to=2026-02-30T00:00:00Z", "to"),
+        ("from=x&to=y", "from to"),
+        ("from=2026-01-02T00:00:00.001Z&to=2026-01-02T00:00:00Z", "to"),
+        ("at=2026-01-02T00:00:00Z", "at"),
+    ];
+    let of_balance = [
+        ("at=", "at"),
+        ("at=2026-01-02", "at"),
+        ("at=9000-01-01T00:00:00Z", "at"),
+        ("at=2026-01-02T00:00:00Z&at=2026-01-02T00:00:00Z", "at"),
+        ("from=2026-01-02T00:00:00Z", "from"),
+        ("limit=5", "limit"),
     ];
     let of_time = [
         ("status=", "status"),
@@ -527,6 +545,12 @@ fn queries(scene: &Scene) -> Vec<Case> {
     let mut cases: Vec<Case> =
         lists.iter().flat_map(|list| everywhere.map(|query| case(list, query, name(query)))).collect();
     cases.extend(of_time.map(|(query, names)| case(TRANSACTIONS, query, names)));
+    cases.extend(of_period.map(|(query, names)| case(&lists[1], query, names)));
+    let balance = format!("{}/balance", account_of(scene));
+    cases.extend(of_balance.map(|(query, names)| case(&balance, query, names)));
+    for list in [&lists[0], &lists[2]] {
+        cases.push(case(list, "from=2026-01-02T00:00:00Z", "from"));
+    }
     for query in ["status=completed", "since=2026-01-02T00:00:00Z", "until=2026-01-02T00:00:00Z", "idempotencyKey=a"] {
         cases.extend(lists[1..].iter().map(|list| case(list, query, name(query))));
     }

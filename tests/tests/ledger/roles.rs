@@ -53,6 +53,7 @@ fn rule(route: &str) -> Rule {
         "GET /ledger/merchants/{merchantId}" => rule(READ, [200, 200, 404], [200, 200, 404]),
         "POST /ledger/accounts" => rule(WRITE, [201, 403, 403], [201; 3]),
         "GET /ledger/accounts/{accountId}"
+        | "GET /ledger/accounts/{accountId}/balance"
         | "GET /ledger/accounts/{accountId}/statement"
         | "GET /ledger/transactions/{transactionId}" => rule(READ, [200, 403, 403], [200, 200, 404]),
         "PATCH /ledger/accounts/{accountId}" => rule(WRITE, [200, 403, 403], [200, 200, 404]),

@@ -79,6 +79,27 @@ async fn a_key_posts_once() {
     books.stack.stop().await;
 }
 
+/// A repeated transfer counts as contended only while other transactions come first. This one can
+/// never succeed, so the caller must learn of it.
+#[tokio::test]
+async fn a_transaction_without_a_leg_has_no_outcome() {
+    let books = Books::open().await;
+    let (from, to) = (books.funded("ann", "100").await, books.account("bob").await);
+    let transfers = transfers(&books, books.stack.dynamo_url());
+    let wanted = transfer("P-1", &from, &to, "12.50");
+    let id = completed(&run(&transfers, &wanted).await);
+    let client = books.stack.client().expect("a client");
+    let delete = client.delete_item().table_name(books.stack.table("FinancialTransactions").expect("a table"));
+    let key = |text: String| aws_sdk_dynamodb::types::AttributeValue::S(text);
+    let delete = delete.key("PK", key(format!("TXN#{id}"))).key("SK", key(format!("LEG#{id}-02")));
+    let deleted = delete.return_values(aws_sdk_dynamodb::types::ReturnValue::AllOld).send().await.expect("deleted");
+    assert!(deleted.attributes().is_some(), "the transaction has another leg");
+    let outcome = run(&transfers, &wanted).await;
+    assert!(matches!(outcome, TransferOutcome::Unavailable(_)), "{outcome:?}");
+    assert_eq!((books.balance(&from).await, books.balance(&to).await), ("87.50".to_owned(), "12.50".to_owned()));
+    books.stack.stop().await;
+}
+
 /// The subject of the user's token is the name of the service.
 #[tokio::test]
 async fn no_user_can_take_the_id_of_a_transfer() {

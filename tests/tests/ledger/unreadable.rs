@@ -121,6 +121,8 @@ impl Scene {
         tell("get-account", client.get(&account).await);
         tell("list-user-accounts", client.get("/ledger/users/someone/accounts").await);
         tell("get-statement", client.get(&format!("{account}/statement")).await);
+        tell("get-balance", client.get(&format!("{account}/balance")).await);
+        tell("get-balance, at", client.get(&format!("{account}/balance?at={}", at(DAY))).await);
         tell("get-transaction", client.get(&format!("{TRANSACTIONS}/T1")).await);
         tell("get-transaction, reversed", client.get(&format!("{TRANSACTIONS}/T2")).await);
         tell("list-transactions", client.get(&since).await);
@@ -171,10 +173,12 @@ fn findings(body: &Value) -> String {
 }
 
 /// The responses if every item can be read.
-const HEALTHY: [(&str, &str); 22] = [
+const HEALTHY: [(&str, &str); 24] = [
     ("get-account", "200"),
     ("list-user-accounts", "200"),
     ("get-statement", "200"),
+    ("get-balance", "200"),
+    ("get-balance, at", "200"),
     ("get-transaction", "200"),
     ("get-transaction, reversed", "200"),
     ("list-transactions", "200"),
@@ -205,6 +209,8 @@ fn different(kind: &str) -> Vec<(&'static str, &'static str)> {
             ("get-account", "500"),
             ("list-user-accounts", SKIPPED),
             ("get-statement", "500"),
+            ("get-balance", "500"),
+            ("get-balance, at", "500"),
             ("reconcile", "done unreadable-item ACCOUNT#A METADATA"),
             ("process-payment", "500"),
             ("reverse-transaction", "500"),
@@ -213,6 +219,7 @@ fn different(kind: &str) -> Vec<(&'static str, &'static str)> {
         ],
         "leg" => vec![
             ("get-statement", "200 skipped 1 unreadable-item TXN#T1 LEG#T1-01"),
+            ("get-balance, at", "500"),
             ("get-transaction", "500"),
             ("reconcile", "done unreadable-item TXN#T1 LEG#T1-01"),
             ("reverse-transaction", "500"),
@@ -224,12 +231,17 @@ fn different(kind: &str) -> Vec<(&'static str, &'static str)> {
             ("process-payment, retry", "500"),
         ],
         "header" => vec![
+            ("get-statement", "200 unreadable-item TXN#T1 METADATA"),
             ("get-transaction", "500"),
             ("list-transactions", SKIPPED),
             ("reconcile", "done unreadable-item TXN#T1 METADATA"),
             ("reverse-transaction", "500"),
         ],
-        "idempotency record" => vec![("list-transactions, idempotencyKey", SKIPPED), ("process-payment, retry", "500")],
+        "idempotency record" => vec![
+            ("get-statement", "200 unreadable-item TXN#keyed METADATA"),
+            ("list-transactions, idempotencyKey", SKIPPED),
+            ("process-payment, retry", "500"),
+        ],
         "reversal" => vec![
             ("get-transaction, reversed", "500"),
             ("reconcile", "done unreadable-item TXN#T2 REVERSAL"),

@@ -141,16 +141,16 @@ impl Leg {
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LegBody {
-    leg_id: LegId,
-    transaction_id: TransactionId,
+    pub(crate) leg_id: LegId,
+    pub(crate) transaction_id: TransactionId,
     account_id: AccountId,
-    leg_type: LegType,
-    amount: Decimal,
-    currency: Currency,
+    pub(crate) leg_type: LegType,
+    pub(crate) amount: Decimal,
+    pub(crate) currency: Currency,
     /// The balance after the leg. Returned only if the caller may access the account.
     #[serde(skip_serializing_if = "Option::is_none")]
-    balance_after: Option<Decimal>,
-    created_at: TimestampMillis,
+    pub(crate) balance_after: Option<Decimal>,
+    pub(crate) created_at: TimestampMillis,
 }
 
 impl LegBody {

@@ -322,6 +322,19 @@ impl DiscrepancyBody {
         what.key = what.key.filter(|_| caller.operates(DOMAIN));
         Self::of(what)
     }
+
+    /// Creates the finding for the unreadable header of a transaction in which the account has a
+    /// leg.
+    pub(crate) fn of_header(account: &AccountId, key: &Key, caller: &Caller) -> Self {
+        let mut what = Fault::unreadable(key).what;
+        what.account = Some(account.clone());
+        what.key = what.key.filter(|_| caller.operates(DOMAIN));
+        Self::of(what)
+    }
+
+    pub(crate) fn transaction(&self) -> Option<&TransactionId> {
+        self.transaction_id.as_ref()
+    }
 }
 
 impl ReconciliationBody {

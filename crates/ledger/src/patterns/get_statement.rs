@@ -1,21 +1,27 @@
 //! L7: lists the legs of an account
-//! ([requirement](../../../../docs/requirements/ledger.md#account-statement)).
+//! ([requirement](../../../../docs/requirements/ledger.md#statement-of-a-period),
+//! [decision](../../../../docs/decisions/ledger-statements.md)).
 
 use crate::{
-    Ledger, Leg,
-    cost::{self, Calls, Pattern},
-    model::{leg::LegBody, reconciliation::DiscrepancyBody},
+    Ledger, Leg, Transaction,
+    cost::{self, Calls, Case, Pattern},
+    history::NewestLeg,
+    model::{
+        reconciliation::DiscrepancyBody,
+        statement::{PeriodBalances, Statement, StatementLeg},
+    },
 };
-use function::{Error, Fields, Function, Input, Json, List, Request, Route, Trigger};
-use futures::future::try_join;
+use function::{Error, Fields, Function, Input, JsonOrCsv, MediaType, Request, Route, Trigger};
+use futures::future::{try_join, try_join3};
 use keys::{
-    AccountId,
+    AccountId, Bound, TimestampMillis,
     ledger::{AccountPartition, LegTimeSort},
 };
-use serde::Serialize;
+use money::{Currency, Money};
+use std::collections::HashMap;
 use table::{
-    Query,
-    cost::{Cost, read},
+    Key, Page, Query,
+    cost::{Cost, read, read_eventually},
 };
 
 /// The Lambda.
@@ -33,51 +39,153 @@ pub const PATTERN: Pattern = Pattern {
         path: "/ledger/accounts/{accountId}/statement",
         scopes: &["ledger:read", "ledger:operate"],
     }]),
-    calls: &[Calls {
-        variant: "",
-        condition: "GSI1PK = ACCOUNT#<id>, GSI1SK begins with LEG#, newest first; and get PK = ACCOUNT#<id>, SK = METADATA, to check its owner",
-        formula: "½ ⌈Σ legs⌉ R on GSI1, and ⌈account⌉ R",
-        cost: |case| Cost::default().read(cost::BY_TIME, case.listed(case.leg)).read(cost::LEDGER, read(case.account)),
-    }],
+    calls: &[
+        Calls {
+            variant: "",
+            condition: "GSI1PK = ACCOUNT#<id>, GSI1SK begins with LEG#, newest first; get PK = ACCOUNT#<id>, SK = METADATA, to check its owner; then get PK = TXN#<id>, SK = METADATA of each transaction in a batch",
+            formula: "½ ⌈Σ legs⌉ R on GSI1, ⌈account⌉ R, and ½ ⌈header⌉ R for each transaction",
+            cost: |case| case.statement(),
+        },
+        Calls {
+            variant: ", from and to",
+            condition: "the same, GSI1SK from LEG#<from> to LEG#<to>; and the newest leg before LEG#<from>",
+            formula: "½ ⌈leg⌉ R more on GSI1, for the opening balance; on a further page ½ ⌈leg⌉ R more, for the closing balance",
+            cost: |case| case.statement().read(cost::BY_TIME, read_eventually(case.leg)),
+        },
+    ],
     function,
 };
 
-/// The requested account.
-#[derive(Debug, Clone)]
-pub struct OfAccount(AccountId);
-
-impl Input for OfAccount {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        fields.paging(100);
-        fields.path("accountId").map(Self)
+impl Case {
+    fn statement(&self) -> Cost {
+        let headers = read_eventually(self.transaction).times(Self::count(self.items));
+        Cost::default().read(cost::BY_TIME, self.listed(self.leg)).read(cost::LEDGER, read(self.account) + headers)
     }
 }
 
-/// A page of an account's legs.
-#[derive(Debug, Serialize)]
-pub struct Statement {
-    #[serde(flatten)]
-    legs: List<LegBody>,
-    /// The unreadable legs of the page. They may hide money.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    findings: Vec<DiscrepancyBody>,
+/// The requested account and period. Both ends are inclusive.
+#[derive(Debug, Clone)]
+pub struct StatementOf {
+    account: AccountId,
+    from: Option<TimestampMillis>,
+    to: Option<TimestampMillis>,
+    format: MediaType,
 }
 
-/// Lists the legs of an account, newest first, each with the balance after it. Reports each
-/// unreadable leg as a finding
+impl Input for StatementOf {
+    fn read(fields: &mut Fields) -> Option<Self> {
+        fields.paging(100);
+        let (from, to) = (fields.query::<Bound>("from"), fields.query::<Bound>("to"));
+        if from.zip(to).is_some_and(|(from, to)| from > to) {
+            fields.fault::<()>("/query/to", "must not be before from");
+        }
+        let format = fields.header("accept").unwrap_or_default();
+        let (from, to) = (from.map(Bound::first_milli), to.map(Bound::last_milli));
+        Some(Self { account: fields.path("accountId")?, from, to, format })
+    }
+}
+
+/// Lists the legs of an account, newest first, each with the balance after it and with attributes
+/// of its transaction. For a period, also returns the balances at its start and at its end. Reports
+/// each unreadable item as a finding
 /// ([decision](../../../../docs/decisions/ledger-unreadable-items.md)).
 ///
 /// # Errors
 /// Returns 400 for an invalid request, and 403 if the account belongs to another user. If the
 /// account does not exist, operators get 404, and other callers get 403.
-pub async fn get_statement(ledger: Ledger, request: Request<OfAccount>) -> Result<Json<Statement>, Error> {
-    let OfAccount(id) = &request.input;
-    let listing = request.listing(LegTimeSort::all().newest_first(), "")?;
+pub async fn get_statement(ledger: Ledger, request: Request<StatementOf>) -> Result<JsonOrCsv<Statement>, Error> {
+    let StatementOf { account: id, from, to, format } = &request.input;
+    let listing = request.listing(LegTimeSort::period(*from, *to).newest_first(), "")?;
+    let is_first = listing.position.is_none();
     let partition = AccountPartition(id.clone());
     let query = Query::new(&partition, &listing.range).on(&ledger.by_time);
     let legs = async { Ok(ledger.books.table.page_with_unreadable::<Leg>(&query, listing.limit).await?) };
-    let (_, (page, unreadable)) = Box::pin(try_join(ledger.books.account(id, &request.caller), legs)).await?;
-    let finding = |key| DiscrepancyBody::of_statement(id, key, &request.caller);
-    let findings = unreadable.iter().map(finding).collect();
-    Ok(Json(Statement { legs: listing.list(page.map(|leg| LegBody::of(leg, &request.caller))), findings }))
+    let is_period = from.is_some() || to.is_some();
+    let before = ledger.before(id, *from);
+    let reads = try_join3(ledger.books.account(id, &request.caller), legs, before);
+    let (account, (page, unreadable), opening) = Box::pin(reads).await?;
+    let mut findings: Vec<_> =
+        unreadable.iter().map(|key| DiscrepancyBody::of_statement(id, key, &request.caller)).collect();
+    let closing = async {
+        match first_balance(&page, is_first) {
+            _ if !is_period => Ok(NewestLeg::None),
+            FirstLeg::Balance(balance) => Ok(NewestLeg::Readable(balance)),
+            FirstLeg::NoLeg => Ok(NewestLeg::None),
+            FirstLeg::Unknown => ledger.newest(id, LegTimeSort::period(*from, *to)).await,
+        }
+    };
+    let ((headers, lost), closing) = Box::pin(try_join(ledger.headers(&page), closing)).await?;
+    findings.extend(lost.iter().map(|key| DiscrepancyBody::of_header(id, key, &request.caller)));
+    let balances = is_period.then(|| balances(account.currency, &opening, &closing));
+    if let (true, NewestLeg::Unreadable(Some(key))) = (is_period, &opening) {
+        findings.push(DiscrepancyBody::of_statement(id, key, &request.caller));
+    }
+    let page = page.map(|leg| {
+        let header = headers.get(&Transaction::key_of(&leg.transaction));
+        StatementLeg::of(leg, header, &request.caller)
+    });
+    let statement = Statement { legs: listing.list(page), balances, findings };
+    Ok(match format {
+        MediaType::Json => JsonOrCsv::Json(statement),
+        MediaType::Csv => JsonOrCsv::Csv(statement.csv(is_first, (*from, *to))),
+    })
+}
+
+/// The balance after the first leg of the first page, which is the closing balance.
+enum FirstLeg {
+    Balance(Money),
+    /// The period has no leg.
+    NoLeg,
+    /// The page is not the first one, or a leg of it cannot be read.
+    Unknown,
+}
+
+fn first_balance(page: &Page<Leg>, is_first: bool) -> FirstLeg {
+    if !is_first || page.skipped > 0 {
+        return FirstLeg::Unknown;
+    }
+    match page.items.first() {
+        None => FirstLeg::NoLeg,
+        Some(leg) => leg.after().map_or(FirstLeg::Unknown, FirstLeg::Balance),
+    }
+}
+
+/// Returns the balances of the period. Without a leg in the period, both are equal.
+fn balances(currency: Currency, opening: &NewestLeg, closing: &NewestLeg) -> PeriodBalances {
+    let opening = match opening {
+        NewestLeg::None => Some(Money::zero(currency)),
+        NewestLeg::Readable(balance) => Some(*balance),
+        NewestLeg::Unreadable(_) => None,
+    };
+    let closing = match closing {
+        NewestLeg::None => opening,
+        NewestLeg::Readable(balance) => Some(*balance),
+        NewestLeg::Unreadable(_) => None,
+    };
+    PeriodBalances::new(currency, opening, closing)
+}
+
+impl Ledger {
+    /// Reads the newest leg before the period. An unlimited period has none.
+    async fn before(&self, account: &AccountId, from: Option<TimestampMillis>) -> Result<NewestLeg, Error> {
+        match from {
+            Some(from) => self.newest_before(account, from).await,
+            None => Ok(NewestLeg::None),
+        }
+    }
+
+    /// Reads the headers of the page's transactions. Also returns the keys of the unreadable
+    /// headers. A header that an eventually consistent read does not find yet is read again.
+    async fn headers(&self, page: &Page<Leg>) -> Result<(HashMap<Key, Transaction>, Vec<Key>), Error> {
+        let keys: Vec<Key> = page.items.iter().map(|leg| Transaction::key_of(&leg.transaction)).collect();
+        let mut found = self.books.table.get_all::<Transaction>(&keys, false).await?;
+        let is_missing = |key: &Key| !found.items.contains_key(key) && !found.unreadable.contains(key);
+        let missing: Vec<Key> = keys.into_iter().filter(is_missing).collect();
+        if !missing.is_empty() {
+            let late = self.books.table.get_all::<Transaction>(&missing, true).await?;
+            found.items.extend(late.items);
+            found.unreadable.extend(late.unreadable);
+        }
+        Ok((found.items, found.unreadable))
+    }
 }

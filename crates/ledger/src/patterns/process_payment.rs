@@ -39,8 +39,8 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "PK = TXN#<id>, and the accounts in a batch, all strongly consistent; then one transaction: put if absent the header, SK = METADATA, and the legs, SK = LEG#<leg>, and update each account if its version is unchanged. The id is derived from the caller and the Idempotency-Key",
-        formula: "1 R and ⌈account⌉ R for each account, 1 R more with a merchant; 2 × (⌈header⌉ + Σ ⌈leg⌉ + Σ ⌈account⌉) W; GSI1 ⌈entry⌉ + Σ ⌈leg⌉ W; GSI2 1 W",
+        condition: "the accounts in a batch, strongly consistent, and get PK = MERCHANT#<id>, SK = METADATA; then one transaction: put if absent the header, SK = METADATA, and the legs, SK = LEG#<leg>, and update each account if its version is unchanged. The id is derived from the caller and the Idempotency-Key. Only a retry or a rejected request reads PK = TXN#<id>",
+        formula: "⌈account⌉ R for each account, ½ R more with a merchant; 2 × (⌈header⌉ + Σ ⌈leg⌉ + Σ ⌈account⌉) W; GSI1 ⌈entry⌉ + Σ ⌈leg⌉ W; GSI2 1 W",
         cost: |case| case.posted(true).read(crate::cost::LEDGER, case.looked_at()),
     }],
     function,

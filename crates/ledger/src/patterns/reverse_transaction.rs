@@ -33,9 +33,9 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[Calls {
         variant: "",
         condition: "PK = TXN#<id>, strongly consistent; then as L3, with debits and credits exchanged. The same transaction puts the reversal marker if absent: PK = TXN#<id>, SK = REVERSAL",
-        formula: "⌈header and legs⌉ R, then as L3, plus 1 R and 2 W for the reversal marker; GSI2 1 W only with an Idempotency-Key",
+        formula: "⌈header and legs⌉ R, then as L3, plus 2 W for the reversal marker; GSI2 1 W only with an Idempotency-Key",
         cost: |case| {
-            let reads = case.collection() + case.looked_at() + Units::whole(1);
+            let reads = case.collection() + case.looked_at();
             case.posted(false).read(crate::cost::LEDGER, reads).write(crate::cost::LEDGER, Units::whole(2))
         },
     }],

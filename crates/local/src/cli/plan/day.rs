@@ -7,13 +7,16 @@ use std::fmt::Write;
 use bank::{
     Case, Pattern,
     patterns::{
-        archive_settled_payments, dispatch_due_payments, list_transactions_by_date, schedule_payment,
-        update_payment_status,
+        archive_settled_payments, dispatch_due_payments, execute_payment, list_transactions_by_date, schedule_payment,
     },
 };
 use clap::Args;
 use keys::plan::{Load, UNITS_A_SHARD, peak, shards, warm};
-use table::{Projection, Units, cost::Cost};
+use ledger::patterns::process_payment;
+use table::{
+    Projection, Units,
+    cost::{Cost, read, read_eventually},
+};
 
 use super::{
     MAX_PAYMENTS, PlanOptions,
@@ -43,6 +46,12 @@ const HISTORY: &str = "TransactionHistory";
 /// Tables and indexes of the bank that hold payments, with the setting of the deployment.
 const PLACES: [&str; 5] =
     [PAYMENTS, "PaymentScheduler/GSI1", HISTORY, "TransactionHistory/GSI1", "TransactionHistory/GSI2"];
+
+/// Table and indexes of the ledger's transactions.
+const LEDGER: [&str; 3] = ["FinancialTransactions", "FinancialTransactions/GSI1", "FinancialTransactions/GSI2"];
+/// Size of an account, a header or a leg of the ledger in bytes. All sizes up to 1 KB consume the
+/// same units.
+const LEDGER_ITEM: usize = 500;
 
 /// Warm throughput of a new on-demand table or index (DynamoDB Developer Guide, "Understanding
 /// DynamoDB warm throughput").
@@ -81,7 +90,7 @@ struct Phase {
 
 /// Read or write units of a cost.
 #[derive(Debug, Clone, Copy)]
-enum Kind {
+pub(super) enum Kind {
     Read,
     Write,
 }
@@ -98,6 +107,8 @@ pub(super) struct Day<'a> {
     options: &'a PlanOptions,
     case: Case,
     phases: Vec<Phase>,
+    /// The phases in the ledger, if the ledger is the transaction service.
+    ledger: Vec<Phase>,
 }
 
 impl Phase {
@@ -120,9 +131,24 @@ fn declared(pattern: &Pattern, case: &Case) -> Cost {
     (pattern.calls[0].cost)(case)
 }
 
-/// Declared cost of the change to `PROCESSED`, the second calls of its access pattern.
-fn processed(case: &Case) -> Cost {
-    (update_payment_status::PATTERN.calls[1].cost)(case)
+/// Declared cost of the ledger's transaction of a payment: a debit and a credit.
+pub(super) fn transferred() -> Cost {
+    let (account, of_user, transaction, of_status, leg) =
+        (LEDGER_ITEM, LEDGER_ITEM, LEDGER_ITEM, LEDGER_ITEM, LEDGER_ITEM);
+    let case = ledger::Case { account, of_user, transaction, of_status, leg, legs: 2, items: 0, merchant: false };
+    (process_payment::PATTERN.calls[0].cost)(&case)
+}
+
+/// Cost of the close's comparison of a payment with its transaction in the ledger (B19): the
+/// header with strong consistency, and the missing reversal.
+pub(super) fn compared() -> Cost {
+    Cost::default().read(LEDGER[0], read(LEDGER_ITEM) + read_eventually(0))
+}
+
+/// Units of the phases on these tables and indexes.
+fn sum(phases: &[Phase], places: &[&str], kind: Kind) -> u64 {
+    let of = |place: &str| phases.iter().map(|phase| phase.load(place, kind).units).sum::<u64>();
+    places.iter().map(|place| of(place)).sum()
 }
 
 fn clock(second: u64) -> String {
@@ -147,26 +173,40 @@ impl<'a> Day<'a> {
             phase("archive", ARCHIVE, archived, intake + daytime, declared(&archive_settled_payments::PATTERN, &case)),
             phase("close", ARCHIVE, archived, intake + daytime, declared(&list_transactions_by_date::PATTERN, &case)),
         ];
+        let mut ledger = vec![phase("close", ARCHIVE, archived, intake + daytime, compared())];
         let end = INTAKE + intake_minutes * MINUTE;
         for (from, until, payments) in [(INTAKE, end, intake), (DAYTIME.0, DAYTIME.1, daytime)] {
             let (next, last) = (from + WINDOW, until + WINDOW);
             phases.push(phase("intake", from, until, payments, declared(&schedule_payment::PATTERN, &case)));
             phases.push(phase("dispatch", next, last, payments, declared(&dispatch_due_payments::PATTERN, &case)));
-            phases.push(phase("execution", next, last, payments, processed(&case)));
+            phases.push(phase("execution", next, last, payments, declared(&execute_payment::PATTERN, &case)));
+            ledger.push(phase("execution", next, last, payments, transferred()));
         }
-        Self { options, case, phases }
+        Self { options, case, phases, ledger }
     }
 
     /// The highest rate of a table or an index.
     fn peak(&self, place: &str, kind: Kind) -> u64 {
-        let loads: Vec<_> = self.phases.iter().map(|phase| phase.load(place, kind)).collect();
+        let phases = self.phases.iter().chain(&self.ledger);
+        let loads: Vec<_> = phases.map(|phase| phase.load(place, kind)).collect();
         peak(&loads)
     }
 
-    /// Units of the whole day.
-    fn units(&self, kind: Kind) -> u64 {
-        let of = |place: &str| self.phases.iter().map(|phase| phase.load(place, kind).units).sum::<u64>();
-        PLACES.iter().map(|place| of(place)).sum()
+    /// Units of the whole day in the bank's tables.
+    pub(super) fn units(&self, kind: Kind) -> u64 {
+        sum(&self.phases, &PLACES, kind)
+    }
+
+    /// Units of the whole day in the ledger.
+    pub(super) fn ledger_units(&self, kind: Kind) -> u64 {
+        sum(&self.ledger, &LEDGER, kind)
+    }
+
+    /// The parameter `WarmWriteUnits` of the ledger's stack, which applies to its table and
+    /// indexes. 0 is the value of a new table.
+    pub(super) fn ledger_warm(&self, percent: u64) -> u64 {
+        let peaks = LEDGER.iter().filter_map(|place| warm(self.peak(place, Kind::Write), percent, NEW_WRITES));
+        peaks.max().unwrap_or_default()
     }
 
     /// Rate of the reads while the transaction service is down: each dispatch reads every `PENDING`
@@ -308,6 +348,24 @@ impl<'a> Day<'a> {
             stored.cents()
         );
     }
+
+    /// The load and the cost of the ledger, in addition to those of the bank.
+    fn ledger(&self, text: &mut String, percent: u64) {
+        let prices = &self.options.prices;
+        let (written, read) = (self.ledger_units(Kind::Write), self.ledger_units(Kind::Read));
+        let day = prices.write.per_million(written).plus(prices.read.per_million(read));
+        let [table, by_time, by_key] = LEDGER.map(|place| self.peak(place, Kind::Write));
+        let _ = writeln!(
+            text,
+            "With TransactionService=ledger, FinancialTransactions needs in addition {table} W/s, GSI1 {by_time} W/s and GSI2 {by_key} W/s, \
+             and {} R/s. At {percent} % utilisation: WarmWriteUnits={} of the ledger.\n\
+             Units: {written} W and {read} R a day, {} dollars a day, {} dollars a month. This excludes the storage of the ledger. With TransactionService=http, the cost is that of the bank alone.",
+            self.peak(LEDGER[0], Kind::Read),
+            self.ledger_warm(percent),
+            day.cents(),
+            day.times(DAYS_A_MONTH).cents(),
+        );
+    }
 }
 
 /// Returns the plan of the day for both projections.
@@ -316,7 +374,7 @@ pub(super) fn text(options: &PlanOptions, utilisations: &[u64]) -> String {
     let mut text = format!(
         "{intake} payments of {} KB in {intake_minutes} minutes from {}, {daytime} more from {} to {}; {shards} shards.\n\
          R and W are read and write request units. Each payment is dispatched in the window after its arrival, and executed at once.\n\
-         Execution has the cost of B4 to PROCESSED. The archive and the close process the payments of the previous day.\n",
+         Execution has the cost of B11 in batches of one payment. The archive and the close process the payments of the previous day.\n",
         options.kilobytes,
         clock(INTAKE),
         clock(DAYTIME.0),
@@ -330,6 +388,7 @@ pub(super) fn text(options: &PlanOptions, utilisations: &[u64]) -> String {
         day.backlog(&mut text);
         day.capacity(&mut text, lowest);
         day.cost(&mut text);
+        day.ledger(&mut text, lowest);
     }
     text
 }

@@ -1,7 +1,17 @@
+use bank::{
+    Case,
+    patterns::{
+        archive_settled_payments, dispatch_due_payments, execute_payment, list_transactions_by_date, schedule_payment,
+    },
+};
 use clap::Parser;
-use table::Projection;
+use table::{Projection, Units, cost::Cost};
 
-use super::{day::Day, price::Dollars, *};
+use super::{
+    day::{Day, Kind, compared, transferred},
+    price::Dollars,
+    *,
+};
 
 #[derive(Parser)]
 struct Command {
@@ -41,15 +51,71 @@ fn the_day_of_the_requirement_needs_the_documented_capacity() {
         "archive    00:15-01:00  TransactionHistory         741      11852       741        149             1             2",
         "intake     01:00-01:30  PaymentScheduler           556       5000       556        112             1             1",
         "dispatch   01:02-01:32  PaymentScheduler           556       4445      1112        223             2             2",
-        "execution  01:02-01:32  PaymentScheduler           556      10000      1112        223             2             2",
-        "peak                    PaymentScheduler                    19445      2780        556             3             4",
-        "peak                    PaymentScheduler                    19445     22223       4445            23            32",
+        "peak                    PaymentScheduler                    14445      2780        556             3             4",
+        "peak                    PaymentScheduler                    14445     22223       4445            23            32",
     ];
     for row in rows {
         assert!(text.contains(row), "{row}\n{text}");
     }
-    assert_eq!(settings("", Projection::KeysOnly), (4, 0, 28_000));
+    assert_eq!(settings("", Projection::KeysOnly), (4, 0, 21_000));
     assert_eq!(settings("", Projection::All), (32, 0, 32_000));
+}
+
+/// A payment each second of 20 minutes.
+const FEW: &str = "--intake 1200 --intake-minutes 20 --daytime 0";
+
+fn units(cost: &Cost, kind: Kind, is_place: impl Fn(&str) -> bool) -> Units {
+    let units = cost.places().filter(|(place, ..)| is_place(place)).map(|(_, read, write)| match kind {
+        Kind::Read => read,
+        Kind::Write => write,
+    });
+    units.fold(Units::ZERO, |sum, units| sum + units)
+}
+
+/// Units of 1,200 payments, over all tables and indexes.
+fn of_few(cost: &Cost, kind: Kind) -> u64 {
+    units(cost, kind, |_| true).times(1_200).rounded_up()
+}
+
+fn written(cost: &Cost, place: &str) -> u64 {
+    units(cost, Kind::Write, |name| name == place).rounded_up()
+}
+
+#[test]
+fn execution_has_the_declared_cost_of_its_access_pattern() {
+    for projection in [Projection::KeysOnly, Projection::All] {
+        let case = Case { item: 8 * 1_024, entry: 300, projection, shards: 1, items: 1, keyed: true };
+        let (execution, options) = ((execute_payment::PATTERN.calls[0].cost)(&case), options(FEW));
+        let others = [
+            &schedule_payment::PATTERN,
+            &dispatch_due_payments::PATTERN,
+            &archive_settled_payments::PATTERN,
+            &list_transactions_by_date::PATTERN,
+        ];
+        for kind in [Kind::Read, Kind::Write] {
+            let others: u64 = others.iter().map(|pattern| of_few(&(pattern.calls[0].cost)(&case), kind)).sum();
+            assert_eq!(Day::new(&options, projection).units(kind), others + of_few(&execution, kind));
+        }
+        let [table, index] = ["PaymentScheduler", "PaymentScheduler/GSI1"].map(|place| written(&execution, place));
+        let row = format!("execution  01:02-01:22  PaymentScheduler             1  {table:9}  {index:8}");
+        assert!(text(&options).contains(&row), "{row}\n{}", text(&options));
+    }
+}
+
+#[test]
+fn the_ledger_has_the_declared_cost_of_a_transfer() {
+    let few = options(FEW);
+    for kind in [Kind::Read, Kind::Write] {
+        let expected = of_few(&transferred(), kind) + of_few(&compared(), kind);
+        assert_eq!(Day::new(&few, Projection::KeysOnly).ledger_units(kind), expected);
+    }
+    let [table, by_time, by_key] =
+        ["", "/GSI1", "/GSI2"].map(|index| written(&transferred(), &format!("FinancialTransactions{index}")));
+    let rates = format!("needs in addition {table} W/s, GSI1 {by_time} W/s and GSI2 {by_key} W/s");
+    assert!(text(&few).contains(&rates), "{rates}\n{}", text(&few));
+    let rate = (table * 1_000_000).div_ceil(1_800);
+    let warm = Day::new(&options(""), Projection::KeysOnly).ledger_warm(70);
+    assert!(warm * 70 >= rate * 100 && warm < rate * 100 / 70 + 1_001, "{warm} for {rate} W/s");
 }
 
 #[test]
@@ -67,6 +133,12 @@ fn the_largest_day_does_not_overflow() {
     assert!(text(&options(&line)).contains("dollars a month"));
 }
 
+/// The price of units, rounded up to cents. A million units cost `cents`.
+fn price_of(units: u64, cents: u64) -> String {
+    let cents = (units * cents).div_ceil(1_000_000);
+    format!("{}.{:02}", cents / 100, cents % 100)
+}
+
 #[test]
 fn prices_are_exact_and_amounts_round_up_to_cents() {
     let amount = |text: &str| text.parse::<Dollars>();
@@ -81,9 +153,13 @@ fn prices_are_exact_and_amounts_round_up_to_cents() {
     }
     let price = amount("0.625").expect("an amount");
     assert_eq!([1, 16_000, 16_001].map(|units| price.per_million(units).cents()), ["0.01", "0.01", "0.02"]);
-    let dearer = text(&options("--write-price 1.25 --read-price 0"));
-    assert!(dearer.contains("150000000 W"), "{dearer}");
-    assert!(dearer.contains("187.50 dollars a day, 5625.00 dollars a month"), "{dearer}");
+    let dearer = options("--write-price 1.25 --read-price 0");
+    let written = Day::new(&dearer, Projection::KeysOnly).units(Kind::Write);
+    let costs = |days| price_of(written * days, 125);
+    let line = format!("{written} W and");
+    let line = text(&dearer).lines().find(|found| found.contains(&line)).map(str::to_owned).expect("the cost");
+    let expected = format!("{} dollars a day, {} dollars a month", costs(1), costs(30));
+    assert!(line.contains(&expected), "{expected}: {line}");
 }
 
 /// `make deploy` warns if the settings of the bank are below these values.
