@@ -550,6 +550,11 @@ async fn a_write_against_an_unreadable_item_succeeds_or_changes_nothing() {
     let (mut wrong, mut compared, mut failed) = (Vec::new(), 0, 0);
     for ((table, _, sort), item) in &healthy {
         let kind = attribute(item, "Type");
+        // No request names the second challenge, and no index leads to its parts.
+        let is_part = ["Detail", "Goal", "Reward", "Groups", "Group"].contains(&kind);
+        if is_part && attribute(item, "PK").ends_with(&scene.activities[1]) {
+            continue;
+        }
         let names = item.keys().filter(|name| !["PK", "SK", "Type"].contains(&name.as_str()));
         for name in names {
             let mut broken = item.clone();
