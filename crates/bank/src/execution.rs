@@ -118,6 +118,10 @@ impl<'a> Run<'a> {
         let keys: Vec<Key> = self.records.keys().map(|(account, sort)| Key::new(account, sort)).collect();
         // Unreadable payments are logged and passed over. The dispatch hands them over again.
         let found = self.executor.bank.payments.get_all::<Payment>(&keys, true).await?;
+        // The function was killed after it had recorded the last attempt. The alarm must still fire.
+        for payment in found.items.values().filter(|payment| payment.is_exhausted()) {
+            self.note(payment, Ok(Attempt::Exhausted));
+        }
         // Payments with the earliest scheduled time come first.
         let mut waiting: Vec<Payment> = found.items.into_values().filter(Payment::is_due_for_execution).collect();
         waiting.sort_by(|one, other| (one.sort, &one.account).cmp(&(other.sort, &other.account)));

@@ -52,11 +52,16 @@ impl Totals {
 
 /// Reads the amount in the data of a payment: the members `amount` and `currency`. Returns `None`
 /// if there is none, or if it is not valid.
-pub(crate) fn amount_of(data: &str) -> Option<Money> {
+#[must_use]
+pub fn amount_of(data: &str) -> Option<Money> {
     #[derive(Deserialize)]
     struct Amount {
         amount: JsonDecimal,
         currency: Currency,
+    }
+    // A derived deserializer would also accept an array.
+    if !data.starts_with('{') {
+        return None;
     }
     let Amount { amount: JsonDecimal(amount), currency } = serde_json::from_str(data).ok()?;
     Money::new(amount, currency).ok()
@@ -172,6 +177,7 @@ mod tests {
             r#"{"amount": "1"}"#,
             r#"{"amount": "99999999999999999999999999999999.00", "currency": "USD"}"#,
             "[]",
+            r#"["7.00", "USD"]"#,
         ]);
         assert_eq!(text(&sums), "-5 JPY, 0.30 USD");
         let json = serde_json::to_string(&sums).expect("JSON");

@@ -307,6 +307,11 @@ impl Collection {
             || self.posted.as_ref().is_some_and(of_posted)
     }
 
+    /// Whether nothing is stored under the transaction id.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.posted.is_none() && self.headless.is_empty() && self.refusal.is_none() && self.unreadable.is_empty()
+    }
+
     fn is_whole(&self) -> bool {
         let is_whole = |posted: &Posted| posted.legs.len() + self.unreadable.len() >= posted.transaction.postings.len();
         self.posted.as_ref().is_none_or(is_whole)

@@ -132,7 +132,7 @@ impl Transfers {
             Err(error) => match Rejection::of(&error) {
                 Some(reason) => Box::pin(self.refuse(&draft, reason, now)).await,
                 None if matches!(error, Error::Table(Store::Contended { throttled: false })) => {
-                    TransferOutcome::Contended
+                    Box::pin(self.contended(&draft, error)).await
                 }
                 None => TransferOutcome::Unavailable(error),
             },
@@ -154,6 +154,16 @@ impl Transfers {
             postings,
             reverses: None,
             by: self.by.clone(),
+        }
+    }
+
+    /// Tells contention from a stored transaction that is incomplete. Only contention ends if the
+    /// transfer is repeated.
+    async fn contended(&self, draft: &Draft, error: Error) -> TransferOutcome {
+        match self.books.collection(&draft.id).await {
+            Ok(found) if found.is_empty() => TransferOutcome::Contended,
+            Ok(_) => TransferOutcome::Unavailable(error),
+            Err(error) => TransferOutcome::Unavailable(error),
         }
     }
 

@@ -13,14 +13,15 @@ use std::{
 };
 use system_tests::{
     Client,
-    bank::{payment, payments, payments_table, put, rows, unexecuted},
+    bank::{path, payment, payments, payments_table, put, rows, unexecuted, with_service},
     clock::At,
     drained, dynamo,
     faults::{Fault, MOMENTS, Process, Proxy},
     ledger::Books,
+    payer::{Payer, Reply},
     stack, text,
     units::consumed,
-    unreadable,
+    unreadable, until,
 };
 use table::Units;
 
@@ -356,5 +357,45 @@ async fn another_transaction_service_is_not_compared() {
     let closed = |answer: &system_tests::Answer| answer.body["status"] == "closed";
     let closed = system_tests::until(&client, &format!("/bank/days/{day}"), closed).await.body;
     assert_eq!((&closed["discrepancyCount"], closed.get("ledger")), (&json!(0), None), "{closed}");
+    stack.stop().await;
+}
+
+/// From the request to the certificate, with a service that has no books to compare.
+#[tokio::test]
+async fn a_day_of_an_http_service_has_counts_and_totals_only() {
+    let payer = Payer::start().await;
+    payer.rule(|call| if call == 1 { Reply::Status(422) } else { Reply::Pay });
+    let stack = with_service(stack(), payer.url()).start().await.expect("a stack");
+    let client = Client::operator(&stack);
+    let now = Timestamp::now();
+    let new = json!({"scheduledTime": now.to_string(), "data": {"amount": "2.50", "currency": "USD"}});
+    let mut scheduled = Vec::new();
+    for account in ["A-1", "A-2", "A-3", "A-4"] {
+        let answer = client.post(&format!("/bank/accounts/{account}/payments"), &new).await;
+        assert_eq!(answer.status, 201, "{}", answer.body);
+        scheduled.push(path(&answer.body));
+    }
+    let cancelled = client.patch(&scheduled[3], &json!({"status": "CANCELLED"})).await;
+    assert_eq!(cancelled.status, 200, "{}", cancelled.body);
+    client.invoke("dispatch-due-payments", &json!({})).await;
+    for payment in &scheduled[..3] {
+        until(&client, payment, |answer| matches!(text(&answer.body, "status"), "PROCESSED" | "FAILED")).await;
+    }
+    let day = format!("/bank/days/{}", &now.to_string()[..10]);
+    let tomorrow = At::new(&stack, &client, now + SignedDuration::from_hours(24));
+    let answer = tomorrow.post(&format!("{day}/close"), &json!({})).await;
+    assert_eq!(answer.status, 202, "{}", answer.body);
+    let closed = until(&client, &day, |answer| answer.body["status"] == "closed").await.body;
+    let counts = json!({"SCHEDULED": 0, "PENDING": 0, "PROCESSED": 2, "FAILED": 1, "CANCELLED": 1});
+    assert_eq!(closed["counts"], counts, "{closed}");
+    let totals: BTreeMap<&str, &str> = closed["totals"]
+        .as_array()
+        .expect("totals")
+        .iter()
+        .map(|sum| (text(sum, "status"), text(sum, "amount")))
+        .collect();
+    assert_eq!(totals, BTreeMap::from([("CANCELLED", "2.50"), ("FAILED", "2.50"), ("PROCESSED", "5.00")]), "{closed}");
+    assert_eq!((&closed["openCount"], &closed["discrepancyCount"]), (&json!(0), &json!(0)), "{closed}");
+    assert!(closed.get("ledger").is_none(), "{closed}");
     stack.stop().await;
 }

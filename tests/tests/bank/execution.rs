@@ -7,7 +7,10 @@ use futures::future::join_all;
 use keys::bank::Status;
 use local::Stack;
 use serde_json::{Value, json};
-use std::{collections::BTreeSet, time::Duration};
+use std::{
+    collections::{BTreeSet, HashMap},
+    time::Duration,
+};
 use system_tests::{
     Answer, Client, assert_problem,
     bank::{Row, handed_over, path, payment, payments, payments_table, put, rows, scheduled_at, with_service},
@@ -86,13 +89,43 @@ impl Bank {
         Self { stack, client, payer }
     }
 
+    /// Puts a payment that the dispatch has handed over.
+    async fn due(&self) -> Payment {
+        let payment = due("A-1", &json!({"to": "IBAN"}));
+        put(&self.stack, std::slice::from_ref(&payment)).await;
+        payment
+    }
+
     async fn execute(&self, payments: &[Payment]) -> Answer {
         self.client.invoke(EXECUTE, &event(payments)).await
+    }
+
+    async fn execute_one(&self, payment: &Payment) -> Answer {
+        self.execute(std::slice::from_ref(payment)).await
     }
 
     async fn patch(&self, payment: &Payment, body: &Value) -> Answer {
         let shown = json!({"accountId": payment.account, "paymentId": payment.id()});
         self.client.patch(&path(&shown), body).await
+    }
+}
+
+/// A bank, and an executor on the same tables whose calls can fail.
+struct Faulty {
+    bank: Bank,
+    proxy: Proxy,
+    /// An operator of the executor.
+    client: Client,
+    _executor: Stack,
+}
+
+impl Faulty {
+    async fn start() -> Self {
+        let bank = Bank::start(5, 2).await;
+        let proxy = Proxy::start(bank.stack.dynamo_url()).await;
+        let executor = handed_over(bank.payer.url()).dynamo_endpoint(proxy.url());
+        let executor = executor.start().await.expect("a stack");
+        Self { bank, proxy, client: Client::operator(&executor), _executor: executor }
     }
 }
 
@@ -270,23 +303,54 @@ async fn a_payment_that_conflicts_is_retried_and_uses_no_attempt() {
     assert_eq!(status(&world.books.stack, &hot).await, "PROCESSED");
 }
 
+/// An incomplete transaction looks like contention, but repeating the record never ends it.
+#[tokio::test]
+async fn an_incomplete_transaction_of_the_ledger_is_an_unknown_outcome() {
+    let world = Crashing::start().await;
+    let (books, stack) = (&world.books, &world.books.stack);
+    let client = stack.client().expect("a client");
+    for lost in ["Transaction", "TransactionLeg"] {
+        // The next attempt is the last one.
+        let payment = Payment { attempts: 9, ..due(&world.ann, &transfer(&world.bob, "1")) };
+        let batch = event([&payment]);
+        world.put(std::slice::from_ref(&payment)).await;
+        world.executor().run(&batch, MINUTE).await.expect("no crash");
+        let partition = format!("TXN#{}", row(stack, &payment).await["TransactionId"]);
+        let items = books.partition(None, &partition).await;
+        let is_lost = |item: &&HashMap<String, AttributeValue>| item["Type"] == AttributeValue::S(lost.to_owned());
+        let item = items.iter().find(is_lost).expect("an item");
+        let delete = client.delete_item().table_name(books.table()).key("PK", item["PK"].clone());
+        delete.key("SK", item["SK"].clone()).send().await.expect("deleted");
+
+        world.put(std::slice::from_ref(&payment)).await;
+        let run = world.executor().run(&batch, Duration::from_secs(3)).await.expect("no crash");
+        assert_eq!(run.answer.expect("an answer")["batchItemFailures"], json!([]), "{lost}");
+        let stored = row(stack, &payment).await;
+        assert!(stored["GSI1SK"].starts_with("PENDING#"), "{lost}: {stored:?}");
+        assert_eq!((stored["Execution"].as_str(), stored["Attempts"].as_str()), ("exhausted", "10"), "{lost}");
+        // It was dispatched too recently for the other reason to be overdue.
+        let (overdue, _) = books.operator.all("/bank/payments/overdue").await;
+        let id = payment.id().to_string();
+        assert!(overdue.iter().any(|listed| text(listed, "paymentId") == id), "{lost}: {overdue:?}");
+    }
+}
+
 #[tokio::test]
 async fn an_attempt_without_an_outcome_is_repeated_until_an_operator_decides() {
     let bank = Bank::start(3, 10).await;
-    let payment = due("A-1", &json!({"to": "IBAN"}));
-    put(&bank.stack, std::slice::from_ref(&payment)).await;
+    let payment = bank.due().await;
     for (attempts, reply) in [("1", Reply::Status(500)), ("2", Reply::PayInSilence), ("3", Reply::Status(409))] {
         bank.payer.rule(move |_| reply.clone());
         let in_execution = bank.patch(&payment, &json!({"status": "FAILED"})).await;
         assert_problem(&in_execution, 409, "execution-under-way");
-        assert_eq!(retried_from(&bank.execute(std::slice::from_ref(&payment)).await), None);
+        assert_eq!(retried_from(&bank.execute_one(&payment).await), None);
         let stored = row(&bank.stack, &payment).await;
         assert_eq!((stored["Attempts"].as_str(), stored["GSI1SK"].starts_with("PENDING#")), (attempts, true));
         let exhausted = attempts == "3";
         assert_eq!(stored["Execution"], if exhausted { "exhausted" } else { "waiting" });
         assert_eq!(stored.contains_key("NextAttemptAt"), !exhausted, "{stored:?}");
         // A record that arrives again changes nothing.
-        assert_eq!(retried_from(&bank.execute(std::slice::from_ref(&payment)).await), None);
+        assert_eq!(retried_from(&bank.execute_one(&payment).await), None);
         assert_eq!(row(&bank.stack, &payment).await, stored);
         if !exhausted {
             let waiting = bank.patch(&payment, &json!({"status": "PROCESSED", "transactionId": "T-1"})).await;
@@ -323,11 +387,10 @@ async fn statuses_of_the_service_decide_the_status_of_the_payment() {
         (Reply::Id("two words"), "PENDING"),
         (Reply::PayInSilence, "PENDING"),
     ] {
-        let payment = due("A-1", &json!({"to": "IBAN"}));
-        put(&bank.stack, std::slice::from_ref(&payment)).await;
+        let payment = bank.due().await;
         let given = reply.clone();
         bank.payer.rule(move |_| given.clone());
-        assert_eq!(retried_from(&bank.execute(std::slice::from_ref(&payment)).await), None, "{reply:?}");
+        assert_eq!(retried_from(&bank.execute_one(&payment).await), None, "{reply:?}");
         let stored = row(&bank.stack, &payment).await;
         assert!(stored["GSI1SK"].starts_with(expected), "{reply:?}: {stored:?}");
         assert_eq!(stored.contains_key("SettledAt"), expected != "PENDING", "{reply:?}");
@@ -371,11 +434,10 @@ async fn an_unavailable_service_keeps_the_rest_of_a_batch_untouched() {
 #[tokio::test]
 async fn the_switch_stops_the_execution() {
     let bank = Bank::start(5, 2).await;
-    let payment = due("A-1", &json!(1));
-    put(&bank.stack, std::slice::from_ref(&payment)).await;
+    let payment = bank.due().await;
     let before = payments(&bank.stack).await;
     assert_eq!(bank.client.put("/bank/dispatching", &json!({"enabled": false})).await.status, 200);
-    assert_eq!(retried_from(&bank.execute(std::slice::from_ref(&payment)).await), None);
+    assert_eq!(retried_from(&bank.execute_one(&payment).await), None);
     assert!(bank.payer.calls().is_empty());
     assert_eq!(payments(&bank.stack).await, before);
 }
@@ -420,9 +482,8 @@ async fn unreadable_payments_and_records_do_not_hold_up_the_others() {
 #[tokio::test]
 async fn an_unreadable_guard_or_switch_leaves_the_payment_due() {
     let bank = Bank::start(5, 2).await;
-    let payment = due("A-1", &json!(1));
+    let payment = bank.due().await;
     let transaction = format!("T-{}", payment.id());
-    put(&bank.stack, std::slice::from_ref(&payment)).await;
     let before = row(&bank.stack, &payment).await;
     let client = bank.stack.client().expect("a client");
     let put_item = async |keys: [(&str, &str); 3]| {
@@ -433,54 +494,44 @@ async fn an_unreadable_guard_or_switch_leaves_the_payment_due() {
     };
     let guard = format!("TRANSACTION#{transaction}");
     put_item([("PK", &guard), ("SK", "TRANSACTION"), ("Type", "TransactionGuard")]).await;
-    assert_eq!(retried_from(&bank.execute(std::slice::from_ref(&payment)).await), None);
+    assert_eq!(retried_from(&bank.execute_one(&payment).await), None);
     put_item([("PK", "SETTING#DISPATCHING"), ("SK", "DISPATCHING"), ("Type", "DispatchSwitch")]).await;
-    assert_eq!(retried_from(&bank.execute(std::slice::from_ref(&payment)).await), Some("0"));
+    assert_eq!(retried_from(&bank.execute_one(&payment).await), Some("0"));
     assert_eq!(row(&bank.stack, &payment).await, before);
     assert_eq!(bank.payer.calls().into_values().sum::<usize>(), 1);
 }
 
 #[tokio::test]
 async fn an_execution_that_cannot_read_or_write_is_retried() {
-    let payer = Payer::start().await;
-    let healthy = handed_over(payer.url()).start().await.expect("a stack");
-    let proxy = Proxy::start(healthy.dynamo_url()).await;
-    let faulty = handed_over(payer.url()).dynamo_endpoint(proxy.url()).start().await.expect("a stack");
-    let client = Client::operator(&faulty);
+    let Faulty { bank, proxy, client, _executor } = Faulty::start().await;
     for action in ["GetItem", "BatchGetItem", "PutItem", "UpdateItem"] {
-        let payment = due("A-1", &json!(1));
-        put(&healthy, std::slice::from_ref(&payment)).await;
+        let payment = bank.due().await;
         proxy.rule(move |call| if call.action == action { Fault::throttled() } else { Fault::None });
         assert_eq!(retried_from(&client.invoke(EXECUTE, &event([&payment])).await), Some("0"), "{action}");
         proxy.heal();
         assert_eq!(retried_from(&client.invoke(EXECUTE, &event([&payment])).await), None, "{action}");
-        assert_eq!(status(&healthy, &payment).await, "PROCESSED", "{action}");
+        assert_eq!(status(&bank.stack, &payment).await, "PROCESSED", "{action}");
     }
-    assert_eq!(payer.paid().len(), 4);
+    assert_eq!(bank.payer.paid().len(), 4);
 }
 
 /// An operator decides on an exhausted payment while an attempt is under way.
 #[tokio::test]
 async fn a_late_outcome_does_not_replace_the_decision_of_an_operator() {
-    let payer = Payer::start().await;
-    let healthy = handed_over(payer.url()).start().await.expect("a stack");
-    let proxy = Proxy::start(healthy.dynamo_url()).await;
-    let faulty = handed_over(payer.url()).dynamo_endpoint(proxy.url()).start().await.expect("a stack");
-    let payment = due("A-1", &json!(1));
-    put(&healthy, std::slice::from_ref(&payment)).await;
+    let Faulty { bank, proxy, client, _executor } = Faulty::start().await;
+    let payment = bank.due().await;
     proxy.rule(|call| if call.action == "UpdateItem" { Fault::Held } else { Fault::None });
-    let (client, batch) = (Client::operator(&faulty), event([&payment]));
+    let batch = event([&payment]);
     let late = tokio::spawn(async move { client.invoke(EXECUTE, &batch).await });
     proxy.held(1).await;
-    let table = payments_table(&healthy);
+    let table = payments_table(&bank.stack);
     let exhausted = table.update(payment.key()).set(Payment::EXECUTION, &"exhausted").remove(Payment::NEXT_ATTEMPT_AT);
-    dynamo(&healthy).write(exhausted).await.expect("written");
-    let shown = json!({"accountId": payment.account, "paymentId": payment.id()});
-    let decided = Client::operator(&healthy).patch(&path(&shown), &json!({"status": "FAILED"})).await;
+    dynamo(&bank.stack).write(exhausted).await.expect("written");
+    let decided = bank.patch(&payment, &json!({"status": "FAILED"})).await;
     assert_eq!(decided.status, 200, "{}", decided.body);
     proxy.release();
     assert_eq!(retried_from(&late.await.expect("no panic")), None);
-    assert_eq!(status(&healthy, &payment).await, "FAILED");
+    assert_eq!(status(&bank.stack, &payment).await, "FAILED");
 }
 
 #[tokio::test]

@@ -1,12 +1,13 @@
 //! Items that the close of a day stores in `BankJobs` (docs/decisions/close.md).
 
 use function::is_zero;
+use intake::MAX_COUNTED;
 use keys::{
     AccountId, TimestampSeconds,
     bank::{CertificateSort, CloseNumber, DayPartition, DiscrepancySort, OpenSort, PaymentId, Status},
     ledger::ItemHash,
 };
-use money::{Currency, Decimal, JsonDecimal, Money};
+use money::{Currency, Decimal, Money};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use table::{Item, JsonText, Key};
@@ -32,28 +33,19 @@ pub(crate) struct Tally {
     without_amount: u64,
 }
 
-/// Members of a payment's `data` from which the sums are computed.
-#[derive(Deserialize)]
-struct Amount {
-    amount: JsonDecimal,
-    currency: Currency,
-}
-
-/// Returns the amount of a payment, if its `data` has a valid amount and currency.
+/// Returns the amount of a payment, if its `data` has a valid amount and currency. The totals of an
+/// import use the same amounts.
 pub(crate) fn money_of(data: &JsonText) -> Option<Money> {
-    // A derived deserializer would also accept an array.
-    if !data.is_object() {
-        return None;
-    }
-    let Amount { amount, currency } = serde_json::from_str(data.text()).ok()?;
-    Money::new(amount.0, currency).ok()
+    intake::amount_of(data.text())
 }
 
 impl Tally {
     /// Counts a payment, and adds its amount to the sum of its status and currency. A payment
-    /// without a valid amount is only counted.
+    /// without a valid amount is only counted. So is an amount of [`MAX_COUNTED`] or more: a
+    /// customer could otherwise exceed the 38 digits of a sum, and hide all other payments.
     pub(crate) fn add(&mut self, status: Status, amount: Option<Money>) {
         *self.counts.entry(status).or_default() += 1;
+        let amount = amount.filter(|amount| amount.minor().abs() < MAX_COUNTED);
         let is_summed = amount.is_some_and(|sum| self.sum(Total { status, sum }));
         self.without_amount += u64::from(!is_summed);
     }
@@ -402,6 +394,28 @@ impl CertificateBody {
             discrepancy_count: discrepancies,
             closed_at,
             details,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Customers choose the amounts of payments that they cancel.
+    #[test]
+    fn no_amount_hides_other_payments_from_the_totals() {
+        let huge = "9".repeat(36);
+        let amounts = [huge.as_str(), "1.50", "-0.25", &huge, "2.00"];
+        let money = |amount: &str| Money::new(amount.parse().expect("an amount"), "USD".parse().expect("USD")).ok();
+        for split in 0..=amounts.len() {
+            let (mut tally, mut rest) = (Tally::default(), Tally::default());
+            let (first, second) = amounts.split_at(split);
+            first.iter().for_each(|amount| tally.add(Status::Cancelled, money(amount)));
+            second.iter().for_each(|amount| rest.add(Status::Cancelled, money(amount)));
+            tally.merge(rest);
+            let expected = Total { status: Status::Cancelled, sum: money("3.25").expect("money") };
+            assert_eq!((tally.totals.as_slice(), tally.without_amount, tally.count()), (&[expected][..], 2, 5));
         }
     }
 }

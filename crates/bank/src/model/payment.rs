@@ -160,6 +160,11 @@ impl Payment {
         self.due.status == Status::Pending && matches!(self.execution, Some(Execution::Due | Execution::Waiting))
     }
 
+    /// Whether the payment is out of attempts, and an operator must decide.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.due.status == Status::Pending && self.execution == Some(Execution::Exhausted)
+    }
+
     /// Returns error 413 if the payment, together with the reserved bytes, exceeds 8 KB.
     pub(crate) fn must_fit(&self) -> Result<(), Error> {
         let over = (table::size(self)? + LATER_BYTES).saturating_sub(MAX_BYTES);

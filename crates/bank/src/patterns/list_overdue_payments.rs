@@ -57,7 +57,7 @@ impl Input for Paged {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum Reason {
-    /// The payment has been `PENDING` for longer than `OverdueMinutes`.
+    /// The payment has been `PENDING` for longer than `OverdueMinutes`, or is out of attempts.
     PendingTooLong,
     /// The payment is `SCHEDULED` for a past day.
     DayIsOver,
@@ -71,8 +71,9 @@ pub struct OverduePayment {
     overdue: Reason,
 }
 
-/// Lists the payments that are `PENDING` for longer than the setting `OVERDUE_MINUTES`, and then
-/// the payments that are `SCHEDULED` for a past day. Both are in order of scheduled time.
+/// Lists the payments that are `PENDING` for longer than the setting `OVERDUE_MINUTES` or out of
+/// attempts, and then the payments that are `SCHEDULED` for a past day. Both are in order of
+/// scheduled time.
 ///
 /// # Errors
 /// 400 for invalid parameters, 403 for a caller without the operator scope.
@@ -106,7 +107,7 @@ fn rest_of(whole: &KeyRange, rest: &KeyRange) -> Option<KeyRange> {
 }
 
 fn was_pending(payment: &Payment, dispatched_by: TimestampSeconds) -> bool {
-    payment.dispatched_at.unwrap_or(payment.created_at) <= dispatched_by
+    payment.is_exhausted() || payment.dispatched_at.unwrap_or(payment.created_at) <= dispatched_by
 }
 
 impl Bank {

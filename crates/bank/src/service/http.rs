@@ -140,9 +140,9 @@ impl TransactionService for HttpService {
 fn outcome(reply: &HttpReply) -> Outcome {
     let status = reply.status;
     match (status, &reply.body) {
-        (200..=299, Some(body)) => match serde_json::from_slice::<Receipt>(body) {
-            Ok(receipt) => Outcome::Completed(receipt.transaction_id),
-            Err(_) => Outcome::unavailable("The transaction service answered without a valid transactionId."),
+        (200..=299, Some(body)) => match receipt(body) {
+            Some(receipt) => Outcome::Completed(receipt.transaction_id),
+            None => Outcome::unavailable("The transaction service answered without a valid transactionId."),
         },
         (200..=299, None) => Outcome::unavailable("The answer of the transaction service is too long or incomplete."),
         (400 | 404 | 410 | 422, body) => {
@@ -152,6 +152,12 @@ fn outcome(reply: &HttpReply) -> Outcome {
         }
         _ => Outcome::unavailable(&format!("The transaction service answered {status}.")),
     }
+}
+
+fn receipt(body: &[u8]) -> Option<Receipt> {
+    // A derived deserializer would also accept an array.
+    let is_object = body.trim_ascii_start().starts_with(b"{");
+    serde_json::from_slice(body).ok().filter(|_| is_object)
 }
 
 /// The secret that authenticates the bank. It is read once, and again when the service rejects it.

@@ -223,6 +223,8 @@ async fn an_answer_without_a_valid_transaction_id_is_no_outcome() {
         "{}",
         "null",
         "[]",
+        r#"["T-1"]"#,
+        r#" ["T-1"]"#,
         "T-1",
         r#"{"transactionId": 1}"#,
         r#"{"transactionId": ""}"#,
