@@ -411,8 +411,12 @@ mod tests {
         for split in 0..=amounts.len() {
             let (mut tally, mut rest) = (Tally::default(), Tally::default());
             let (first, second) = amounts.split_at(split);
-            first.iter().for_each(|amount| tally.add(Status::Cancelled, money(amount)));
-            second.iter().for_each(|amount| rest.add(Status::Cancelled, money(amount)));
+            for amount in first {
+                tally.add(Status::Cancelled, money(amount));
+            }
+            for amount in second {
+                rest.add(Status::Cancelled, money(amount));
+            }
             tally.merge(rest);
             let expected = Total { status: Status::Cancelled, sum: money("3.25").expect("money") };
             assert_eq!((tally.totals.as_slice(), tally.without_amount, tally.count()), (&[expected][..], 2, 5));
