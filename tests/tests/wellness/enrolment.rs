@@ -13,10 +13,11 @@ use std::{
 use system_tests::{
     Client, changed, drained,
     faults::{Fault, MOMENTS, Process, Proxy},
-    stack, text, until,
+    stack, text,
     wellness::{admin, create, of_company, put, references::step_of, registration_of, stored_in},
 };
 use table::Item as _;
+use tokio::time::sleep;
 use wellness::{Employee, LastChange, Registration, job_key};
 
 const COMPANY: &str = "C";
@@ -66,9 +67,18 @@ fn within(who: &BTreeMap<String, &'static str>, departments: &[&str]) -> BTreeSe
     who.iter().filter(|(_, department)| is_in(department)).map(|(user, _)| user.clone()).collect()
 }
 
-/// Waits until the enrolment job of the activity has ended, and returns it.
+/// Waits until the enrolment job of the activity has ended, for at most half an hour. The jobs of
+/// the slow test take that long together. Returns the job.
 async fn enrolled(client: &Client, activity: &str) -> Value {
-    until(client, &of(&format!("jobs/EnrolmentId-{activity}")), |answer| answer.body["status"] != "running").await.body
+    let path = of(&format!("jobs/EnrolmentId-{activity}"));
+    for _ in 0..18_000 {
+        let job = client.get(&path).await.body;
+        if job["status"] != "running" {
+            return job;
+        }
+        sleep(Duration::from_millis(100)).await;
+    }
+    unreachable!("the enrolment in {activity} does not end")
 }
 
 #[tokio::test(flavor = "multi_thread")]

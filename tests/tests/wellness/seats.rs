@@ -207,6 +207,26 @@ async fn automatic_enrolment_respects_those_who_left_and_those_who_were_put_in()
     assert_eq!(with(&statuses(&stack, &id).await, "enrolled"), ["b", "c"].into());
 }
 
+/// An employee who moves to a department that the event excludes gives the seat to the next one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_moved_employee_gives_the_seat_away() {
+    let stack = stack().start().await.expect("a stack");
+    let (admin, operator) = (admin(&stack, COMPANY), Client::operator(&stack));
+    let users = ["a", "b"].map(str::to_owned);
+    employ(&operator, &users).await;
+    let mut of_sales = event(1);
+    of_sales["filters"] = json!({"departments": ["Sales"]});
+    let id = text(&create(&admin, COMPANY, &of_sales).await, "activityId").to_owned();
+    for user in &users {
+        assert_eq!(join(&employee(&stack, COMPANY, user), user, &id).await.status, 201);
+    }
+    let legal = json!({"role": "R", "department": "Legal"});
+    assert_eq!(operator.put(&of("employees/a"), &legal).await.status, 200);
+    drained(&operator, "register-new-employee").await;
+    assert_eq!(seated(&admin, &id).await["status"], "done");
+    assert_eq!(statuses(&stack, &id).await, [("b".to_owned(), "enrolled".to_owned())].into());
+}
+
 /// A stack whose job stream does nothing by itself.
 async fn by_hand() -> (Stack, Proxy) {
     let mapping = "            Stream: !GetAtt WellnessJobs.StreamArn\n";
