@@ -118,7 +118,7 @@ impl<'a> Run<'a> {
         let keys: Vec<Key> = self.records.keys().map(|(account, sort)| Key::new(account, sort)).collect();
         // Unreadable payments are logged and passed over. The dispatch hands them over again.
         let found = self.executor.bank.payments.get_all::<Payment>(&keys, true).await?;
-        // The function was killed after it had recorded the last attempt. The alarm must still fire.
+        // A function was killed after it had recorded the last attempt. The alarm fires again.
         for payment in found.items.values().filter(|payment| payment.is_exhausted()) {
             self.note(payment, Ok(Attempt::Exhausted));
         }
