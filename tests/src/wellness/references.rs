@@ -1,7 +1,7 @@
 //! Helpers that put and read activities, references and registrations directly in the tables.
 #![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may stop here")]
 
-use crate::{changed, random, wellness::activity as challenge};
+use crate::{changed, faults::Proxy, random, wellness::activity as challenge};
 use aws_sdk_dynamodb::types::AttributeValue;
 use jobs::Job;
 use keys::wellness::{
@@ -215,6 +215,14 @@ pub fn named(facet: &str, id: &str) -> FacetRef {
 pub fn without_jobs() -> Builder {
     let mapping = "        Jobs:\n          Type: DynamoDB\n          Properties:\n";
     changed("wellness", (mapping, 1), &format!("{mapping}            Enabled: false\n"))
+}
+
+/// Starts a stack without the event source mapping of the jobs, and a proxy through which the test
+/// invokes the job function.
+pub async fn by_hand() -> (Stack, Proxy) {
+    let stack = without_jobs().start().await.expect("a stack");
+    let proxy = Proxy::start(stack.dynamo_url()).await;
+    (stack, proxy)
 }
 
 /// Returns a stack whose job function has a timeout of `seconds`.

@@ -11,10 +11,14 @@ use std::{
     time::Duration,
 };
 use system_tests::{
-    Client, changed, drained,
-    faults::{Fault, MOMENTS, Process, Proxy},
+    Client, drained,
+    faults::{Fault, MOMENTS, Process},
     stack, text,
-    wellness::{admin, create, of_company, put, references::step_of, registration_of, stored_in},
+    wellness::{
+        admin, create, of_company, put,
+        references::{by_hand, step_of},
+        registration_of, stored_in,
+    },
 };
 use table::Item as _;
 use tokio::time::sleep;
@@ -151,15 +155,6 @@ async fn changed_filters_enrol_and_withdraw_employees_and_keep_progress() {
     }
     let renamed = admin.patch(&of(&format!("activities/{id}")), &json!({"version": version, "name": "Run"})).await;
     assert_eq!((renamed.status, renamed.body.get("enrolmentJobId")), (200, None), "{}", renamed.body);
-}
-
-/// A stack whose stream does not run the job, so that the test invokes it through a proxy.
-async fn by_hand() -> (Stack, Proxy) {
-    let mapping = "            Stream: !GetAtt WellnessJobs.StreamArn\n";
-    let stack = changed("wellness", (mapping, 1), &format!("{mapping}            Enabled: false\n"));
-    let stack = stack.start().await.expect("a stack");
-    let proxy = Proxy::start(stack.dynamo_url()).await;
-    (stack, proxy)
 }
 
 /// Kills the job before and after each of its calls. The next run repeats the page.

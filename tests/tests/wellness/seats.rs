@@ -9,10 +9,14 @@ use std::{
     time::Duration,
 };
 use system_tests::{
-    Answer, Client, assert_problem, changed, drained,
-    faults::{Fault, MOMENTS, Process, Proxy, Twins},
+    Answer, Client, assert_problem, drained,
+    faults::{Fault, MOMENTS, Process, Twins},
     send, stack, text, until,
-    wellness::{admin, create, employee, of_company, references::step_of, registration_of, stored},
+    wellness::{
+        admin, create, employee, of_company,
+        references::{by_hand, step_of},
+        registration_of, stored,
+    },
 };
 
 const COMPANY: &str = "C";
@@ -225,15 +229,6 @@ async fn a_moved_employee_gives_the_seat_away() {
     drained(&operator, "register-new-employee").await;
     assert_eq!(seated(&admin, &id).await["status"], "done");
     assert_eq!(statuses(&stack, &id).await, [("b".to_owned(), "enrolled".to_owned())].into());
-}
-
-/// A stack whose job stream does nothing by itself.
-async fn by_hand() -> (Stack, Proxy) {
-    let mapping = "            Stream: !GetAtt WellnessJobs.StreamArn\n";
-    let stack = changed("wellness", (mapping, 1), &format!("{mapping}            Enabled: false\n"));
-    let stack = stack.start().await.expect("a stack");
-    let proxy = Proxy::start(stack.dynamo_url()).await;
-    (stack, proxy)
 }
 
 /// Kills the job at each of its calls. The next run gives away the same seats.

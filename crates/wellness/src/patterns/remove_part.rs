@@ -5,8 +5,9 @@ use crate::{
     DOMAIN, Wellness,
     cost::{self, Calls, Case, Pattern},
     model::part::{PartRoute, name},
+    patterns::update_part::routes,
 };
-use function::{Error, Fields, Function, Input, NoContent, Request, Route, Trigger, optimistically};
+use function::{Error, Fields, Function, Input, NoContent, Request, Trigger, optimistically};
 use keys::wellness::{ActivityId, ActivityPartition, CompanyId, ProgramSort};
 use table::{
     Key, Units,
@@ -19,21 +20,11 @@ pub fn function() -> Function {
     function::http(remove_part, Wellness::warm_by_get)
 }
 
-const fn route(path: &'static str) -> Route {
-    Route { method: "DELETE", path, scopes: &["wellness:admin", "wellness:operate"] }
-}
-
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W28",
     name: "remove-part",
-    trigger: Trigger::Http(&[
-        route("/wellness/companies/{companyId}/activities/{activityId}/detail"),
-        route("/wellness/companies/{companyId}/activities/{activityId}/goal"),
-        route("/wellness/companies/{companyId}/activities/{activityId}/rewards/{kind}"),
-        route("/wellness/companies/{companyId}/activities/{activityId}/groups"),
-        route("/wellness/companies/{companyId}/activities/{activityId}/groups/{groupId}"),
-    ]),
+    trigger: Trigger::Http(&routes("DELETE")),
     calls: &[
         Calls {
             variant: "",

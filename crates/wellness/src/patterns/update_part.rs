@@ -28,21 +28,25 @@ pub fn function() -> Function {
     function::http(update_part, Wellness::warm_by_get)
 }
 
-const fn route(path: &'static str) -> Route {
-    Route { method: "PUT", path, scopes: &["wellness:admin", "wellness:operate"] }
+/// The routes of all parts, for one method.
+pub(super) const fn routes(method: &'static str) -> [Route; 5] {
+    const fn route(method: &'static str, path: &'static str) -> Route {
+        Route { method, path, scopes: &["wellness:admin", "wellness:operate"] }
+    }
+    [
+        route(method, "/wellness/companies/{companyId}/activities/{activityId}/detail"),
+        route(method, "/wellness/companies/{companyId}/activities/{activityId}/goal"),
+        route(method, "/wellness/companies/{companyId}/activities/{activityId}/rewards/{kind}"),
+        route(method, "/wellness/companies/{companyId}/activities/{activityId}/groups"),
+        route(method, "/wellness/companies/{companyId}/activities/{activityId}/groups/{groupId}"),
+    ]
 }
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W28",
     name: "update-part",
-    trigger: Trigger::Http(&[
-        route("/wellness/companies/{companyId}/activities/{activityId}/detail"),
-        route("/wellness/companies/{companyId}/activities/{activityId}/goal"),
-        route("/wellness/companies/{companyId}/activities/{activityId}/rewards/{kind}"),
-        route("/wellness/companies/{companyId}/activities/{activityId}/groups"),
-        route("/wellness/companies/{companyId}/activities/{activityId}/groups/{groupId}"),
-    ]),
+    trigger: Trigger::Http(&routes("PUT")),
     calls: &[Calls {
         variant: "",
         condition: "get SK = Program. Then query PK = ActivityId-…, SK begins with the level of the part, strongly consistent. Then put the part, and update SK = Program in the same transaction if Version is unchanged",
