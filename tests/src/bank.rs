@@ -1,7 +1,7 @@
 //! Helpers for tests of the bank. They create payments through the API, or put payments directly
 //! into the table.
 
-use crate::{Answer, Client, changed, dynamo, random, stack, text, until};
+use crate::{Answer, Client, changed, dynamo, http, random, stack, text, until};
 use aws_sdk_dynamodb::types::AttributeValue;
 use bank::Payment;
 use jiff::{SignedDuration, Timestamp};
@@ -233,7 +233,7 @@ pub fn payment(account: &str, time: &str, status: Status, shard: usize) -> Payme
 /// Stores an object in the inbox.
 pub async fn upload(stack: &Stack, key: &str, metadata: &[(&str, &str)], content: impl Into<Vec<u8>>) {
     let bucket = stack.inbox().expect("a bucket");
-    let http = reqwest::Client::builder().no_proxy().build().expect("a client");
+    let http = http();
     let mut put = http.put(format!("{}/{bucket}/{key}", stack.services_url())).body(content.into());
     for (name, value) in metadata {
         put = put.header(format!("x-amz-meta-{name}"), *value);

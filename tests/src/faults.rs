@@ -2,7 +2,7 @@
 //! functions that crash.
 #![expect(clippy::expect_used, reason = "a test may stop here")]
 
-use crate::random;
+use crate::{http, random};
 use aws_sdk_dynamodb::config::retry::{RetryConfig, RetryPartition, TokenBucket};
 use axum::{
     Router,
@@ -160,7 +160,7 @@ impl Proxy {
         let url = format!("http://{}", listener.local_addr().expect("an address"));
         let shared = Arc::new(Shared {
             engine: engine.to_owned(),
-            http: reqwest::Client::builder().no_proxy().build().expect("a client"),
+            http: http(),
             record: Mutex::new(Record { rule: Box::new(|_| Fault::None), calls: Vec::new() }),
             dead: watch::Sender::new(false),
             busy: watch::Sender::new(0),

@@ -2,7 +2,7 @@
 //! and the errors of a ledger.
 #![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may stop here")]
 
-use crate::{Client, changed, until};
+use crate::{Client, changed, http, until};
 use futures::{StreamExt, stream};
 use jiff::{SignedDuration, Timestamp};
 use local::{Builder, Stack};
@@ -212,7 +212,7 @@ impl Rows {
     #[must_use]
     pub fn of(stack: &Stack) -> Self {
         let table = stack.table("FinancialTransactions").expect("a table").to_owned();
-        Self { http: reqwest::Client::new(), url: stack.dynamo_url().to_owned(), table }
+        Self { http: http(), url: stack.dynamo_url().to_owned(), table }
     }
 
     async fn call(&self, action: &str, body: String) -> Value {

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use system_tests::{
     Answer, Client,
     bank::{Row, payment, payments, put, scheduled_at, transactions, upload, without_jobs},
-    dynamo,
+    dynamo, http,
     patterns::{cost_of, labels},
     stack, text,
     units::{consumed, declared},
@@ -172,7 +172,7 @@ async fn measure_import(stack: &Stack, projection: Projection, measured: &mut Me
     let started = until(&client, "/bank/imports/cost", |answer| answer.status == 200).await;
     measured.assert("get-import", &case(projection, &row, 0), &started);
     // The event of a later run.
-    let http = reqwest::Client::new();
+    let http = http();
     let object = http.head(format!("{}/{}/inbox/cost.jsonl", stack.services_url(), stack.inbox().expect("a bucket")));
     let object = object.send().await.expect("an object");
     let event = json!({"Records": [{"eventSource": "aws:s3", "eventName": "ObjectCreated:Put", "s3": {

@@ -23,7 +23,7 @@ use system_tests::{
     Answer, Client, assert_problem,
     bank::{archive, bring_to, import, payments, report, rows, schedule, stored, transactions, upload, without_jobs},
     faults::{Fault, MOMENTS, Moment, Process, Proxy, service_at},
-    send, stack, text, until,
+    http, send, stack, text, until,
 };
 
 const TIME: &str = "2099-12-01T09:30:00Z";
@@ -294,7 +294,7 @@ impl S3 {
     async fn start(target: &str) -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
-        let http = reqwest::Client::builder().no_proxy().build().expect("a client");
+        let http = http();
         let state = Arc::new(Failing {
             target: target.to_owned(),
             http,
