@@ -135,7 +135,8 @@ where
                 let answer = async {
                     let request = Request::read(&request, random)?;
                     let path = request.path.clone();
-                    event::within_limit(handler(app, request).await?.reply(&path)?)
+                    // The box keeps the futures around the handler small, because each is copied.
+                    event::within_limit(Box::pin(handler(app, request)).await?.reply(&path)?)
                 };
                 let (answer, usage) = observe::invocation(&context, answer).await;
                 (answer.unwrap_or_else(|error| error.response(&context.request_id)), usage)
