@@ -163,6 +163,8 @@ impl JobRunner for Steps<'_> {
             Phase::Count(walks) => bank.count_settled(&close, &mut progress, walks, stop).await?,
             Phase::Certify => {
                 bank.certify(&close, &mut progress).await?;
+                // Before the job ends: a killed run repeats this step, and reports again.
+                report(job, &progress);
                 next = Next::End;
                 Phase::Certify
             }
@@ -406,7 +408,7 @@ impl Bank {
 }
 
 /// Logs a closed day, and emits the metrics that alarms use.
-pub(crate) fn report(job: &Job, progress: &Progress) {
+fn report(job: &Job, progress: &Progress) {
     let (job, open, discrepancies) = (&job.id, progress.open.values().sum::<u64>(), progress.discrepancies);
     function::count("OpenPayments", open);
     function::count("Discrepancies", discrepancies);

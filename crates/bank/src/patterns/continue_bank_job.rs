@@ -121,9 +121,7 @@ impl JobService for Service {
                 run.steps(import::Steps::new(bank, self.random.clone(), file)).await?;
             }
             Task::Close { .. } => {
-                if let Some(progress) = run.steps(close::Steps { bank, ledger: service.ledger() }).await? {
-                    close::report(run.job(), &progress);
-                }
+                run.steps(close::Steps { bank, ledger: service.ledger() }).await?;
             }
         }
         Ok(())
