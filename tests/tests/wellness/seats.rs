@@ -10,7 +10,7 @@ use std::{
 };
 use system_tests::{
     Answer, Client, assert_problem, drained,
-    faults::{Fault, MOMENTS, Process, Twins},
+    faults::{Call, Fault, MOMENTS, Process, Twins},
     send, stack, text, until,
     wellness::{
         admin, create, employee, of_company,
@@ -264,6 +264,16 @@ async fn a_job_killed_at_any_call_gives_each_seat_away_once() {
     }
 }
 
+/// Returns the event of a user who signs up.
+fn sign_up(user: &str, id: &str) -> Value {
+    let mut request = system_tests::events::event("wellness", "join-activity", "");
+    request["pathParameters"] = json!({"userId": user, "activityId": id});
+    let claims = &mut request["requestContext"]["authorizer"]["jwt"]["claims"];
+    claims["sub"] = user.into();
+    claims["company_id"] = COMPANY.into();
+    request
+}
+
 /// Kills a sign-up at each of its calls. A repeated request succeeds, and nobody gets two seats.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sign_up_killed_at_any_call_can_be_repeated() {
@@ -275,13 +285,8 @@ async fn a_sign_up_killed_at_any_call_can_be_repeated() {
     'calls: for call in 1.. {
         for moment in MOMENTS {
             let id = text(&create(&admin, COMPANY, &event(10)).await, "activityId").to_owned();
-            let mut request = system_tests::events::event("wellness", "join-activity", "");
-            request["pathParameters"] = json!({"userId": "u", "activityId": id});
-            let claims = &mut request["requestContext"]["authorizer"]["jwt"]["claims"];
-            claims["sub"] = "u".into();
-            claims["company_id"] = COMPANY.into();
             twins.proxy.rule(move |it| if it.number == call { Fault::Death(moment) } else { Fault::None });
-            let died = process.run(&request, ENOUGH).await.is_none();
+            let died = process.run(&sign_up("u", &id), ENOUGH).await.is_none();
             twins.proxy.heal();
             let again = join(&operator, "u", &id).await;
             assert!(matches!(again.status, 200 | 201), "{call} {moment:?}: {}", again.body);
@@ -293,6 +298,25 @@ async fn a_sign_up_killed_at_any_call_can_be_repeated() {
             }
         }
     }
+}
+
+/// A sign-up dies between its ticket and its registration. The next employee waits, and the sign-up
+/// of that employee starts the job that gives the lost ticket's seat away.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sign_up_starts_the_job_if_a_ticket_was_lost() {
+    let twins = Twins::start(stack).await;
+    let (stack, operator) = (&twins.healthy, Client::operator(&twins.healthy));
+    let admin = admin(stack, COMPANY);
+    employ(&operator, &["u".to_owned(), "v".to_owned()]).await;
+    let id = text(&create(&admin, COMPANY, &event(1)).await, "activityId").to_owned();
+    let process = twins.process("join-activity", &wellness::patterns::join_activity::function());
+    let is_registration = |call: &Call| call.body["TransactItems"].is_array();
+    twins.proxy.rule(move |call| if is_registration(call) { Fault::Death(MOMENTS[0]) } else { Fault::None });
+    assert!(process.run(&sign_up("u", &id), ENOUGH).await.is_none());
+    assert_eq!(admin.get(&of(&format!("jobs/SeatsId-{id}"))).await.status, 404);
+    let waits = join(&operator, "v", &id).await;
+    assert_eq!((waits.status, &waits.body["status"], &waits.body["place"]), (201, &json!("waiting"), &json!(1)));
+    assert_eq!(admin.get(&of(&format!("jobs/SeatsId-{id}"))).await.status, 200);
 }
 
 /// Sets an attribute of the activity's items with this sort key to a value of another type.
