@@ -166,8 +166,8 @@ impl Client {
     }
 }
 
-/// An HTTP client that closes an idle connection before the local stack does, after 30 seconds. A
-/// request on a connection that the server is closing would fail.
+/// An HTTP client for the local stack. The stack closes a connection that is idle for 30 seconds,
+/// and a request that is sent at that moment fails. This client closes it after 10 seconds.
 #[must_use]
 pub fn http() -> reqwest::Client {
     let client = reqwest::Client::builder().no_proxy().pool_idle_timeout(Duration::from_secs(10));

@@ -135,7 +135,8 @@ where
                 let answer = async {
                     let request = Request::read(&request, random)?;
                     let path = request.path.clone();
-                    // The box keeps the futures around the handler small, because each is copied.
+                    // The futures around the handler are copied. The box keeps the handler out of
+                    // the copies.
                     event::within_limit(Box::pin(handler(app, request)).await?.reply(&path)?)
                 };
                 let (answer, usage) = observe::invocation(&context, answer).await;

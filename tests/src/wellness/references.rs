@@ -217,8 +217,8 @@ pub fn without_jobs() -> Builder {
     changed("wellness", (mapping, 1), &format!("{mapping}            Enabled: false\n"))
 }
 
-/// Starts a stack without the event source mapping of the jobs, and a proxy through which the test
-/// invokes the job function.
+/// Starts a stack that does not run jobs, and a proxy. The test invokes the job function itself,
+/// and the proxy forwards the function's calls to DynamoDB.
 pub async fn by_hand() -> (Stack, Proxy) {
     let stack = without_jobs().start().await.expect("a stack");
     let proxy = Proxy::start(stack.dynamo_url()).await;

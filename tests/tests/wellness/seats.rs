@@ -10,7 +10,7 @@ use std::{
 };
 use system_tests::{
     Answer, Client, assert_problem, drained,
-    faults::{Call, Fault, MOMENTS, Process, Twins},
+    faults::{Call, Fault, MOMENTS, Moment, Process, Twins},
     send, stack, text, until,
     wellness::{
         admin, create, employee, of_company,
@@ -300,8 +300,8 @@ async fn a_sign_up_killed_at_any_call_can_be_repeated() {
     }
 }
 
-/// A sign-up dies between its ticket and its registration. The next employee waits, and the sign-up
-/// of that employee starts the job that gives the lost ticket's seat away.
+/// A sign-up is killed after it has taken the only ticket with a seat. The next sign-up gets a
+/// place on the waiting list, and starts the job that looks for lost tickets.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sign_up_starts_the_job_if_a_ticket_was_lost() {
     let twins = Twins::start(stack).await;
@@ -311,7 +311,7 @@ async fn a_sign_up_starts_the_job_if_a_ticket_was_lost() {
     let id = text(&create(&admin, COMPANY, &event(1)).await, "activityId").to_owned();
     let process = twins.process("join-activity", &wellness::patterns::join_activity::function());
     let is_registration = |call: &Call| call.body["TransactItems"].is_array();
-    twins.proxy.rule(move |call| if is_registration(call) { Fault::Death(MOMENTS[0]) } else { Fault::None });
+    twins.proxy.rule(move |call| if is_registration(call) { Fault::Death(Moment::Before) } else { Fault::None });
     assert!(process.run(&sign_up("u", &id), ENOUGH).await.is_none());
     assert_eq!(admin.get(&of(&format!("jobs/SeatsId-{id}"))).await.status, 404);
     let waits = join(&operator, "v", &id).await;
