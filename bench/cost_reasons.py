@@ -76,6 +76,12 @@ REASONS = {
     "put-plan": {"1 R": "the plans are read first, because they must not overlap"},
     "get-plan": {"0.5 R": STRONG},
     "put-employee": {"1 R": "the employee is read first, so that nothing is written without a change"},
+    "get-employee": {"0.5 R": STRONG},
+    "list-employees": {"4.5 R": "each of the ten partitions of the company is read"},
+    "remove-employee": {
+        "1 W": "the employee is deleted in a transaction",
+        "2 W": "the job that ends the registrations",
+    },
     "get-activity": {"0.5 R": STRONG},
     "record-progress": {"1 R": "the registration is read first, so that an unreadable one remains unchanged"},
     "move-activity": {"2 R": "the section is read, to check its company, and the activity"},

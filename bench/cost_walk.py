@@ -127,6 +127,10 @@ def wellness(step):
     seat = f"/wellness/users/erin/registrations/{drive}?{OF_COMPANY}"
     step("W21", "join-activity", "PUT", seat, types="Registration Ticket")
     step("W21", "leave-activity", "DELETE", seat, types="Registration Ticket")
+    step("W23", "get-employee", "GET", f"{COMPANY}/employees/erin", item=("Employee", "erin"))
+    step("W23", "list-employees", "GET", f"{COMPANY}/employees")
+    step("W10", None, "PUT", f"{COMPANY}/employees/frank", employee, types="Employee")
+    step("W23", "remove-employee", "DELETE", f"{COMPANY}/employees/frank", types="Employee")
     step("W5", "get-activity", "GET", path)
     step("W6", "move-activity", "PUT", f"{path}/section", {"sectionId": f"moving-{YEAR}"}, types="Activity")
     based = activity["version"]

@@ -14,6 +14,14 @@ pub struct InvalidText {
     max: usize,
 }
 
+impl<const MAX: usize> BoundedText<MAX> {
+    /// Returns the text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
 impl<const MAX: usize> FromStr for BoundedText<MAX> {
     type Err = InvalidText;
 

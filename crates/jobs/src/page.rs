@@ -116,13 +116,7 @@ async fn change<P: PagedItems>(items: &P, dynamo: &Dynamo, mut thing: Option<P::
             (ItemState::Due, Some(due)) => due,
             (state, _) => return Ok(state == ItemState::Done),
         };
-        let mut changes = items.changes(due)?;
-        let done = match (changes.pop(), changes.is_empty()) {
-            (Some(only), true) => dynamo.write(only).await,
-            (Some(last), false) => dynamo.transact(changes.into_iter().chain([last]).collect()).await,
-            (None, _) => Ok(()),
-        };
-        match done {
+        match dynamo.apply(items.changes(due)?).await {
             Ok(()) => return Ok(true),
             Err(Store::Refused(refused)) => {
                 thing = match refused.found(0) {

@@ -15,7 +15,7 @@
 //! | template | `CompanyId-<id>` or `Global` | `Template#TemplateId-<id>` | | | |
 //! | version of the loaded global templates | `Global` | `TemplateSet` | | | |
 //! | employee | `CompanyId-<id>#Employees#<0-9>` | `UserId-<id>` | | | |
-//! | job | `CompanyId-<id>` | `Job#VenueId-<id>`, `Job#ActivityId-<id>` or `Job#EnrolmentId-<id>` | | | |
+//! | job | `CompanyId-<id>` | `Job#VenueId-<id>`, `Job#ActivityId-<id>`, `Job#EnrolmentId-<id>`, `Job#SeatsId-<id>` or `Job#DepartureId-<id>` | | | |
 //! | hold of a replacement on the new venue | `CompanyId-<id>` | `Hold#VenueId-<id>` | | | |
 //! | idempotency record | `CompanyId-<id>` or `Global` | `IDEMPOTENCY#<key>` | | | |
 //!
@@ -480,6 +480,71 @@ impl FromStr for EmployeesPartition {
 }
 
 serde_as_text!(EmployeesPartition);
+
+/// A position in the list of all employees of a company: the number of a partition, and a text
+/// after which the list continues in this partition, as `<0-9>#UserId-<id>`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EmployeesPosition {
+    part: u8,
+    after: String,
+}
+
+impl EmployeesPosition {
+    /// The start of a partition.
+    fn start_of(part: u8) -> Self {
+        Self { part, after: EmployeeSort::all().from().to_owned() }
+    }
+
+    /// Returns the start of the list.
+    #[must_use]
+    pub fn first() -> Self {
+        Self::start_of(0)
+    }
+
+    /// The range of all positions.
+    #[must_use]
+    pub fn all() -> KeyRange {
+        let last = EmployeesPartition::PARTS - 1;
+        KeyRange::through(Self::first().to_string(), Self::start_of(last).to_string())
+    }
+
+    /// Returns the position after a read of the rest of its partition. `next` is the sort key at
+    /// which the read ended, if the partition has more employees. `None` at the end of the list.
+    #[must_use]
+    pub fn moved_to(&self, next: Option<String>) -> Option<Self> {
+        match next {
+            Some(after) => Some(Self { part: self.part, after }),
+            None => Some(self.part + 1).filter(|part| *part < EmployeesPartition::PARTS).map(Self::start_of),
+        }
+    }
+
+    /// Returns the partition of the company, and the range of the employees after the position.
+    #[must_use]
+    pub fn rest(&self, company: CompanyId) -> (EmployeesPartition, KeyRange) {
+        (EmployeesPartition { company, part: self.part }, EmployeeSort::all().after(&self.after))
+    }
+}
+
+impl fmt::Display for EmployeesPosition {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}#{}", self.part, self.after)
+    }
+}
+
+impl FromStr for EmployeesPosition {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let parse = || {
+            let (part, after) = text.split_once('#')?;
+            let part = part.parse().ok().filter(|part| *part < EmployeesPartition::PARTS)?;
+            EmployeeSort::all().contains(after).then(|| Self { part, after: after.to_owned() })
+        };
+        parse().filter(|position| position.to_string() == text).ok_or(Invalid::key("EmployeesPosition"))
+    }
+}
+
+serde_as_text!(EmployeesPosition);
 
 /// The primary key of an employee: a user of one company.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -1013,8 +1078,9 @@ impl FromStr for RecordSort {
 serde_as_text!(RecordSort);
 
 /// The id of a job is the id of the venue or activity that the job processes: `VenueId-<id>`,
-/// `ActivityId-<id>`, or `EnrolmentId-<id>` or `SeatsId-<id>` with the id of an activity. Each
-/// venue therefore has at most one job at a time, and each activity at most one of each kind.
+/// `ActivityId-<id>`, or `EnrolmentId-<id>` or `SeatsId-<id>` with the id of an activity, or
+/// `DepartureId-<id>` with the id of a user. Each venue therefore has at most one job at a time,
+/// and each activity and user at most one of each kind.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum JobId {
     /// A job that processes the references to a venue.
@@ -1025,6 +1091,8 @@ pub enum JobId {
     Enrolment(ActivityId),
     /// A job that gives the free seats of an activity to those who wait.
     Seats(ActivityId),
+    /// A job that ends the registrations of a removed employee.
+    Departure(UserId),
 }
 
 impl fmt::Display for JobId {
@@ -1034,6 +1102,7 @@ impl fmt::Display for JobId {
             Self::Registrations(activity) => write!(out, "ActivityId-{activity}"),
             Self::Enrolment(activity) => write!(out, "EnrolmentId-{activity}"),
             Self::Seats(activity) => write!(out, "SeatsId-{activity}"),
+            Self::Departure(user) => write!(out, "DepartureId-{user}"),
         }
     }
 }
@@ -1046,6 +1115,7 @@ impl FromStr for JobId {
             Some(("Activity", activity)) => activity.parse().ok().map(Self::Registrations),
             Some(("Enrolment", activity)) => activity.parse().ok().map(Self::Enrolment),
             Some(("Seats", activity)) => activity.parse().ok().map(Self::Seats),
+            Some(("Departure", user)) => user.parse().ok().map(Self::Departure),
             _ => text.parse().ok().map(Self::Uses),
         };
         job.ok_or_else(|| Invalid::new("is not a job id"))

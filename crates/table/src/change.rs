@@ -352,6 +352,19 @@ impl Dynamo {
         despite_contention(|| self.transact_once(changes.clone())).await
     }
 
+    /// Executes all changes or none: one change as a write, which consumes half the capacity, and
+    /// several changes as a transaction.
+    ///
+    /// # Errors
+    /// The errors of [`Dynamo::write`] and [`Dynamo::transact`].
+    pub async fn apply(&self, mut changes: Vec<Change>) -> Result<(), Error> {
+        match (changes.pop(), changes.is_empty()) {
+            (Some(only), true) => self.write(only).await,
+            (Some(last), false) => self.transact(changes.into_iter().chain([last]).collect()).await,
+            (None, _) => Ok(()),
+        }
+    }
+
     /// Executes all changes or none, without retries on conflict. Use this method if the caller
     /// must read the items again before the next attempt.
     ///

@@ -1,6 +1,7 @@
 //! Jobs: changes that are too large for one request.
 
 pub(crate) mod change_references;
+pub(crate) mod depart;
 pub(crate) mod enrol;
 pub(crate) mod follow_end;
 pub(crate) mod passes;

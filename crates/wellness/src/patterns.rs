@@ -7,6 +7,7 @@ pub mod continue_job;
 pub mod create_activity;
 pub mod create_template;
 pub mod get_activity;
+pub mod get_employee;
 pub mod get_job;
 pub mod get_plan;
 pub mod get_reference;
@@ -15,6 +16,7 @@ pub mod join_activity;
 pub mod leave_activity;
 pub mod list_activities;
 pub mod list_activity_options;
+pub mod list_employees;
 pub mod list_plans;
 pub mod list_references;
 pub mod list_references_of_facet;
@@ -29,6 +31,7 @@ pub mod put_reference;
 pub mod put_section;
 pub mod record_progress;
 pub mod register_new_employee;
+pub mod remove_employee;
 pub mod remove_part;
 pub mod remove_reference;
 pub mod remove_reference_record;
@@ -51,6 +54,7 @@ pub fn patterns() -> Vec<Pattern> {
         create_activity::PATTERN,
         create_template::PATTERN,
         get_activity::PATTERN,
+        get_employee::PATTERN,
         get_job::PATTERN,
         get_plan::PATTERN,
         get_reference::PATTERN,
@@ -59,6 +63,7 @@ pub fn patterns() -> Vec<Pattern> {
         leave_activity::PATTERN,
         list_activities::PATTERN,
         list_activity_options::PATTERN,
+        list_employees::PATTERN,
         list_plans::PATTERN,
         list_references::PATTERN,
         list_references_of_facet::PATTERN,
@@ -73,6 +78,7 @@ pub fn patterns() -> Vec<Pattern> {
         put_section::PATTERN,
         record_progress::PATTERN,
         register_new_employee::PATTERN,
+        remove_employee::PATTERN,
         remove_part::PATTERN,
         remove_reference::PATTERN,
         remove_reference_record::PATTERN,

@@ -235,6 +235,7 @@ async fn measure_all_patterns(size: Size) -> Case {
     measured.activity().await;
     measured.parts().await;
     measured.employee().await;
+    measured.departure().await;
     measured.sign_ups().await;
     measured.changes().await;
     measured.venue().await;
@@ -373,6 +374,8 @@ impl Measured {
         let put = client.put(&of(&format!("employees/{USER}")), &placed).await;
         let case = self.case().await;
         self.assert("put-employee", &case, &put);
+        self.assert("get-employee", &case, &client.get(&of(&format!("employees/{USER}"))).await);
+        self.assert("list-employees", &case, &client.get(&of("employees?department=Sales")).await);
         // The job of the creation was not executed. A change of the filters starts another one.
         let filters = json!({"roles": [], "departments": ["Sales"]});
         let changed = client.patch(&self.path(), &json!({"version": 1, "filters": filters})).await;
@@ -402,6 +405,31 @@ impl Measured {
         more["progress"] = 50.5.into();
         let employee = employee(&self.stack, COMPANY, USER);
         self.assert("record-progress", &case, &employee.patch(&path, &more).await);
+    }
+
+    /// Removes another employee, who has one registration.
+    async fn departure(&mut self) {
+        let client = self.client.clone();
+        let user = "u-3";
+        let placed = json!({"role": "EmployeeOnPlan", "department": "Sales"});
+        assert_eq!(client.put(&of(&format!("employees/{user}")), &placed).await.status, 201);
+        let joined = send(client.request("PUT", &registration_of(COMPANY, user, &self.activity))).await;
+        assert_eq!(joined.status, 201, "{}", joined.body);
+        let employee = employee_key(COMPANY, user);
+        let stored_employee = stored(&self.stack, None, employee.partition()).await;
+        let registrations = stored(&self.stack, Some("GSI3"), &format!("UserId-{user}#Registrations")).await;
+        let removed = send(client.request("DELETE", &of(&format!("employees/{user}")))).await;
+        let job = text(&removed.body, "jobId");
+        let case = Case {
+            employee: each(&stored_employee.iter().map(bytes).collect::<Vec<_>>()),
+            registration: each(&registrations.iter().map(bytes).collect::<Vec<_>>()),
+            job: self.own("Job").await,
+            ..Case::default()
+        };
+        self.assert("remove-employee", &case, &removed);
+        let sum = self.until_done(job).await;
+        self.assert_sum("continue-job, departure", &case, &sum);
+        forget(&self.stack, job).await;
     }
 
     /// Measures sign-ups for an event with one seat.

@@ -15,5 +15,6 @@ mod references;
 mod requests;
 mod roles;
 mod seats;
+mod staff;
 mod stored;
 mod templates;

@@ -133,6 +133,8 @@ fn rows() -> Vec<Row> {
             json!({"replacementId": "another", "data": {}}),
             ["3.33", "+.3+", "+.++"],
         ),
+        row(company("GET employees"), "", Value::Null, ["3.33", "+.33", "+.++"]),
+        row(company("GET employees/{userId}"), "", Value::Null, ["3333", "++34", "+++4"]),
         row(company("PUT employees/{userId}"), "", json!({"role": "R", "department": "D"}), ["3333", "++3+", "++++"]),
         row(company("GET templates/{templateId}"), "", Value::Null, ["+.34", "+.34", "+.+4"]),
         row(company("PATCH templates/{templateId}"), "", json!({"name": "Walk"}), ["3.33", "+.34", "+.+4"]),
@@ -153,6 +155,8 @@ fn rows() -> Vec<Row> {
             ["+333", "++34", "+++4"],
         ),
         row("DELETE /wellness/users/{userId}/registrations/{activityId}", "", Value::Null, ["+333", "++34", "+++4"]),
+        // The administrator has removed both employees before the operator tries.
+        row(company("DELETE employees/{userId}"), "", Value::Null, ["3333", "++3+", "44+4"]),
     ]);
     rows
 }
@@ -194,6 +198,11 @@ impl Scene {
             let id = text(&made, "activityId");
             let stored = activity(company, id, "Walk", END);
             put(&stack, &["user", "another-user"].map(|user| registration(&stored, user))).await;
+            for user in ["user", "another-user"] {
+                let placed = json!({"role": "R", "department": "D"});
+                let path = of_company(company, &format!("employees/{user}"));
+                assert_eq!(operator.put(&path, &placed).await.status, 201);
+            }
             activities.insert(company, id.to_owned());
             // The event already has a copy of this data.
             let venue = json!({"name": "Hall", "data": {"Name": "Venue venue"}});

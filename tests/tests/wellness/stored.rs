@@ -243,7 +243,13 @@ fn expected() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
             "Plans",
             BTreeSet::from(["/wellness/companies/{companyId}/plans", "/wellness/companies/{companyId}/plans/{planId}"]),
         ),
-        ("Employee", BTreeSet::new()),
+        (
+            "Employee",
+            BTreeSet::from([
+                "/wellness/companies/{companyId}/employees",
+                "/wellness/companies/{companyId}/employees/{userId}",
+            ]),
+        ),
         ("Tickets", BTreeSet::new()),
         ("Ticket", BTreeSet::new()),
         ("TemplateSet", BTreeSet::new()),
@@ -466,6 +472,7 @@ fn writers(scene: &Scene) -> BTreeMap<&'static str, (String, Value)> {
             (of("plans/next"), json!({"name": "Next", "startDate": "2030-01-01", "endDate": "2030-12-31"})),
         ),
         ("PUT employees/{userId}", (of(&format!("employees/{USER}")), json!({"role": "R2", "department": "D2"}))),
+        ("DELETE employees/{userId}", (of(&format!("employees/{USER}")), Value::Null)),
         ("PUT references/{facet}/{facetId}", (venue.clone(), json!({"name": "New hall", "data": {"Name": "New"}}))),
         ("PATCH references/{facet}/{facetId}", (venue.clone(), json!({"data": {"Name": "Patched"}}))),
         (

@@ -6,10 +6,10 @@ use crate::{
     IdempotencySort, KeyRange, TimestampSeconds,
     wellness::{
         ActivityEndDateSort, ActivityId, ActivityPartition, CompanyId, CompanyPartition, EmployeeKey, EmployeeSort,
-        EmployeesPartition, EndDateSort, Facet, FacetRef, HoldSort, JobId, JobSort, Level, ListPartition, Owner,
-        Period, PlanBound, PlanTime, PlansSort, ProgramPartition, ProgramSort, RecordSort, ReferencePartition,
-        RegistrationSort, RegistrationsPartition, SectionSort, Status, TemplateSetSort, TemplateSort, TicketSort,
-        TicketsSort, UseSort, UserId, Year,
+        EmployeesPartition, EmployeesPosition, EndDateSort, Facet, FacetRef, HoldSort, JobId, JobSort, Level,
+        ListPartition, Owner, Period, PlanBound, PlanTime, PlansSort, ProgramPartition, ProgramSort, RecordSort,
+        ReferencePartition, RegistrationSort, RegistrationsPartition, SectionSort, Status, TemplateSetSort,
+        TemplateSort, TicketSort, TicketsSort, UseSort, UserId, Year,
     },
 };
 use proptest::{prelude::*, sample::select};
@@ -66,7 +66,8 @@ fn job_id() -> impl Strategy<Value = JobId> {
         facet_ref().prop_map(JobId::Uses),
         id().prop_map(JobId::Registrations),
         id().prop_map(JobId::Enrolment),
-        id().prop_map(JobId::Seats)
+        id().prop_map(JobId::Seats),
+        id().prop_map(JobId::Departure)
     ]
 }
 
@@ -202,6 +203,21 @@ proptest! {
         let partitions = (0..12).map(|part| format!("CompanyId-{company}#Employees#{part}"));
         let parsed: Vec<_> = partitions.filter_map(|partition| EmployeeKey::parse(&partition, &sort).ok()).collect();
         prop_assert_eq!(parsed, [key]);
+    }
+
+    #[test]
+    fn positions_of_employees_lead_through_all_partitions(company in id::<CompanyId>(), user in id::<UserId>()) {
+        let own = (EmployeesPartition::of(company.clone(), &user), EmployeeSort(user).to_string());
+        let (mut at, mut seen) = (Some(EmployeesPosition::first()), 0);
+        while let Some(position) = at {
+            round_trips(&position)?;
+            prop_assert!(EmployeesPosition::all().has_position(&position.to_string()));
+            let (partition, range) = position.rest(company.clone());
+            let is_found = partition == own.0 && range.contains(&own.1);
+            seen += usize::from(is_found);
+            at = position.moved_to(is_found.then(|| own.1.clone()));
+        }
+        prop_assert_eq!(seen, 1);
     }
 
     #[test]

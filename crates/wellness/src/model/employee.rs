@@ -1,7 +1,10 @@
-use crate::Name;
-use keys::wellness::{CompanyId, Department, EmployeeKey, EmployeeSort, EmployeesPartition, Role, UserId};
+use crate::{Name, Wellness};
+use function::{Cell, Error};
+use keys::wellness::{
+    CompanyId, Department, EmployeeKey, EmployeeSort, EmployeesPartition, EmployeesPosition, Role, UserId,
+};
 use serde::{Deserialize, Serialize};
-use table::{Attributes, Item, Key};
+use table::{Attributes, Condition, Item, Key, Page, Query};
 
 /// An employee of a company. Two companies may each have an employee with the same user id
 /// (docs/decisions/wellness-employees.md).
@@ -63,6 +66,64 @@ pub struct EmployeeBody {
     department: Department,
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<Name>,
+}
+
+impl EmployeeBody {
+    /// The columns of a CSV file of employees.
+    pub(crate) const COLUMNS: [&'static str; 4] = ["userId", "role", "department", "name"];
+
+    /// Returns the cells of the employee in a CSV file.
+    pub(crate) fn cells(&self) -> [Cell<'_>; 4] {
+        let name = self.name.as_ref().map_or(Cell::Empty, |name| Cell::Text(name.as_str()));
+        [Cell::Text(self.user_id.as_str()), Cell::Text(self.role.as_str()), Cell::Text(self.department.as_str()), name]
+    }
+}
+
+/// Which employees of a company to read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct EmployeesQuery<'a> {
+    pub(crate) company: &'a CompanyId,
+    /// Only the employees of this department.
+    pub(crate) department: Option<&'a Department>,
+    /// Whether the reads are strongly consistent.
+    pub(crate) consistent: bool,
+}
+
+impl Wellness {
+    /// Reads up to `limit` employees after the position `at`, or from the start. The next position
+    /// is an [`EmployeesPosition`].
+    ///
+    /// The page ends early if a department has so few employees that a partition cannot be read at
+    /// once. A page therefore makes at most 10 calls, or 100 calls for a department.
+    pub(crate) async fn employees(
+        &self,
+        of: EmployeesQuery<'_>,
+        at: Option<EmployeesPosition>,
+        limit: usize,
+    ) -> Result<Page<Employee>, Error> {
+        let mut page = Page { items: Vec::new(), next: None, skipped: 0 };
+        let mut at = at.unwrap_or_else(EmployeesPosition::first);
+        loop {
+            let (partition, range) = at.rest(of.company.clone());
+            let query = Query::new(&partition, &range);
+            let query = if of.consistent { query.consistent() } else { query };
+            let query = match of.department {
+                Some(department) => query.only_if(Condition::is(Employee::DEPARTMENT, department)),
+                None => query,
+            };
+            let room = limit.saturating_sub(page.items.len() + page.skipped).max(1);
+            let found = self.table.page::<Employee>(&query, room).await?;
+            let is_end = found.next.is_some();
+            page.items.extend(found.items);
+            page.skipped += found.skipped;
+            let Some(next) = at.moved_to(found.next) else { return Ok(page) };
+            if is_end || page.items.len() + page.skipped >= limit {
+                page.next = Some(next.to_string());
+                return Ok(page);
+            }
+            at = next;
+        }
+    }
 }
 
 impl From<Employee> for EmployeeBody {

@@ -147,12 +147,38 @@ impl Activity {
 impl Wellness {
     /// Returns the change that withdraws an employee who has done nothing yet. DynamoDB refuses it
     /// if there is progress, points, a text or metadata.
-    fn withdrawing(&self, registration: &Registration) -> Result<Change, Error> {
+    pub(crate) fn withdrawing(&self, registration: &Registration) -> Result<Change, Error> {
         let delete = self.table.delete(registration.key());
         let delete = delete.only_if(Condition::is(Registration::PROGRESS, Value::of(&Progress::NONE)?));
         let delete = delete.only_if(Condition::is(Registration::EARNED_POINTS, 0));
         let delete = delete.only_if(Condition::is(Registration::PROGRESS_TEXT, &""));
         Ok(delete.only_if(Condition::missing(Registration::DATA)))
+    }
+
+    /// Returns the changes that end a registration: the change of the registration itself, which
+    /// requires the same ticket as before, and the changes that give up the ticket.
+    pub(crate) fn with_ticket(
+        &self,
+        ending: Change,
+        registration: &Registration,
+        run: RequestId,
+        now: TimestampSeconds,
+    ) -> Result<Vec<Change>, Error> {
+        let Some(ticket) = registration.ticket else {
+            return Ok(vec![ending.only_if(Condition::missing(Registration::TICKET))]);
+        };
+        let ending = ending.only_if(Condition::is(Registration::TICKET, ticket));
+        Ok([ending].into_iter().chain(self.giving_up(registration, ticket, run, now)?).collect())
+    }
+
+    /// Returns the change that marks a registration as withdrawn. Progress and points stay.
+    pub(crate) fn marking_withdrawn(&self, registration: &Registration) -> Result<Change, Error> {
+        let absence = Value::of(&Absence::Withdrawn)?;
+        let left = self.table.update(registration.key()).set(Registration::ABSENCE, absence);
+        Ok(left.remove(Registration::TICKET).only_if(match registration.absence {
+            Some(absence) => Condition::is(Registration::ABSENCE, Value::of(&absence)?),
+            None => Condition::missing(Registration::ABSENCE),
+        }))
     }
 
     /// Withdraws the employee, unless the employee has done something or was put in by an
@@ -162,16 +188,8 @@ impl Wellness {
         if registration.assigned.is_some() || registration.absence == Some(Absence::Withdrawn) {
             return Ok(());
         }
-        let withdrawing = self.withdrawing(registration)?;
-        let written = match registration.ticket {
-            None => self.dynamo.write(withdrawing.only_if(Condition::missing(Registration::TICKET))).await,
-            Some(ticket) => {
-                let same = withdrawing.only_if(Condition::is(Registration::TICKET, ticket));
-                let changes = [same].into_iter().chain(self.giving_up(registration, ticket, run, now)?);
-                self.dynamo.transact(changes.collect()).await
-            }
-        };
-        match written {
+        let changes = self.with_ticket(self.withdrawing(registration)?, registration, run, now)?;
+        match self.dynamo.apply(changes).await {
             Ok(()) | Err(table::Error::Refused(_)) => Ok(()),
             Err(error) => Err(error.into()),
         }

@@ -34,6 +34,8 @@ pub enum Task {
     Seat,
     /// Enrols every eligible employee in an activity, and withdraws those who are not eligible.
     Enrol,
+    /// Ends the registrations of a removed employee.
+    Depart,
 }
 
 impl jobs::Task for Task {
@@ -44,6 +46,7 @@ impl jobs::Task for Task {
             Self::Follow => "registrations",
             Self::Seat => "seats",
             Self::Enrol => "enrolment",
+            Self::Depart => "departure",
         }
     }
 }

@@ -2,7 +2,8 @@
 //! invokes this function when a job starts, and again after each step.
 //!
 //! A job enrols employees (docs/requirements/wellness.md#enroll-existing-employees), gives away
-//! seats (docs/requirements/wellness.md#join-and-leave-activities), replaces a venue
+//! seats (docs/requirements/wellness.md#join-and-leave-activities), ends the registrations of a
+//! removed employee (docs/requirements/wellness.md#participants-and-employees), replaces a venue
 //! (docs/requirements/wellness.md#replace-a-venue), updates a venue
 //! (docs/requirements/wellness.md#update-a-venue), or copies a new end date to registrations.
 //! docs/decisions/jobs.md describes how jobs run. docs/decisions/wellness-jobs.md explains the
@@ -11,11 +12,14 @@
 use crate::{
     Task, Wellness,
     cost::{self, Calls, Case, Pattern},
-    jobs::{change_references::References, enrol::Enrol, follow_end::Registrations, passes::Passes, seats::Seats},
+    jobs::{
+        change_references::References, depart::Depart, enrol::Enrol, follow_end::Registrations, passes::Passes,
+        seats::Seats,
+    },
 };
 use function::{Batch, Error, Function, Trigger};
 use jobs::{JobService, Jobs, PAGE, Run};
-use keys::wellness::{CompanyPartition, JobId, ReferencePartition};
+use keys::wellness::{CompanyPartition, EmployeeKey, JobId, ReferencePartition};
 use std::collections::BTreeSet;
 use table::{
     Units,
@@ -96,6 +100,21 @@ pub const PATTERN: Pattern = Pattern {
                     .write(cost::ACTIVITIES, (registration + Units::whole(1)).times(2) + Units::whole(1))
                     .write(cost::REGISTRATIONS, registration)
                     .write(cost::JOBS, write(case.job).times(2))
+            },
+        },
+        Calls {
+            variant: ", departure",
+            condition: "at least two passes. For each page of 50: get the employee; query GSI3PK = UserId-…#Registrations, GSI3SK from now on, filtered by CompanyId; batch-get the registrations, strongly consistent. For each registration, one transaction deletes it, or marks it as withdrawn if there is progress, and checks that the employee is absent. With a ticket, the transaction also updates Ticket#<number> and puts the job that gives the seat away",
+            formula: "per registration: ⌈registration⌉ R; 2 × (⌈registration⌉ + 1) W; GSI3 ⌈registration⌉ W. Per page: 1 R; GSI3 ½ ⌈Σ registrations⌉ R; ⌈job⌉ W. Per invocation: ⌈job⌉ R; ⌈job⌉ W. The table shows the cost for one registration without a ticket",
+            cost: |case| {
+                let registration = write(case.registration);
+                Cost::default()
+                    .read(cost::JOBS, read(case.job).times(2))
+                    .read(cost::ACTIVITIES, Units::whole(2) + read(case.registration))
+                    .read(cost::REGISTRATIONS, read_eventually(case.registration) + Units::halves(1))
+                    .write(cost::ACTIVITIES, (registration + Units::whole(1)).times(2))
+                    .write(cost::REGISTRATIONS, registration)
+                    .write(cost::JOBS, write(case.job).times(4))
             },
         },
         Calls {
@@ -180,6 +199,9 @@ impl JobService for Wellness {
             }
             JobId::Seats(activity) => {
                 run.steps(Seats::new(self, activity)).await?;
+            }
+            JobId::Departure(user) => {
+                run.steps(Depart::new(self, EmployeeKey { company, user })).await?;
             }
             JobId::Uses(of) => {
                 let references = References::of(self, ReferencePartition { company, of }, task);

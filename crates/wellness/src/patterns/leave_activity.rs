@@ -8,7 +8,7 @@ use crate::{
 };
 use function::{Error, Function, NoContent, Problem, Request, Route, Trigger, optimistically};
 use table::{
-    Condition, Units, Value,
+    Units,
     cost::{Cost, read, write},
 };
 
@@ -79,20 +79,8 @@ pub async fn leave_activity(wellness: Wellness, request: Request<SignUp>) -> Res
             let detail = "The activity has ended.".to_owned();
             return Err(Error::Conflict(Problem::ActivityNotOpen, detail));
         }
-        let left = wellness.table.update(found.key()).set(Registration::ABSENCE, Value::of(&Absence::Withdrawn)?);
-        let left = left.remove(Registration::TICKET).only_if(match found.absence {
-            Some(absence) => Condition::is(Registration::ABSENCE, Value::of(&absence)?),
-            None => Condition::missing(Registration::ABSENCE),
-        });
-        match found.ticket {
-            None => wellness.dynamo.write(left.only_if(Condition::missing(Registration::TICKET))).await?,
-            Some(ticket) => {
-                let left = left.only_if(Condition::is(Registration::TICKET, ticket));
-                let changes = [left].into_iter().chain(wellness.giving_up(&found, ticket, request.id, request.now)?);
-                wellness.dynamo.transact(changes.collect()).await?;
-            }
-        }
-        Ok(())
+        let left = wellness.marking_withdrawn(&found)?;
+        Ok(wellness.dynamo.apply(wellness.with_ticket(left, &found, request.id, request.now)?).await?)
     })
     .await?;
     Ok(NoContent)

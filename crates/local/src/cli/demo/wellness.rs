@@ -22,6 +22,7 @@ impl Guide {
         self.start_work(&walk).await?;
         self.walk(&walk).await?;
         self.sign_up().await?;
+        self.staff().await?;
         self.look(&walk).await?;
         let walk = self.edit(walk).await?;
         self.change_venues().await?;
@@ -146,6 +147,22 @@ impl Guide {
         let call = Call { method: Method::PUT, ..Call::get(seat("123")) };
         let reply = self.step(Step { what: "Sue has the seat", call, status: StatusCode::OK }).await?;
         check(reply.body["status"] == "enrolled", "the seat must be given to her")
+    }
+
+    /// Hires an employee, lists the department, and removes the employee.
+    async fn staff(&self) -> Result<(), CliError> {
+        let path = format!("{COMPANY}/employees/789");
+        let employee = json!({"role": "EmployeeOnPlan", "department": "Sales", "name": "Bob"});
+        self.put("Add another employee in Sales", &path, employee).await?;
+        let reply = self.get("Get the employee", &path).await?;
+        check(reply.body["name"] == "Bob", "the employee must have the name")?;
+        let reply = self.get("List the employees in Sales", &format!("{COMPANY}/employees?department=Sales")).await?;
+        check(items(&reply).any(|one| one["userId"] == "789"), "the list must have the employee")?;
+        let what = "Remove the employee: a job ends the registrations";
+        self.job(Step { what, call: Call::delete(&path), status: StatusCode::ACCEPTED }).await?;
+        let what = "List the registrations of the removed employee: there are none";
+        let reply = self.get(what, "/wellness/users/789/registrations?companyId=123").await?;
+        check(items(&reply).next().is_none(), "the registrations must have ended")
     }
 
     async fn look(&self, walk: &Walk) -> Result<(), CliError> {

@@ -1,0 +1,5 @@
+//! The Lambda `list-employees`.
+
+fn main() -> std::process::ExitCode {
+    function::run(&wellness::patterns::list_employees::function())
+}

@@ -1,0 +1,57 @@
+//! W23: reads an employee (docs/requirements/wellness.md#participants-and-employees).
+
+use crate::{
+    DOMAIN, Employee, EmployeeBody, Wellness,
+    cost::{self, Calls, Pattern},
+};
+use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger};
+use keys::wellness::EmployeeKey;
+use table::cost::{Cost, read};
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(get_employee, Wellness::warm_by_get)
+}
+
+/// The access pattern.
+pub const PATTERN: Pattern = Pattern {
+    id: "W23",
+    name: "get-employee",
+    trigger: Trigger::Http(&[Route {
+        method: "GET",
+        path: "/wellness/companies/{companyId}/employees/{userId}",
+        scopes: &["wellness:admin", "wellness:operate"],
+    }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "get PK = CompanyId-<id>#Employees#<0-9>, SK = UserId-<id>",
+        formula: "⌈employee⌉ R",
+        cost: |case| Cost::default().read(cost::ACTIVITIES, read(case.employee)),
+    }],
+    function,
+};
+
+/// The employee that a request names.
+#[derive(Debug, Clone)]
+pub struct Named(pub(crate) EmployeeKey);
+
+impl Input for Named {
+    fn read(fields: &mut Fields) -> Option<Self> {
+        let (company, user) = (fields.path("companyId"), fields.path("userId"));
+        Some(Self(EmployeeKey { company: company?, user: user? }))
+    }
+}
+
+/// Reads an employee with strong consistency.
+///
+/// # Errors
+/// - 400 if the input is invalid.
+/// - 403 if the caller belongs to another company.
+/// - 404 if the company has no such employee.
+pub async fn get_employee(wellness: Wellness, request: Request<Named>) -> Result<Json<EmployeeBody>, Error> {
+    let Named(key) = &request.input;
+    request.caller.must_belong_to(&key.company, DOMAIN)?;
+    let found = wellness.table.get::<Employee>(&Employee::key_of(key)).await?;
+    Ok(Json(found.ok_or(Error::NotFound("employee"))?.into()))
+}

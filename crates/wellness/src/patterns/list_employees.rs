@@ -1,0 +1,88 @@
+//! W23: lists the employees of a company, or of one department
+//! (docs/requirements/wellness.md#participants-and-employees).
+
+use crate::{
+    DOMAIN, EmployeeBody, Wellness,
+    cost::{self, Calls, Case, Pattern},
+    model::employee::EmployeesQuery,
+};
+use function::{Csv, Error, Fields, Function, Input, JsonOrCsv, List, MediaType, Request, Route, Trigger};
+use keys::wellness::{CompanyId, Department, EmployeesPosition};
+use table::{
+    BadCursor, Units,
+    cost::{Cost, read_eventually},
+};
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(list_employees, Wellness::warm_by_query)
+}
+
+/// The access pattern.
+pub const PATTERN: Pattern = Pattern {
+    id: "W23",
+    name: "list-employees",
+    trigger: Trigger::Http(&[Route {
+        method: "GET",
+        path: "/wellness/companies/{companyId}/employees",
+        scopes: &["wellness:admin", "wellness:operate"],
+    }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "PK = CompanyId-<id>#Employees#<0-9>, SK begins with UserId-, one partition after the other until the page is full, filtered by Department if the request names one",
+        formula: "½ ⌈Σ employees⌉ R for each partition that the page reads. The table shows the cost for a company whose employees are in one of the ten partitions",
+        cost: |case: &Case| {
+            let others = Units::halves(9);
+            Cost::default().read(cost::ACTIVITIES, read_eventually(case.employee * case.items) + others)
+        },
+    }],
+    function,
+};
+
+/// The employees to list.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    company: CompanyId,
+    department: Option<Department>,
+    format: MediaType,
+}
+
+impl Input for Wanted {
+    fn read(fields: &mut Fields) -> Option<Self> {
+        fields.paging(50);
+        let (company, department) = (fields.path("companyId"), fields.query("department"));
+        let format = fields.header("accept").unwrap_or_default();
+        Some(Self { company: company?, department, format })
+    }
+}
+
+/// Lists employees. The order is stable, but has no meaning. A page of a department may have fewer
+/// employees than the limit, or none, although there are further pages.
+///
+/// # Errors
+/// - 400 if the input is invalid.
+/// - 403 if the caller belongs to another company.
+pub async fn list_employees(
+    wellness: Wellness,
+    request: Request<Wanted>,
+) -> Result<JsonOrCsv<List<EmployeeBody>>, Error> {
+    let Wanted { company, department, format } = &request.input;
+    request.caller.must_belong_to(company, DOMAIN)?;
+    let filter = department.as_ref().map_or("", |department| department.as_str());
+    let listing = request.listing(EmployeesPosition::all(), filter)?;
+    let at = listing.position.as_ref().map(|position| position.parse()).transpose();
+    let at = at.map_err(|_| Error::invalid("/query/cursor", BadCursor))?;
+    let of = EmployeesQuery { company, department: department.as_ref(), consistent: false };
+    let page = wellness.employees(of, at, listing.limit).await?;
+    let list = listing.list(page.map(EmployeeBody::from));
+    Ok(match format {
+        MediaType::Json => JsonOrCsv::Json(list),
+        MediaType::Csv => {
+            let (employees, next_cursor) = list.into_parts();
+            let mut csv = Csv::new(&EmployeeBody::COLUMNS, next_cursor);
+            employees.iter().for_each(|employee| csv.row(employee.cells()));
+            JsonOrCsv::Csv(csv)
+        }
+    })
+}

@@ -1,0 +1,62 @@
+//! W23: removes an employee, and ends the employee's registrations for activities that have not
+//! ended (docs/requirements/wellness.md#participants-and-employees).
+//!
+//! docs/decisions/wellness-departures.md explains why a job ends the registrations.
+
+use crate::{
+    DOMAIN, Employee, Wellness,
+    cost::{self, Calls, Pattern},
+    model::job::{Task, job_key},
+    patterns::{get_employee::Named, get_job::accepted},
+};
+use function::{Accepted, Error, Function, Request, Route, Trigger};
+use jobs::{Job, JobBody};
+use keys::wellness::JobId;
+use table::cost::{Cost, write};
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(remove_employee, Wellness::warm_by_get)
+}
+
+/// The access pattern.
+pub const PATTERN: Pattern = Pattern {
+    id: "W23",
+    name: "remove-employee",
+    trigger: Trigger::Http(&[Route {
+        method: "DELETE",
+        path: "/wellness/companies/{companyId}/employees/{userId}",
+        scopes: &["wellness:admin", "wellness:operate"],
+    }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "one transaction deletes PK = CompanyId-<id>#Employees#<0-9>, SK = UserId-<id> if present, and puts PK = CompanyId-<id>, SK = Job#DepartureId-<id>",
+        formula: "2 × ⌈employee⌉ W and 2 × ⌈job⌉ W",
+        cost: |case| {
+            Cost::default()
+                .write(cost::ACTIVITIES, write(case.employee).times(2))
+                .write(cost::JOBS, write(case.job).times(2))
+        },
+    }],
+    function,
+};
+
+/// Removes an employee. The response contains the job that ends the registrations. The job
+/// overwrites a job from an earlier removal, and takes over its work.
+///
+/// # Errors
+/// - 400 if the input is invalid.
+/// - 403 if the caller belongs to another company.
+/// - 404 if the company has no such employee.
+pub async fn remove_employee(wellness: Wellness, request: Request<Named>) -> Result<Accepted<JobBody>, Error> {
+    let Named(key) = &request.input;
+    request.caller.must_belong_to(&key.company, DOMAIN)?;
+    let id = JobId::Departure(key.user.clone());
+    let job = Job::new(&job_key(&key.company, &id), &id, &request.id, &Task::Depart, request.now)?;
+    let delete = wellness.table.delete(Employee::key_of(key));
+    match wellness.dynamo.transact(vec![delete, wellness.jobs.table().put(&job)?]).await {
+        Err(table::Error::Refused(_)) => Err(Error::NotFound("employee")),
+        removed => Ok(removed.map(|()| accepted(&key.company, job))?),
+    }
+}
