@@ -81,7 +81,9 @@ pub async fn list_employees(
         MediaType::Csv => {
             let (employees, next_cursor) = list.into_parts();
             let mut csv = Csv::new(&EmployeeBody::COLUMNS, next_cursor);
-            employees.iter().for_each(|employee| csv.row(employee.cells()));
+            for employee in &employees {
+                csv.row(employee.cells());
+            }
             JsonOrCsv::Csv(csv)
         }
     })
