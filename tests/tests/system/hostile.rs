@@ -375,7 +375,12 @@ impl List {
         let (from, rest) = range.split_once("\" AND \"").expect("two ends");
         let (to, order) = rest.rsplit_once('"').expect("an end");
         // This list consists of two ranges. The first key condition contains only the first one.
-        let to = if function == "list-overdue-payments" { "SCHEDULED#2026-11-30U" } else { to };
+        let (from, to) = match function {
+            "list-overdue-payments" => (from, "SCHEDULED#2026-11-30U"),
+            // This list consists of ten partitions, whose numbers are part of the position.
+            "list-employees" => ("0#UserId-", "9#UserId."),
+            _ => (from, to),
+        };
         Self { function, event, path, reach, ends: [from.to_owned(), to.to_owned()], backward: !order.is_empty() }
     }
 

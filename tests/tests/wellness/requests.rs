@@ -871,7 +871,7 @@ fn states(world: &World) -> Vec<Case> {
 
 /// Whether only administrators may use the GET route.
 fn is_of_admins(path: &str) -> bool {
-    path.contains("jobs") || path.ends_with("/references/{facet}")
+    path.contains("jobs") || path.contains("/employees") || path.ends_with("/references/{facet}")
 }
 
 /// Requests from users of another company to all routes of a company and its users.
@@ -920,7 +920,7 @@ fn gateway(world: &World) -> Vec<Case> {
         ("GET", format!("{activity}/section"), 405),
         ("POST", of_company(COMPANY, "references/venues/123"), 405),
         ("POST", format!("{activity}/goal"), 405),
-        ("GET", of_company(COMPANY, "employees/u-1"), 405),
+        ("POST", of_company(COMPANY, "employees/u-1"), 405),
         ("GET", of_company(COMPANY, "jobs"), 404),
         ("GET", "/wellness/users//registrations".to_owned(), 404),
         ("GET", of_company(&"x".repeat(10_300), "activities"), 431),
