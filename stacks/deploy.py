@@ -22,6 +22,8 @@ NEEDED = {
     "KEYS_ONLY": {"WriteShards": 4, "WarmWriteUnits": 21000},
     "ALL": {"WriteShards": 32, "WarmWriteUnits": 32000},
 }
+# What the ledger needs if it executes the payments of that day.
+NEEDED_TO_PAY = {"WarmWriteUnits": 8000}
 # A stack comes after the stacks whose outputs it takes.
 STACKS = ["ledger", "bank", "cart", "lake", "wellness"]
 
@@ -37,19 +39,25 @@ def settings(section):
     return dict(pair.split("=", 1) for pair in pairs)
 
 
-def lacking(stack, section):
-    """Returns the settings of the bank that are below what its day needs, as `name=needed`."""
+def lacking(stack, section, needed):
+    """Returns the settings that are below the needed values, as `name=needed`."""
     declared = re.findall(r"^  (\w+):\n(?:    .*\n)*?    Default: (\S+)$", template_of(stack).read_text(), re.MULTILINE)
     values = {**dict(declared), **settings(section)}
-    needed = NEEDED["KEYS_ONLY" if values["IndexProjection"] == "KEYS_ONLY" else "ALL"]
-    return [f"{name}={least}" for name, least in needed.items() if values[name].isdigit() and int(values[name]) < least]
+    least = needed(values)
+    return [f"{name}={most}" for name, most in least.items() if values[name].isdigit() and int(values[name]) < most]
 
 
-def warn(stack, section):
-    """Warns if the bank is deployed with settings below what its day needs."""
-    if stack in ("bank", "system") and (names := lacking(stack, section)):
+def warn(stack, config):
+    """Warns if the bank, or the ledger that executes its payments, has settings below what the bank's day needs."""
+    bank = settings(config["bank"]["deploy"]["parameters"])
+    needed = {
+        "bank": lambda values: NEEDED["KEYS_ONLY" if values["IndexProjection"] == "KEYS_ONLY" else "ALL"],
+        "ledger": lambda _: NEEDED_TO_PAY if bank.get("TransactionService") == "ledger" else {},
+    }
+    service = "bank" if stack == "system" else stack
+    if service in needed and (names := lacking(stack, config[stack]["deploy"]["parameters"], needed[service])):
         print(
-            f"warning: the bank is deployed with less than {' '.join(names)}. Until its tables have grown, DynamoDB throttles "
+            f"warning: the {service} is deployed with less than {' '.join(names)}. Until its tables have grown, DynamoDB throttles "
             "the peak of a million payments in 30 minutes. docs/operations.md#warm-throughput has the price of these settings",
             file=sys.stderr,
             flush=True,
@@ -93,7 +101,7 @@ def deploy(sam, stack, config, options):
     if link and link[1] not in given:
         given[link[1]] = output(sam, config, *link)
         command += ["--parameter-overrides", *(f"{name}={value}" for name, value in given.items())]
-    warn(stack, section)
+    warn(stack, config)
     print(f"deploying {stack}", flush=True)
     subprocess.run([*command, *options], check=True)
 

@@ -9,6 +9,7 @@ pub mod events;
 pub mod faults;
 pub mod growth;
 pub mod ledger;
+pub mod metrics;
 pub mod openapi;
 pub mod patterns;
 pub mod payer;

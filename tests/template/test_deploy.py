@@ -63,6 +63,7 @@ def functions(stack):
 def warnings(checkout):
     """Checks that a deployment of the bank warns below what its day needs. Leaves the bank with enough."""
     begin = "warning: the bank is deployed with less than "
+    paying = "warning: the ledger is deployed with less than WarmWriteUnits=8000. "
 
     def warned(stack):
         said = checkout.deploy(stack)[1]
@@ -85,6 +86,11 @@ def warnings(checkout):
         checkout.change(f'"{given} JwtIssuer=https://issuer.example JwtAudience=app"\n\n[cart', f'"{wanted} JwtIssuer=https://issuer.example JwtAudience=app"\n\n[cart')
         assert warned("bank") == least, settings
         given = wanted
+    service = " TransactionService=ledger"
+    checkout.change(given, given + service)
+    said = checkout.deploy("ledger")[1]
+    assert said.startswith(paying), said
+    checkout.change(given + service, given)
 
 
 def main():

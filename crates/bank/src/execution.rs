@@ -1,7 +1,7 @@
 //! Executes a batch of dispatched payments (docs/decisions/execution.md).
 
 use crate::{
-    Payment,
+    Payment, Transaction,
     model::{payment::Execution, transaction::TransactionGuard},
     patterns::execute_payment::Executor,
     service::{Order, Outcome, Reason, Service, TransactionService},
@@ -351,8 +351,14 @@ impl Executor {
         match self.bank.dynamo.write(update).await {
             Ok(()) => Ok(attempt),
             Err(Store::Refused(refused)) => {
-                // The archive may have moved the settled payment.
-                let Some(found) = refused.found::<Payment>(0)? else { return Ok(Attempt::Overtaken) };
+                let found = match refused.found::<Payment>(0)? {
+                    Some(found) => found,
+                    // The archive has moved the settled payment.
+                    None => match self.bank.transactions.get::<Transaction>(&payment.key()).await? {
+                        Some(archived) => archived.payment(),
+                        None => return Ok(Attempt::Overtaken),
+                    },
+                };
                 // The response to the SDK's first attempt was lost.
                 if found.moved_by == Some(by) {
                     return Ok(attempt);

@@ -39,6 +39,13 @@ pub(crate) enum Scheduled {
     Before,
 }
 
+/// The content of a request. A payment of an operator may debit another account than its own, so
+/// the same request of a customer is another request.
+fn fingerprint(payment: &Payment) -> Fingerprint {
+    let by_operator = if payment.by_operator { "operator" } else { "" };
+    Fingerprint::of(&[&payment.id().time().to_string(), payment.data.text(), by_operator])
+}
+
 enum First {
     Created,
     Found(Record),
@@ -70,7 +77,8 @@ impl Bank {
     /// payment may then have been archived.
     ///
     /// # Errors
-    /// [`Error::KeyReused`] if the key was used for a payment with another time or other data.
+    /// [`Error::KeyReused`] if the key was used for a payment with another time or other data, or
+    /// by a customer and an operator.
     /// [`Error::Invalid`] if the scheduled day is before `now` and the key is new.
     pub(crate) async fn schedule_once(
         &self,
@@ -82,7 +90,7 @@ impl Bank {
         let record = Record {
             account: payment.account.clone(),
             sort: IdempotencySort(key.clone()),
-            request: Fingerprint::of(&[&payment.id().time().to_string(), payment.data.text()]),
+            request: fingerprint(payment),
             payment_id: payment.id(),
             created_at: payment.created_at,
         };

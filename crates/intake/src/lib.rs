@@ -15,7 +15,7 @@ pub use control::{Expected, MAX_COUNTED, Totals, amount_of};
 pub use file::{File, MAX_FILE, Opened};
 pub use lines::{Line, MAX_LINE, Range};
 pub use record::{Columns, Format, Records};
-pub use report::{Composition, Report, Row};
+pub use report::{Composition, Report, Row, RowObjects};
 pub use store::Files;
 
 use function::Error;

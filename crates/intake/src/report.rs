@@ -4,6 +4,7 @@
 use crate::{Files, Stop, store};
 use aws_sdk_s3::Client;
 use function::Error;
+use keys::Random;
 use serde::{Deserialize, Serialize};
 
 /// Bytes that are collected before they are uploaded. S3 requires at least 5 MB for each part
@@ -26,13 +27,46 @@ pub struct Row<'a> {
     pub reason: &'a str,
 }
 
-/// The report of one run.
+/// The report of one import.
 #[derive(Clone)]
 pub struct Report {
     client: Client,
     bucket: String,
     /// Name of the report without its ending, such as `orders/0055AED6`.
     name: String,
+    /// Random id of the invocation that writes the rows.
+    writer: String,
+}
+
+/// The objects with the rows of a report.
+///
+/// Each invocation writes its own objects, because an invocation that continues after its
+/// successor has started repeats a step with other limits. Its rows would replace those of its
+/// successor.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct RowObjects {
+    /// Number of objects.
+    count: u32,
+    /// The invocations that wrote objects, each with the number of its first object.
+    writers: Vec<(u32, String)>,
+}
+
+impl RowObjects {
+    /// Adds the next object of a writer. Returns its number.
+    fn add(&mut self, writer: &str) -> u32 {
+        let number = self.count;
+        if self.writers.last().is_none_or(|(_, last)| last != writer) {
+            self.writers.push((number, writer.to_owned()));
+        }
+        self.count += 1;
+        number
+    }
+
+    /// The writer of an object.
+    fn writer(&self, number: u32) -> Option<&str> {
+        self.writers.iter().rev().find(|(first, _)| *first <= number).map(|(_, writer)| writer.as_str())
+    }
 }
 
 /// Progress of the composition of a report.
@@ -49,10 +83,11 @@ pub struct Composition {
 }
 
 impl Report {
-    /// Returns the report with this name in a bucket.
+    /// Returns the report with this name in a bucket, for one invocation.
     #[must_use]
-    pub fn new(files: &Files, bucket: &str, name: String) -> Self {
-        Self { client: files.client(), bucket: bucket.to_owned(), name }
+    pub fn new(files: &Files, bucket: &str, name: String, random: &Random) -> Self {
+        let writer = format!("{:032x}", random.bits());
+        Self { client: files.client(), bucket: bucket.to_owned(), name, writer }
     }
 
     /// Key of the report.
@@ -61,32 +96,38 @@ impl Report {
         format!("reports/{name}.jsonl")
     }
 
-    fn rows_key(&self, number: u32) -> String {
-        format!("parts/{}/{number:06}.jsonl", self.name)
+    fn rows_key(&self, number: u32, writer: &str) -> String {
+        format!("parts/{}/{number:06}-{writer}.jsonl", self.name)
     }
 
-    /// Stores the rows of one step. Storing them again replaces them.
+    /// Stores the rows of one step, and adds their object to `objects`.
     ///
     /// # Errors
     /// The call failed.
-    pub async fn put_rows(&self, number: u32, rows: Vec<u8>) -> Result<(), Error> {
-        store::put(&self.client, (&self.bucket, &self.rows_key(number)), rows).await
+    pub async fn put_rows(&self, objects: &mut RowObjects, rows: Vec<u8>) -> Result<(), Error> {
+        let key = self.rows_key(objects.add(&self.writer), &self.writer);
+        store::put(&self.client, (&self.bucket, &key), rows).await
     }
 
-    /// Composes the next part of the report from `rows` objects. `summary` is the last line.
-    /// Returns `None` when the report is complete.
+    /// Composes the next part of the report from its rows. `summary` is the last line. Returns
+    /// `None` when the report is complete.
     ///
     /// # Errors
     /// [`Stop::File`] if the report would be too large, or if its rows were deleted.
-    pub async fn compose(&self, rows: u32, summary: &str, mut done: Composition) -> Result<Option<Composition>, Stop> {
+    pub async fn compose(
+        &self,
+        objects: &RowObjects,
+        summary: &str,
+        mut done: Composition,
+    ) -> Result<Option<Composition>, Stop> {
         let key = Self::key(&self.name);
         let report = (self.bucket.as_str(), key.as_str());
         let mut part = Vec::new();
-        while done.next < rows && part.len() < PART {
-            part.extend(self.rows(done.next).await?);
+        while let Some(writer) = objects.writer(done.next).filter(|_| done.next < objects.count && part.len() < PART) {
+            part.extend(self.rows(&self.rows_key(done.next, writer)).await?);
             done.next += 1;
         }
-        let is_last = done.next >= rows && part.len() < PART;
+        let is_last = done.next >= objects.count && part.len() < PART;
         if is_last {
             part.extend_from_slice(summary.as_bytes());
             part.push(b'\n');
@@ -131,9 +172,8 @@ impl Report {
         store::get(&self.client, report, None, 0..1).await.is_ok()
     }
 
-    async fn rows(&self, number: u32) -> Result<Vec<u8>, Stop> {
-        let key = self.rows_key(number);
-        let part = store::get(&self.client, (&self.bucket, &key), None, 0..MAX_ROWS).await;
+    async fn rows(&self, key: &str) -> Result<Vec<u8>, Stop> {
+        let part = store::get(&self.client, (&self.bucket, key), None, 0..MAX_ROWS).await;
         part.map(|part| part.bytes).map_err(|failure| match failure {
             store::Failure::Missing => Stop::file("The rows of the report no longer exist."),
             other => other.into(),

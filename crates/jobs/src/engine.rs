@@ -104,12 +104,12 @@ impl Run<'_> {
     }
 
     /// Executes steps until the job is done, a step ends the run, the time is up, or another run
-    /// has written a step. Returns the final progress if this run completed the job, otherwise
-    /// `None`.
+    /// has written a step. A runner reports the result of a job in its last step, because a run
+    /// that is killed after the last write is not repeated.
     ///
     /// # Errors
     /// Errors of the runner, and errors while reading or writing the progress.
-    pub async fn steps<R: JobRunner>(&mut self, mut runner: R) -> Result<Option<R::Progress>, Error> {
+    pub async fn steps<R: JobRunner>(&mut self, mut runner: R) -> Result<(), Error> {
         let mut progress = self.job.progress()?;
         loop {
             let step = Box::pin(runner.step(&self.job, progress, self.stop)).await?;
@@ -117,9 +117,8 @@ impl Run<'_> {
             let is_written =
                 self.jobs.write(&mut self.job, &step, R::skipped(&step.progress), failure.as_deref()).await?;
             match step.next {
-                Next::End if is_written && failure.is_none() => return Ok(Some(step.progress)),
                 Next::Continue if is_written && !self.stop.has_passed() => progress = step.progress,
-                _ => return Ok(None),
+                _ => return Ok(()),
             }
         }
     }

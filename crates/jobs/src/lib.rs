@@ -63,7 +63,7 @@
 //!
 //!     async fn run(&self, run: &mut Run<'_>) -> Result<(), Error> {
 //!         let Work::Count { to } = run.job().task()?;
-//!         run.steps(Counter { to }).await.map(drop)
+//!         run.steps(Counter { to }).await
 //!     }
 //! }
 //!

@@ -13,10 +13,11 @@ use std::{
 };
 use system_tests::{
     Answer, Client, assert_problem,
-    bank::{Row, handed_over, path, payment, payments, payments_table, put, rows, scheduled_at, with_service},
+    bank::{Row, archive, handed_over, path, payment, payments, payments_table, put, rows, scheduled_at, with_service},
     drained, dynamo,
     faults::{Call, Fault, MOMENTS, Process, Proxy},
     ledger::Books,
+    metrics::Metrics,
     parsed,
     patterns::cost_of,
     payer::{Payer, Reply},
@@ -29,6 +30,8 @@ use table::Projection;
 const EXECUTE: &str = "execute-payment";
 const NOW: &str = "2099-12-01T09:30:00Z";
 const MINUTE: Duration = Duration::from_mins(1);
+/// The metric of the alarm for payments that an operator must review.
+const TO_REVIEW: &str = "PaymentsToReview";
 
 /// A payment that the dispatch has handed over.
 fn due(account: &str, data: &Value) -> Payment {
@@ -338,6 +341,8 @@ async fn an_incomplete_transaction_of_the_ledger_is_an_unknown_outcome() {
 #[tokio::test]
 async fn an_attempt_without_an_outcome_is_repeated_until_an_operator_decides() {
     let bank = Bank::start(3, 10).await;
+    let metrics = Metrics::default();
+    let _guard = metrics.record();
     let payment = bank.due().await;
     for (attempts, reply) in [("1", Reply::Status(500)), ("2", Reply::PayInSilence), ("3", Reply::Status(409))] {
         bank.payer.rule(move |_| reply.clone());
@@ -349,8 +354,10 @@ async fn an_attempt_without_an_outcome_is_repeated_until_an_operator_decides() {
         let exhausted = attempts == "3";
         assert_eq!(stored["Execution"], if exhausted { "exhausted" } else { "waiting" });
         assert_eq!(stored.contains_key("NextAttemptAt"), !exhausted, "{stored:?}");
-        // A record that arrives again changes nothing.
+        // A record that arrives again changes nothing, and repeats the alarm.
+        assert_eq!(metrics.take(TO_REVIEW), u64::from(exhausted));
         assert_eq!(retried_from(&bank.execute_one(&payment).await), None);
+        assert_eq!(metrics.take(TO_REVIEW), u64::from(exhausted));
         assert_eq!(row(&bank.stack, &payment).await, stored);
         if !exhausted {
             let waiting = bank.patch(&payment, &json!({"status": "PROCESSED", "transactionId": "T-1"})).await;
@@ -515,10 +522,19 @@ async fn an_execution_that_cannot_read_or_write_is_retried() {
     assert_eq!(bank.payer.paid().len(), 4);
 }
 
-/// An operator decides on an exhausted payment while an attempt is under way.
+/// An operator decides on an exhausted payment while an attempt is under way. The archive may have
+/// moved the payment before the attempt ends.
 #[tokio::test]
-async fn a_late_outcome_does_not_replace_the_decision_of_an_operator() {
+async fn a_late_outcome_is_reported_and_does_not_replace_the_decision_of_an_operator() {
+    for is_archived in [false, true] {
+        late_outcome(is_archived).await;
+    }
+}
+
+async fn late_outcome(is_archived: bool) {
     let Faulty { bank, proxy, client, _executor } = Faulty::start().await;
+    let metrics = Metrics::default();
+    let _guard = metrics.record();
     let payment = bank.due().await;
     proxy.rule(|call| if call.action == "UpdateItem" { Fault::Held } else { Fault::None });
     let batch = event([&payment]);
@@ -529,9 +545,14 @@ async fn a_late_outcome_does_not_replace_the_decision_of_an_operator() {
     dynamo(&bank.stack).write(exhausted).await.expect("written");
     let decided = bank.patch(&payment, &json!({"status": "FAILED"})).await;
     assert_eq!(decided.status, 200, "{}", decided.body);
+    if is_archived {
+        assert_eq!(archive(&bank.client, "2099-12-01").await, 1);
+    }
     proxy.release();
     assert_eq!(retried_from(&late.await.expect("no panic")), None);
-    assert_eq!(status(&bank.stack, &payment).await, "FAILED");
+    assert_eq!(metrics.take(TO_REVIEW), 1, "archived: {is_archived}");
+    let shown = json!({"accountId": payment.account, "paymentId": payment.id()});
+    assert_eq!(bank.client.get(&path(&shown)).await.body["status"], "FAILED");
 }
 
 #[tokio::test]

@@ -22,7 +22,7 @@ use std::{
 use system_tests::{
     Answer, Client, assert_problem,
     bank::{archive, bring_to, import, payments, report, rows, schedule, stored, transactions, upload, without_jobs},
-    faults::{Fault, MOMENTS, Moment, Process, Proxy, service_at},
+    faults::{Fault, MOMENTS, Moment, Process, Proxy, service_at, within},
     http, send, stack, text, until,
 };
 
@@ -79,6 +79,27 @@ async fn lines_are_scheduled_as_requests_of_an_operator() {
     stack.stop().await;
 }
 
+/// A payment of a customer may debit only its own account, so it is not the payment of the line.
+#[tokio::test]
+async fn a_line_that_its_customer_scheduled_is_rejected() {
+    let stack = stack().stacks(["bank"]).start().await.expect("a stack");
+    let customer = Client::caller(&stack, "bank:write", &["A-1"]);
+    let body = json!({"scheduledTime": TIME, "data": {"amount": "12.50", "currency": "USD"}});
+    let first = customer.post_once("/bank/accounts/A-1/payments", "L-1", &body).await;
+    assert_eq!(first.status, 201, "{}", first.body);
+    let before = payments(&stack).await;
+    let text = r#"{"id": "L-1", "accountId": "A-1", "scheduledTime": "2099-12-01T09:30:00Z", "data": {"amount":"12.50","currency":"USD"}}"#;
+    let done = import(&stack, "late.jsonl", &[], text.to_owned()).await;
+    assert_eq!(numbers(&done), [1, 0, 0, 1], "{done}");
+    let reason = report(&stack, &done)[0]["reason"].clone();
+    assert!(reason.as_str().is_some_and(|reason| reason.ends_with("or its customer scheduled it.")), "{reason}");
+    assert_eq!(payments(&stack).await, before);
+    let operator = Client::operator(&stack);
+    let again = operator.post_once("/bank/accounts/A-1/payments", "L-1", &body).await;
+    assert_problem(&again, 422, "idempotency-key-reused");
+    stack.stop().await;
+}
+
 #[tokio::test]
 async fn columns_of_a_csv_file_become_members_of_the_data() {
     let stack = stack().stacks(["bank"]).start().await.expect("a stack");
@@ -125,7 +146,7 @@ async fn a_repeated_file_changes_nothing() {
         line("L-11", "A-4", 111) + &line("L-1", "A-1", 999) + &line("L-new", "A-1", 1) + &line("L-new", "A-1", 1);
     let third = import(&stack, "third.jsonl", &[], overlap).await;
     assert_eq!(numbers(&third), [4, 1, 2, 1], "{third}");
-    let reason = "The account has another payment with this id: its scheduledTime or its data differs.";
+    let reason = "The account has another payment with this id: its scheduledTime or its data differs, or its customer scheduled it.";
     assert_eq!(report(&stack, &third)[0], json!({"line": 2, "id": "L-1", "reason": reason}));
     let outcomes = [total("scheduled", "0.01"), total("duplicate", "1.12"), total("rejected", "9.99")];
     assert_eq!(third["totals"], json!(outcomes), "{third}");
@@ -500,6 +521,57 @@ async fn a_large_report_whose_completion_was_lost_is_complete() {
         assert_eq!((text(&import, "status"), numbers(&import)), ("done", [160_000, 0, 0, 160_000]), "{name}: {import}");
         assert_eq!(report(&scene.stack, &import).len(), 160_001, "{name}");
     }
+}
+
+/// A run is delayed during a step that ends early, until its successor has written the same step
+/// with more lines.
+#[tokio::test]
+async fn an_overtaken_run_does_not_replace_rows_of_the_report() {
+    let scene = Scene::start().await;
+    let content = |name: &str| {
+        let lines = (1..=30).map(|number| line(&format!("{name}-{number}"), "A-1", 100)).collect::<String>();
+        format!("first\n{lines}last\n")
+    };
+    let upload = async |name: &str| {
+        upload(&scene.stack, &format!("inbox/{name}.jsonl"), &[], content(name)).await;
+        let import = until(&scene.client, &format!("/bank/imports/{name}"), |answer| answer.status == 200).await.body;
+        text(&import, "run").to_owned()
+    };
+    let rows_of = async |name: &str| -> Vec<Value> {
+        let import = scene.client.get(&format!("/bank/imports/{name}")).await.body;
+        assert_eq!((text(&import, "status"), numbers(&import)), ("done", [32, 30, 0, 2]), "{import}");
+        report(&scene.stack, &import).iter().map(|row| row["line"].clone()).collect()
+    };
+    let function = bank::patterns::continue_bank_job::function();
+    let (dynamo, s3) = (scene.stack.dynamo_url(), scene.stack.services_url());
+    let successor = service_at(&scene.stack, dynamo, &scene.s3.url, JOB, &function);
+    let run = upload("whole").await;
+    scene.s3.heal();
+    let done = successor.call(starts("whole", &run), within(MINUTE)).await;
+    assert!(done.answer.is_ok());
+    assert_eq!(rows_of("whole").await, [json!(1), json!(32), Value::Null]);
+    let calls = scene.s3.calls();
+
+    let run = upload("late").await;
+    scene.dynamo.rule(|call| match call.body["Item"]["SK"]["S"].as_str() {
+        Some("IDEMPOTENCY#late-8") => Fault::Held,
+        Some("IDEMPOTENCY#late-9") => Fault::throttled(),
+        _ => Fault::None,
+    });
+    let overtaken = Process::of(service_at(&scene.stack, scene.dynamo.url(), s3, JOB, &function), &scene.dynamo);
+    let starts = starts("late", &run);
+    let follow = async {
+        scene.dynamo.held(1).await;
+        // The report is composed of one object with one read and one write.
+        scene.s3.fail_from(calls - 1, Moment::Before);
+        let _ = successor.call(starts.clone(), within(MINUTE)).await;
+        scene.s3.heal();
+        scene.dynamo.release();
+    };
+    futures::join!(overtaken.run(&starts, MINUTE), follow);
+    let _ = successor.call(starts.clone(), within(MINUTE)).await;
+    assert_eq!(rows_of("late").await, [json!(1), json!(32), Value::Null]);
+    scene.stack.stop().await;
 }
 
 #[tokio::test]

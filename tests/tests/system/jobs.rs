@@ -5,16 +5,15 @@ use function::{App, Batch, Clients, Deadline, Error, Function, SettingsReader};
 use futures::future::join;
 use jobs::{Job, JobRunner, JobService, Jobs, Next, Run, State, Step};
 use local::Stack;
-use metrics::{CounterFn, Gauge, Histogram, KeyName, Metadata, Recorder, SharedString, Unit};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex},
     time::Duration,
 };
 use system_tests::{
     faults::{Fault, MOMENTS, Process, Proxy},
+    metrics::Metrics,
     template,
     wellness::references::without_jobs,
 };
@@ -57,7 +56,7 @@ impl JobService for Counter {
 
     async fn run(&self, run: &mut Run<'_>) -> Result<(), Error> {
         let steps = Steps { to: run.job().task()? };
-        run.steps(steps).await.map(drop)
+        run.steps(steps).await
     }
 }
 
@@ -230,41 +229,6 @@ fn only_starts_and_completed_steps_trigger_the_function() {
     }
 }
 
-/// The counters that functions increment on this thread, by metric name.
-#[derive(Debug, Clone, Default)]
-struct Metrics(Arc<Mutex<BTreeMap<String, u64>>>);
-
-struct Metric(Metrics, String);
-
-impl CounterFn for Metric {
-    fn increment(&self, value: u64) {
-        let mut counts = self.0.0.lock().expect("a lock that is not poisoned");
-        *counts.entry(self.1.clone()).or_default() += value;
-    }
-
-    fn absolute(&self, _: u64) {}
-}
-
-impl Recorder for Metrics {
-    fn describe_counter(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
-
-    fn describe_gauge(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
-
-    fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
-
-    fn register_counter(&self, key: &metrics::Key, _: &Metadata<'_>) -> metrics::Counter {
-        metrics::Counter::from_arc(Arc::new(Metric(self.clone(), key.name().to_owned())))
-    }
-
-    fn register_gauge(&self, _: &metrics::Key, _: &Metadata<'_>) -> Gauge {
-        Gauge::noop()
-    }
-
-    fn register_histogram(&self, _: &metrics::Key, _: &Metadata<'_>) -> Histogram {
-        Histogram::noop()
-    }
-}
-
 #[tokio::test]
 async fn a_failed_job_counts_as_one_defect() {
     let (scene, counts) = (Scene::start().await, Metrics::default());
@@ -272,12 +236,12 @@ async fn a_failed_job_counts_as_one_defect() {
     scene.put("good", 3).await;
     let spoil = scene.table.update(key("bad")).set(Job::TASK, &"nonsense");
     scene.dynamo.write(spoil).await.expect("spoiled");
-    let _guard = metrics::set_default_local_recorder(&counts);
+    let _guard = counts.record();
     for _ in 0..2 {
         assert_eq!(scene.call(&["bad", "good"]).await, Some(json!([])));
     }
     let states = [scene.job("bad").await.state, scene.job("good").await.state];
     assert_eq!(states, [State::Failed, State::Done]);
-    assert_eq!(*counts.0.lock().expect("a lock that is not poisoned"), BTreeMap::from([("Defects".to_owned(), 1)]));
+    assert_eq!(counts.all(), BTreeMap::from([("Defects".to_owned(), 1)]));
     scene.stack.stop().await;
 }

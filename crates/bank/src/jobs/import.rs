@@ -144,7 +144,7 @@ fn ranges(from: u64, size: u64, step: u64) -> impl Iterator<Item = ops::Range<u6
 impl<'a> Steps<'a> {
     pub(crate) fn new(bank: &'a Bank, random: Random, task: ImportedFile) -> Self {
         let file = File::new(&bank.files, &task.bucket, &task.key, &task.tag);
-        let report = Report::new(&bank.files, &task.bucket, task.report());
+        let report = Report::new(&bank.files, &task.bucket, task.report(), &random);
         Self { bank, random, task, file, report, opened: None }
     }
 
@@ -234,8 +234,7 @@ impl<'a> Steps<'a> {
             return Err(Error::from(Store::Unavailable(reason)).into());
         }
         if !rows.is_empty() {
-            self.report.put_rows(progress.rows, rows).await?;
-            progress.rows += 1;
+            self.report.put_rows(&mut progress.rows, rows).await?;
         }
         if progress.position >= opened.size {
             progress.phase = Phase::Report;
@@ -312,7 +311,7 @@ impl<'a> Steps<'a> {
             Err(Error::Invalid(faults)) => described(&faults),
             Err(Error::TooLarge(reason)) => reason,
             Err(Error::KeyReused) => {
-                "The account has another payment with this id: its scheduledTime or its data differs.".to_owned()
+                "The account has another payment with this id: its scheduledTime or its data differs, or its customer scheduled it.".to_owned()
             }
             Err(Error::Table(Store::Unreadable(..))) => {
                 "A stored item with this id cannot be read. The log contains its key.".to_owned()
@@ -332,7 +331,7 @@ impl<'a> Steps<'a> {
             "totals": progress.totals(),
         });
         let done = std::mem::take(&mut progress.composition);
-        if let Some(composition) = self.report.compose(progress.rows, &summary.to_string(), done).await? {
+        if let Some(composition) = self.report.compose(&progress.rows, &summary.to_string(), done).await? {
             progress.composition = composition;
             return Ok(Next::Continue);
         }

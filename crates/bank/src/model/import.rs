@@ -1,5 +1,5 @@
 use function::Error;
-use intake::{Composition, Report, Totals};
+use intake::{Composition, Report, RowObjects, Totals};
 use jobs::{Job, JobBody};
 use keys::bank::{ImportId, ImportPartition, ImportRun, ImportSort};
 use money::Money;
@@ -68,8 +68,8 @@ pub struct ImportProgress {
     pub(crate) scheduled: Totals,
     pub(crate) duplicates: Totals,
     pub(crate) rejected: Totals,
-    /// Number of objects with rows of the report.
-    pub(crate) rows: u32,
+    /// The objects with rows of the report.
+    pub(crate) rows: RowObjects,
     pub(crate) composition: Composition,
     /// Reason for which the file cannot be imported.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -16,6 +16,7 @@ use crate::{
 use function::{Deadline, Error};
 use futures::{StreamExt, TryStreamExt, future::ready, stream};
 use jobs::{Job, JobRunner, Next, Step};
+use keys::ledger::ReconciliationId;
 use std::collections::HashSet;
 
 /// Maximum number of findings that are written concurrently.
@@ -56,6 +57,10 @@ impl JobRunner for Steps<'_> {
         progress.phase = phase;
         progress.discrepancies += ledger.keep(&of, faults, progress.discrepancies).await?;
         let next = if progress.is_over() { Next::End } else { Next::Continue };
+        if next == Next::End {
+            // Before the job ends: a killed run repeats this step, and reports again.
+            report(&of.id, &progress);
+        }
         Ok(Step { done: progress.transactions + progress.accounts, progress, next })
     }
 }
@@ -87,5 +92,17 @@ impl Ledger {
             }
             Err(error) => Err(error.into()),
         }
+    }
+}
+
+/// Logs a finished reconciliation, and emits the metrics that alarms use.
+fn report(reconciliation: &ReconciliationId, progress: &Progress) {
+    let Progress { transactions, accounts, discrepancies, .. } = *progress;
+    function::count("Reconciliations", 1);
+    function::count("Discrepancies", discrepancies);
+    if discrepancies > 0 {
+        tracing::error!(%reconciliation, discrepancies, "the reconciliation found discrepancies");
+    } else {
+        tracing::info!(%reconciliation, transactions, accounts, "the reconciliation found no discrepancies");
     }
 }

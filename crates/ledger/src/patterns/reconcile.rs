@@ -7,11 +7,9 @@ use crate::{
     Ledger,
     cost::{self, Calls, Case, Pattern},
     jobs::reconcile::Steps,
-    model::reconciliation::{Progress, Reconciliation},
 };
 use function::{Batch, Error, Function, Trigger};
 use jobs::{JobService, Jobs, Run};
-use keys::ledger::ReconciliationId;
 use std::collections::BTreeSet;
 use table::{
     Units,
@@ -66,22 +64,6 @@ impl JobService for Ledger {
     }
 
     async fn run(&self, run: &mut Run<'_>) -> Result<(), Error> {
-        let Reconciliation { id, .. } = Reconciliation::of(run.job())?;
-        if let Some(progress) = run.steps(Steps::of(self)).await? {
-            report(&id, &progress);
-        }
-        Ok(())
-    }
-}
-
-/// Logs a finished reconciliation, and emits the metrics that alarms use.
-fn report(reconciliation: &ReconciliationId, progress: &Progress) {
-    let Progress { transactions, accounts, discrepancies, .. } = *progress;
-    function::count("Reconciliations", 1);
-    function::count("Discrepancies", discrepancies);
-    if discrepancies > 0 {
-        tracing::error!(%reconciliation, discrepancies, "the reconciliation found discrepancies");
-    } else {
-        tracing::info!(%reconciliation, transactions, accounts, "the reconciliation found no discrepancies");
+        run.steps(Steps::of(self)).await
     }
 }

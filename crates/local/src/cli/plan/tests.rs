@@ -162,7 +162,7 @@ fn prices_are_exact_and_amounts_round_up_to_cents() {
     assert!(line.contains(&expected), "{expected}: {line}");
 }
 
-/// `make deploy` warns if the settings of the bank are below these values.
+/// `make deploy` warns if the settings of the bank or the ledger are below these values.
 #[test]
 fn the_deployment_warns_below_the_planned_settings() {
     let script = include_str!("../../../../../stacks/deploy.py");
@@ -171,4 +171,7 @@ fn the_deployment_warns_below_the_planned_settings() {
         let wanted = format!("\"{name}\": {{\"WriteShards\": {shards}, \"WarmWriteUnits\": {write}}},");
         assert!(script.contains(&wanted), "stacks/deploy.py lacks {wanted}");
     }
+    let ledger = Day::new(&options(""), Projection::KeysOnly).ledger_warm(70);
+    let wanted = format!("NEEDED_TO_PAY = {{\"WarmWriteUnits\": {ledger}}}");
+    assert!(script.contains(&wanted), "stacks/deploy.py lacks {wanted}");
 }
