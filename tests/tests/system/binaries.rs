@@ -20,7 +20,7 @@ use std::{
 };
 use system_tests::{
     Answer, Client,
-    bank::without_jobs,
+    bank::{upload, without_jobs},
     emulator::{Environment, Lambdas, PATIENCE, Place, Port, binary, listening},
     events::{all, event, file},
     faults::{Fault, Proxy},
@@ -383,7 +383,7 @@ fn peak(binary: &Path) -> u64 {
 
 #[tokio::test]
 #[ignore = "make test-lambda: needs every binary and the emulator"]
-async fn a_gigabyte_is_imported_within_256_mb() {
+async fn a_gigabyte_is_imported_and_short_lines_are_checked_within_256_mb() {
     const LIMIT: i32 = 256;
     let stack = without_jobs().start().await.expect("a stack");
     let client = Client::operator(&stack);
@@ -399,26 +399,42 @@ async fn a_gigabyte_is_imported_within_256_mb() {
         "object": {"key": "inbox/large.jsonl", "size": 1 << 30, "eTag": tag, "sequencer": "01"},
     }}]});
     client.invoke("import-payments", &event).await;
-    // The environment cannot allocate more than the limit, which is stricter than Lambda's limit.
-    let place = Place { memory: LIMIT, ..Place::of(&stack, "continue-bank-job") };
+    let (import, peak) = import_within(LIMIT, &stack, "large").await;
+    println!("the import of 1 GB used at most {} MB", peak / 1024);
+    let numbers = [&import["status"], &import["scheduled"], &import["rejected"]];
+    assert_eq!(numbers, [&json!("done"), &json!(payments), &json!(rejected)], "{import}");
+    // The check of control totals reads half a million lines at a time.
+    let lines = "x\n".repeat(4 << 20);
+    upload(&stack, "inbox/short.jsonl", &[("expected-count", "1")], lines).await;
+    let (import, peak) = import_within(LIMIT, &stack, "short").await;
+    println!("the check of 8 MB of short lines used at most {} MB", peak / 1024);
+    assert_eq!(import["status"], "failed", "{import}");
+    stack.stop().await;
+}
+
+/// Imports a file with a function that cannot allocate more than `limit` MB, which is stricter than
+/// Lambda's limit. Returns the import and the peak in KB.
+async fn import_within(limit: i32, stack: &local::Stack, name: &str) -> (Value, u64) {
+    let client = Client::operator(stack);
+    let path = format!("/bank/imports/{name}");
+    let started = until(&client, &path, |answer| answer.status == 200).await.body;
+    let run = started["run"].as_str().expect("a run");
+    let place = Place { memory: limit, ..Place::of(stack, "continue-bank-job") };
     let binary = binary("continue-bank-job");
     let environment = Environment::start(&binary, &place).await;
-    let keys = json!({"PK": {"S": "IMPORT#large"}, "SK": {"S": "RUN#01"}});
+    let keys = json!({"PK": {"S": format!("IMPORT#{name}")}, "SK": {"S": format!("RUN#{run}")}});
     let step = json!({"Records": [{"eventName": "INSERT", "dynamodb": {"SequenceNumber": "1", "Keys": keys}}]});
     let mut import = Value::Null;
     for _ in 0..100 {
         let answer = environment.invoke(step.to_string()).await.expect("no crash");
         assert_eq!(answer["batchItemFailures"], json!([]), "{answer}");
-        import = client.get("/bank/imports/large").await.body;
+        import = client.get(&path).await.body;
         if import["status"] != "running" {
             break;
         }
     }
     let peak = peak(&binary);
-    println!("the import of 1 GB used at most {} MB", peak / 1024);
-    let numbers = [&import["status"], &import["scheduled"], &import["rejected"]];
-    assert_eq!(numbers, [&json!("done"), &json!(payments), &json!(rejected)], "{import}");
-    assert!(peak < u64::try_from(LIMIT).expect("a size") * 1024, "{peak} KB");
+    assert!(peak < u64::try_from(limit).expect("a size") * 1024, "{peak} KB");
     environment.stop().await;
-    stack.stop().await;
+    (import, peak)
 }
