@@ -466,18 +466,12 @@ fn decimal_of(stored: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_payment_of_a_day_is_posted_once_or_not_at_all() {
-    whole_day(2_000).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "takes minutes"]
 async fn each_of_20_000_payments_is_posted_once_or_not_at_all() {
     whole_day(20_000).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "takes an hour"]
+#[ignore = "make test-slow: takes half an hour"]
 async fn each_of_100_000_payments_is_posted_once_or_not_at_all() {
     whole_day(100_000).await;
 }
