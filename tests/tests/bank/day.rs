@@ -335,8 +335,7 @@ impl World {
             if counts["SCHEDULED"] == 0 && counts["PENDING"] == 0 {
                 return;
             }
-            // Counting takes longer, the more payments there are.
-            sleep(PAUSE.max(started.elapsed())).await;
+            pause_since(started).await;
         }
         unreachable!("payments stay open: {}", self.day().await);
     }
@@ -345,14 +344,21 @@ impl World {
     async fn close(&self) -> Value {
         self.invoked("close-day", &scheduled_at(AFTER)).await;
         for _ in 0..LOOKS {
+            let started = Instant::now();
             let day = self.day().await;
             if day["status"] == "closed" {
                 return day;
             }
-            sleep(PAUSE).await;
+            pause_since(started).await;
         }
         unreachable!("the day is not closed")
     }
+}
+
+/// Waits before the next look at a day. Counting takes longer, the more payments there are, and
+/// must leave most of the time to the functions.
+async fn pause_since(started: Instant) {
+    sleep(PAUSE.max(4 * started.elapsed())).await;
 }
 
 /// A total of the certificate in cents.
