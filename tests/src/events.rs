@@ -103,7 +103,7 @@ const STREAM: [Event; 9] = [
 
 /// The events of the wellness service. The lists return the created items. Activity 123 and venue
 /// 789 do not exist.
-const WELLNESS: [Event; 69] = [
+const WELLNESS: [Event; 73] = [
     ("put-plan", "", Some(201)),
     ("put-plan", "another-year", Some(400)),
     ("put-section", "", Some(201)),
@@ -145,6 +145,10 @@ const WELLNESS: [Event; 69] = [
     ("register-new-employee", "", None),
     ("register-new-employee", "no-user", None),
     ("register-new-employee", "no-batch", None),
+    ("create-file", "", Some(201)),
+    ("create-file", "too-large", Some(400)),
+    ("receive-file", "", None),
+    ("receive-file", "another-key", None),
     ("remove-employee", "", Some(404)),
     ("remove-employee", "another-company", Some(403)),
     ("list-registrations", "", Some(200)),

@@ -1,6 +1,7 @@
 //! Helpers for tests of the wellness service.
 #![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may stop here")]
 
+pub mod files;
 pub mod references;
 
 use crate::{
@@ -139,6 +140,12 @@ pub fn activity(company: &str, id: &str, name: &str, end: &str) -> Activity {
         version: 1,
         created_at: "2019-12-01T09:30:00Z".parse().expect("a time"),
     }
+}
+
+/// Returns the body of a request to create a PDF file.
+#[must_use]
+pub fn new_file() -> Value {
+    json!({"name": "Guide", "contentType": "application/pdf", "bytes": 9, "sha256": "0".repeat(64)})
 }
 
 /// Converts JSON to the form that the table stores.

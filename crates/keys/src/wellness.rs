@@ -12,10 +12,11 @@
 //! | section | `CompanyId-<id>` | `Section#SectionId-<id>` | `CompanyId-<id>#Program`, `EndDate#<end>` | | |
 //! | plans | `CompanyId-<id>` | `Plans` | | | |
 //! | venue record | `CompanyId-<id>` | `Venue#VenueId-<id>` | | | |
+//! | upload of a file | `CompanyId-<id>` | `Upload#FileId-<id>` | | | |
 //! | template | `CompanyId-<id>` or `Global` | `Template#TemplateId-<id>` | | | |
 //! | version of the loaded global templates | `Global` | `TemplateSet` | | | |
 //! | employee | `CompanyId-<id>#Employees#<0-9>` | `UserId-<id>` | | | |
-//! | job | `CompanyId-<id>` | `Job#VenueId-<id>`, `Job#ActivityId-<id>`, `Job#EnrolmentId-<id>`, `Job#SeatsId-<id>` or `Job#DepartureId-<id>` | | | |
+//! | job | `CompanyId-<id>` | `Job#VenueId-<id>`, `Job#ActivityId-<id>`, `Job#EnrolmentId-<id>`, `Job#SeatsId-<id>`, `Job#DepartureId-<id>` or `Job#UploadId-<id>` | | | |
 //! | hold of a replacement on the new venue | `CompanyId-<id>` | `Hold#VenueId-<id>` | | | |
 //! | idempotency record | `CompanyId-<id>` or `Global` | `IDEMPOTENCY#<key>` | | | |
 //!
@@ -99,7 +100,7 @@ macro_rules! made_at {
     )+};
 }
 
-made_at!(ActivityId, GroupId, TemplateId);
+made_at!(ActivityId, FacetId, GroupId, TemplateId);
 
 /// The status of an activity. The variants are in alphabetical order, which is also the order of
 /// the keys.
@@ -1048,6 +1049,72 @@ impl EmployeeSort {
     }
 }
 
+framed_key!(
+    /// SK of the upload of a file: `Upload#FileId-<id>`.
+    UploadSort,
+    "Upload#FileId-",
+    "",
+    FacetId
+);
+
+/// Key of an uploaded object in S3: `uploads/<company>/files/<file>`. Characters other than ASCII
+/// letters and digits are percent-encoded, so that no id is a path of several segments.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct UploadKey {
+    /// The owning company.
+    pub company: CompanyId,
+    /// The file.
+    pub file: FacetId,
+}
+
+impl UploadKey {
+    /// The prefix of all uploads.
+    pub const PREFIX: &'static str = "uploads/";
+}
+
+impl fmt::Display for UploadKey {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (company, file) = (percent_encoded(self.company.as_str()), percent_encoded(self.file.as_str()));
+        write!(out, "{}{company}/files/{file}", Self::PREFIX)
+    }
+}
+
+impl FromStr for UploadKey {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let parse = || {
+            let (company, file) = text.strip_prefix(Self::PREFIX)?.split_once("/files/")?;
+            let (company, file) = (percent_decoded(company)?, percent_decoded(file)?);
+            Some(Self { company: company.parse().ok()?, file: file.parse().ok()? })
+        };
+        parse().filter(|key| key.to_string() == text).ok_or(Invalid::key("UploadKey"))
+    }
+}
+
+/// Encodes all bytes except ASCII letters and digits as `%` and two digits.
+fn percent_encoded(text: &str) -> String {
+    let encoded = text.bytes().map(|byte| match byte {
+        byte if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
+        byte => format!("%{byte:02X}"),
+    });
+    encoded.collect()
+}
+
+fn percent_decoded(text: &str) -> Option<String> {
+    let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
+    while let [first, after @ ..] = rest {
+        (rest, _) = match (first, after) {
+            (b'%', [high, low, after @ ..]) => {
+                let digits = [*high, *low];
+                (after, bytes.push(u8::from_str_radix(str::from_utf8(&digits).ok()?, 16).ok()?))
+            }
+            _ => (after, bytes.push(*first)),
+        };
+    }
+    String::from_utf8(bytes).ok()
+}
+
 /// SK of a company's venue record: `Venue#VenueId-<id>`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct RecordSort(pub FacetRef);
@@ -1079,7 +1146,7 @@ serde_as_text!(RecordSort);
 
 /// The id of a job is the id of the venue or activity that the job processes: `VenueId-<id>`,
 /// `ActivityId-<id>`, or `EnrolmentId-<id>` or `SeatsId-<id>` with the id of an activity, or
-/// `DepartureId-<id>` with the id of a user. Each venue therefore has at most one job at a time,
+/// `DepartureId-<id>` with the id of a user, or `UploadId-<id>` with the id of a file. Each venue therefore has at most one job at a time,
 /// and each activity and user at most one of each kind.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum JobId {
@@ -1093,6 +1160,8 @@ pub enum JobId {
     Seats(ActivityId),
     /// A job that ends the registrations of a removed employee.
     Departure(UserId),
+    /// A job that checks an uploaded file, or deletes the object of a removed file.
+    Upload(FacetId),
 }
 
 impl fmt::Display for JobId {
@@ -1103,6 +1172,7 @@ impl fmt::Display for JobId {
             Self::Enrolment(activity) => write!(out, "EnrolmentId-{activity}"),
             Self::Seats(activity) => write!(out, "SeatsId-{activity}"),
             Self::Departure(user) => write!(out, "DepartureId-{user}"),
+            Self::Upload(file) => write!(out, "UploadId-{file}"),
         }
     }
 }
@@ -1116,6 +1186,7 @@ impl FromStr for JobId {
             Some(("Enrolment", activity)) => activity.parse().ok().map(Self::Enrolment),
             Some(("Seats", activity)) => activity.parse().ok().map(Self::Seats),
             Some(("Departure", user)) => user.parse().ok().map(Self::Departure),
+            Some(("Upload", file)) => file.parse().ok().map(Self::Upload),
             _ => text.parse().ok().map(Self::Uses),
         };
         job.ok_or_else(|| Invalid::new("is not a job id"))

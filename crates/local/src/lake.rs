@@ -5,6 +5,7 @@ mod events;
 mod firehose;
 mod objects;
 mod prefix;
+pub(crate) mod presigned;
 mod s3;
 
 use std::{
@@ -13,7 +14,7 @@ use std::{
     fs::{self, File, OpenOptions},
     io::{self, Write},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
 use axum::response::Response;
@@ -26,6 +27,7 @@ use events::Events;
 pub(crate) use events::{Pending, pending};
 
 use crate::{
+    role::Role,
     server::{Arriving, Endpoint, Origins, Received, Refusal},
     template::{DeliveryStream, Template},
 };
@@ -42,6 +44,8 @@ pub(crate) struct Lake {
     /// Held while an object or its attributes change.
     writing: Mutex<()>,
     pub(crate) events: Events,
+    /// The roles of the functions, by name. They check presigned URLs.
+    roles: OnceLock<BTreeMap<String, Role>>,
 }
 
 struct Object {
@@ -62,12 +66,22 @@ impl Lake {
             open: Mutex::default(),
             writing: Mutex::default(),
             events: Events::of(template),
+            roles: OnceLock::new(),
         };
         fs::create_dir_all(&lake.folder)?;
         for bucket in &lake.buckets {
             fs::create_dir_all(lake.folder.join(bucket))?;
         }
         Ok(lake)
+    }
+
+    /// Sets the roles of the functions, once.
+    pub(crate) fn set_roles(&self, roles: BTreeMap<String, Role>) {
+        let _ = self.roles.set(roles);
+    }
+
+    fn role(&self, function: &str) -> Option<&Role> {
+        self.roles.get()?.get(function)
     }
 
     pub(crate) fn folder(&self) -> &Path {

@@ -10,7 +10,7 @@ use std::{
 
 use aws_config::SdkConfig;
 use aws_sdk_dynamodb::config::{
-    HttpClient, RuntimeComponents, SharedHttpClient,
+    Credentials, HttpClient, RuntimeComponents, SharedCredentialsProvider, SharedHttpClient,
     http::{HttpRequest, HttpResponse},
 };
 use aws_smithy_runtime_api::client::http::{
@@ -19,6 +19,7 @@ use aws_smithy_runtime_api::client::http::{
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 
+use crate::lake::presigned::SECRET_KEY;
 use crate::template::{ACCOUNT, Lambda, REGION, Statement};
 
 #[cfg(test)]
@@ -49,7 +50,14 @@ impl Role {
     /// Returns a client configuration that checks each call against this role.
     pub(crate) fn assume(self, config: &SdkConfig) -> SdkConfig {
         let Some(inner) = config.http_client() else { return config.clone() };
-        config.to_builder().http_client(Assumed { inner, role: Arc::new(self) }).build()
+        let credentials = Credentials::new(self.function.clone(), SECRET_KEY, None, None, "local");
+        let config = config.to_builder().credentials_provider(SharedCredentialsProvider::new(credentials));
+        config.http_client(Assumed { inner, role: Arc::new(self) }).build()
+    }
+
+    /// Whether the policy allows a request to S3 that the function has signed for another client.
+    pub(crate) fn may(&self, method: &str, path: &str, query: Option<&str>) -> bool {
+        self.allows(&of_s3(method, path, query.unwrap_or_default()))
     }
 
     /// Returns the error response if the policy does not allow the call, otherwise `None`.
@@ -118,7 +126,10 @@ fn needs(request: &HttpRequest) -> Vec<Need> {
         Some((service, action)) => {
             vec![Need { action: format!("{service}:{action}"), resource: String::new(), key: None }]
         }
-        None => vec![of_s3(request)],
+        None => {
+            let uri = request.uri().parse::<http::Uri>().unwrap_or_default();
+            vec![of_s3(request.method(), uri.path(), uri.query().unwrap_or_default())]
+        }
     }
 }
 
@@ -159,13 +170,11 @@ fn parts_of(batch: &Value) -> Vec<Value> {
 }
 
 /// Permission for a path-style request (`/bucket/key`).
-fn of_s3(request: &HttpRequest) -> Need {
-    let uri = request.uri().parse::<http::Uri>().unwrap_or_default();
-    let path = percent_decode_str(uri.path().trim_start_matches('/')).decode_utf8_lossy();
+fn of_s3(method: &str, path: &str, query: &str) -> Need {
+    let path = percent_decode_str(path.trim_start_matches('/')).decode_utf8_lossy();
     let (bucket, key) = path.split_once('/').unwrap_or((&path, ""));
-    let query = uri.query().unwrap_or_default();
     let has = |name: &str| form_urlencoded::parse(query.as_bytes()).any(|(key, _)| key == name);
-    let (action, resource) = match (request.method(), key) {
+    let (action, resource) = match (method, key) {
         (_, "") => ("s3:ListBucket", bucket),
         // Uploads in parts need no other permission than the put of an object.
         ("PUT" | "POST", _) => ("s3:PutObject", &*path),

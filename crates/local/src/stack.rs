@@ -336,6 +336,7 @@ impl Builder {
         let engine = Engine::start(dynamodb, data, remote, &template.tables, &lake, self.patience).await?;
         let services_url = format!("http://{}", services.address);
         let access = Access::new(&self, &engine.url, &services_url)?;
+        lake.set_roles(template.lambdas.iter().map(|lambda| (lambda.name.clone(), access.role(lambda))).collect());
         let lambdas = self.lambdas(&template, &access)?;
         let context = self.context(&engine, &lake)?;
         let gateway = Arc::new(self.gateway(&template, lambdas, &context)?);
@@ -454,7 +455,11 @@ impl Access {
     /// Client configuration of a function. Calls that the function's policy does not allow are
     /// denied.
     fn config(&self, lambda: &template::Lambda) -> SdkConfig {
-        Role::new(lambda, self.notes.clone()).assume(&self.config)
+        self.role(lambda).assume(&self.config)
+    }
+
+    fn role(&self, lambda: &template::Lambda) -> Role {
+        Role::new(lambda, self.notes.clone())
     }
 
     fn clients(&self, lambda: &template::Lambda) -> Clients {

@@ -31,6 +31,8 @@ pub struct Case {
     pub registration: usize,
     /// Size of a section, a record, a template, or the plans of a company.
     pub own: usize,
+    /// Size of the upload of a file.
+    pub upload: usize,
     /// Number of items in the list: activities, registrations, sections or templates.
     pub items: usize,
     /// Size of an employee.

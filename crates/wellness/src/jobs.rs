@@ -5,5 +5,6 @@ pub(crate) mod depart;
 pub(crate) mod enrol;
 pub(crate) mod follow_end;
 pub(crate) mod passes;
+pub(crate) mod receive;
 pub(crate) mod seats;
 pub(crate) mod start;

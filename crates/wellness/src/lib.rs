@@ -12,6 +12,7 @@
 #![deny(clippy::disallowed_methods)]
 
 mod cost;
+mod files;
 mod jobs;
 mod model;
 pub mod patterns;

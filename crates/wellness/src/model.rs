@@ -19,4 +19,5 @@ pub(crate) mod shipped;
 pub(crate) mod sizes;
 pub(crate) mod template;
 pub(crate) mod ticket;
+pub(crate) mod upload;
 pub(crate) mod uses;

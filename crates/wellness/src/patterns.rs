@@ -5,6 +5,7 @@
 pub mod add_reference;
 pub mod continue_job;
 pub mod create_activity;
+pub mod create_file;
 pub mod create_template;
 pub mod get_activity;
 pub mod get_employee;
@@ -29,6 +30,7 @@ pub mod put_employee;
 pub mod put_plan;
 pub mod put_reference;
 pub mod put_section;
+pub mod receive_file;
 pub mod record_progress;
 pub mod register_new_employee;
 pub mod remove_employee;
@@ -52,6 +54,7 @@ pub fn patterns() -> Vec<Pattern> {
         add_reference::PATTERN,
         continue_job::PATTERN,
         create_activity::PATTERN,
+        create_file::PATTERN,
         create_template::PATTERN,
         get_activity::PATTERN,
         get_employee::PATTERN,
@@ -76,6 +79,7 @@ pub fn patterns() -> Vec<Pattern> {
         put_plan::PATTERN,
         put_reference::PATTERN,
         put_section::PATTERN,
+        receive_file::PATTERN,
         record_progress::PATTERN,
         register_new_employee::PATTERN,
         remove_employee::PATTERN,

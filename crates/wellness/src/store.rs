@@ -1,4 +1,4 @@
-use crate::{Activity, Registration};
+use crate::{Activity, Registration, files::FileStore};
 use function::{App, Clients, Error, SettingsReader};
 use jobs::Jobs;
 use keys::wellness::{ActivityId, CompanyId, EndDateSort};
@@ -18,6 +18,8 @@ pub struct Wellness {
     pub(crate) lists: Index,
     /// `GSI3`: registrations of a user, sorted by the end date of the activity.
     pub(crate) registrations: Index,
+    /// The bucket of files.
+    pub(crate) files: FileStore,
 }
 
 impl App for Wellness {
@@ -26,7 +28,10 @@ impl App for Wellness {
         let jobs = settings.get::<String>("WELLNESS_JOBS_TABLE");
         let dynamo = clients.dynamo();
         let index = |name: &str, partition, sort| Index { name: name.into(), partition, sort };
+        let by_path = settings.optional::<String>("AWS_ENDPOINT_URL_S3").is_some();
+        let files = FileStore::new(clients.config("s3"), by_path, settings.optional("FILES_BUCKET"));
         Some(Self {
+            files,
             dynamo: dynamo.clone(),
             table: dynamo.table(table?),
             jobs: Jobs::new(dynamo, jobs?),

@@ -14,8 +14,13 @@ use system_tests::{
     patterns::{cost_of, labels},
     send, template_of, text,
     units::{Consumed, bytes, consumed, declared},
+    until,
     wellness::references::step_of,
-    wellness::{employee, employee_key, of_company, put, registration_of, registrations_of, stored, stored_in},
+    wellness::{
+        employee, employee_key,
+        files::{created, file_of, upload_file},
+        of_company, put, registration_of, registrations_of, stored, stored_in,
+    },
 };
 use table::Units;
 use wellness::{Case, Registration};
@@ -159,6 +164,7 @@ impl Measured {
             employee: each(&employee.iter().map(bytes).collect::<Vec<_>>()),
             items: 1,
             eligible: 1,
+            upload: 0,
             job: self.own("Job").await,
             own: 0,
             record: None,
@@ -233,6 +239,7 @@ async fn measure_all_patterns(size: Size) -> Case {
     let mut measured = Measured::start(size).await;
     measured.company().await;
     measured.activity().await;
+    measured.file().await;
     measured.parts().await;
     measured.employee().await;
     measured.departure().await;
@@ -405,6 +412,39 @@ impl Measured {
         more["progress"] = 50.5.into();
         let employee = employee(&self.stack, COMPANY, USER);
         self.assert("record-progress", &case, &employee.patch(&path, &more).await);
+    }
+
+    /// Returns the size of the upload of a file.
+    async fn upload_size(&self) -> usize {
+        let items = stored(&self.stack, None, &format!("CompanyId-{COMPANY}")).await;
+        items.iter().find(|item| is_a(item, "Upload")).map(bytes).unwrap_or_default()
+    }
+
+    /// Uploads a file.
+    async fn file(&mut self) {
+        let client = self.client.clone();
+        let pdf = b"%PDF-1.7\n";
+        let made = client.post(&of("files"), &file_of("Guide", "application/pdf", pdf)).await;
+        let id = text(&made.body, "fileId").to_owned();
+        let case = Case { upload: self.upload_size().await, ..Case::default() };
+        self.assert("create-file", &case, &made);
+        assert_eq!(upload_file(&made.body["upload"], pdf).await, 200);
+        let job = format!("UploadId-{id}");
+        let path = of(&format!("jobs/{job}"));
+        until(&client, &path, |answer| answer.status == 200).await;
+        let received = client.invoke("receive-file", &created(COMPANY, &id)).await;
+        let case = Case { job: self.own("Job").await, ..case };
+        self.assert("receive-file", &case, &received);
+        let pending = Case { upload: self.upload_size().await, ..case };
+        let sum = self.until_done(&job).await;
+        let records = stored(&self.stack, None, &format!("CompanyId-{COMPANY}")).await;
+        let record = records.iter().find(|item| item["SK"].as_s().is_ok_and(|sort| sort.starts_with("File#")));
+        let case = Case { own: record.map(bytes).unwrap_or_default(), upload: self.upload_size().await, ..pending };
+        self.assert_sum("continue-job, upload", &case, &sum);
+        let file = client.get(&of(&format!("references/files/{id}"))).await;
+        assert_eq!(file.body["status"], "ready");
+        self.assert("get-reference, file", &case, &file);
+        forget(&self.stack, &job).await;
     }
 
     /// Removes another employee, who has one registration.

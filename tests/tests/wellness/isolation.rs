@@ -290,6 +290,7 @@ fn cases() -> Vec<Case> {
             json!({"role": "EmployeeOnPlan", "department": "Legal"}),
             &[201],
         ),
+        writes("POST /wellness/companies/{companyId}/files", system_tests::wellness::new_file(), &[201]),
         // Our company may have an employee with this id by now.
         reads("GET /wellness/companies/{companyId}/employees/{userId}", "", &[404, 200]),
         reads("DELETE /wellness/companies/{companyId}/employees/{userId}", "", &[404, 202]),

@@ -6,6 +6,7 @@ mod cost;
 mod create;
 mod employees;
 mod enrolment;
+mod files;
 mod isolation;
 mod jobs;
 mod lists;

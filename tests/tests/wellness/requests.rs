@@ -20,7 +20,7 @@ const OTHER: &str = "b-company";
 const USER: &str = "u-1";
 
 /// A valid body for each function.
-const GOOD: [(&str, &str); 17] = [
+const GOOD: [(&str, &str); 18] = [
     (
         "create-activity",
         r#"{"name": "N", "type": "event", "subType": "Fitness", "startDate": "2020-01-01", "endDate": "2020-12-31"}"#,
@@ -31,6 +31,10 @@ const GOOD: [(&str, &str); 17] = [
     ("put-employee", r#"{"role": "EmployeeOnPlan", "department": "Sales"}"#),
     ("record-progress", r#"{"progress": 50}"#),
     ("create-template", r#"{"name": "N"}"#),
+    (
+        "create-file",
+        r#"{"name": "N", "contentType": "image/png", "bytes": 9, "sha256": "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"}"#,
+    ),
     ("put-section", r#"{"name": "N", "startDate": "2020-01-01", "endDate": "2020-12-31"}"#),
     ("put-plan", r#"{"name": "N", "startDate": "2020-01-01", "endDate": "2020-12-31"}"#),
     ("put-reference", r#"{"name": "N", "data": {}}"#),
@@ -344,7 +348,25 @@ const POINTS: &[&str] = &["null", r#""40""#, "-1", "1.5", "4294967296", "1e2", "
 type Wrong = &'static [(&'static str, &'static [&'static str])];
 
 /// Invalid values for each field of each body.
-const MEMBERS: [(&str, Wrong); 17] = [
+const MEMBERS: [(&str, Wrong); 18] = [
+    (
+        "create-file",
+        &[
+            ("name", NAMES),
+            ("contentType", &[r#""""#, r#""text/html""#, r#""IMAGE/PNG""#, "5", "null", "[]"]),
+            ("bytes", &["0", "-1", "1.5", "26214401", r#""9""#, "null"]),
+            (
+                "sha256",
+                &[
+                    r#""""#,
+                    r#""e3b0""#,
+                    r#""E3B0C44298FC1C149AFBF4C8996FB92427AE41E4649B934CA495991B7852B855""#,
+                    "5",
+                    "null",
+                ],
+            ),
+        ],
+    ),
     (
         "create-activity",
         &[
@@ -514,6 +536,7 @@ fn strangers(world: &World) -> Vec<Case> {
         ("put-section", "{}", "/body/name /body/startDate /body/endDate"),
         ("put-reference", "{}", "/body/name /body/data"),
         ("put-employee", "{}", "/body/role /body/department"),
+        ("create-file", "{}", "/body/name /body/contentType /body/bytes /body/sha256"),
         ("update-activity", "{}", "/body /body/version"),
         ("update-activity", r#"{"name": "N"}"#, "/body/version"),
         ("update-activity", r#"{"version": 1}"#, "/body"),

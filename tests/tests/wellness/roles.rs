@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use system_tests::{
     Client, assert_problem, send, stack, text,
-    wellness::{activity, admin, create, employee, event_at, of_company, put, registration, registration_of},
+    wellness::{activity, admin, create, employee, event_at, new_file, of_company, put, registration, registration_of},
 };
 use wellness::Activity;
 
@@ -133,6 +133,7 @@ fn rows() -> Vec<Row> {
             json!({"replacementId": "another", "data": {}}),
             ["3.33", "+.3+", "+.++"],
         ),
+        row(company("POST files"), "", new_file(), write),
         row(company("GET employees"), "", Value::Null, ["3.33", "+.33", "+.++"]),
         row(company("GET employees/{userId}"), "", Value::Null, ["3333", "++34", "+++4"]),
         row(company("PUT employees/{userId}"), "", json!({"role": "R", "department": "D"}), ["3333", "++3+", "++++"]),

@@ -472,6 +472,7 @@ fn writers(scene: &Scene) -> BTreeMap<&'static str, (String, Value)> {
             (of("plans/next"), json!({"name": "Next", "startDate": "2030-01-01", "endDate": "2030-12-31"})),
         ),
         ("PUT employees/{userId}", (of(&format!("employees/{USER}")), json!({"role": "R2", "department": "D2"}))),
+        ("POST files", (of("files"), system_tests::wellness::new_file())),
         ("DELETE employees/{userId}", (of(&format!("employees/{USER}")), Value::Null)),
         ("PUT references/{facet}/{facetId}", (venue.clone(), json!({"name": "New hall", "data": {"Name": "New"}}))),
         ("PATCH references/{facet}/{facetId}", (venue.clone(), json!({"data": {"Name": "Patched"}}))),

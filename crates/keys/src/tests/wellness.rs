@@ -9,7 +9,7 @@ use crate::{
         EmployeesPartition, EmployeesPosition, EndDateSort, Facet, FacetRef, HoldSort, JobId, JobSort, Level,
         ListPartition, Owner, Period, PlanBound, PlanTime, PlansSort, ProgramPartition, ProgramSort, RecordSort,
         ReferencePartition, RegistrationSort, RegistrationsPartition, SectionSort, Status, TemplateSetSort,
-        TemplateSort, TicketSort, TicketsSort, UseSort, UserId, Year,
+        TemplateSort, TicketSort, TicketsSort, UploadKey, UploadSort, UseSort, UserId, Year,
     },
 };
 use proptest::{prelude::*, sample::select};
@@ -67,7 +67,8 @@ fn job_id() -> impl Strategy<Value = JobId> {
         id().prop_map(JobId::Registrations),
         id().prop_map(JobId::Enrolment),
         id().prop_map(JobId::Seats),
-        id().prop_map(JobId::Departure)
+        id().prop_map(JobId::Departure),
+        id().prop_map(JobId::Upload)
     ]
 }
 
@@ -218,6 +219,16 @@ proptest! {
             at = position.moved_to(is_found.then(|| own.1.clone()));
         }
         prop_assert_eq!(seen, 1);
+    }
+
+    #[test]
+    fn keys_of_uploads_round_trip_and_have_four_segments(company in id::<CompanyId>(), file in id()) {
+        let key = UploadKey { company, file };
+        let text = key.to_string();
+        prop_assert_eq!(text.split('/').count(), 4);
+        prop_assert!(text.split('/').all(|segment| !segment.is_empty() && !segment.contains('.')));
+        prop_assert_eq!(text.parse::<UploadKey>().ok(), Some(key.clone()));
+        round_trips(&UploadSort(key.file))?;
     }
 
     #[test]

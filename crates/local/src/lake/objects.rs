@@ -60,6 +60,12 @@ pub(crate) enum Fault {
     /// The key is not a valid file path, or the body is malformed.
     Invalid,
     PreconditionFailed,
+    /// The body does not have the checksum of the header `x-amz-checksum-sha256`.
+    BadDigest,
+    SignatureDoesNotMatch,
+    /// A presigned URL is no longer valid.
+    Expired,
+    AccessDenied,
     NotModified,
     InvalidRange,
     Io(io::Error),

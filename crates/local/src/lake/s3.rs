@@ -1,5 +1,6 @@
 //! S3 endpoint for path-style requests: objects with user metadata, ranges and conditions, lists,
-//! and uploads in parts (docs/decisions/objects-locally.md). Signatures are not checked.
+//! and uploads in parts (docs/decisions/objects-locally.md). Of the signatures, only those of
+//! presigned URLs are checked.
 use std::{
     collections::BTreeMap,
     fs::{self, File},
@@ -11,17 +12,22 @@ use axum::{
     body::{Body, Bytes},
     response::Response,
 };
-use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use base64::{
+    Engine as _,
+    engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
+};
 use futures::stream;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header, request::Parts};
 use jiff::{Timestamp, fmt::rfc2822::DateTimePrinter};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use regex_lite::Regex;
+use sha2::{Digest, Sha256};
 
 use super::{
     Lake,
     chunked::Chunks,
     objects::{Attributes, Fault, Listed, Object, Only},
+    presigned,
 };
 use crate::server::Arriving;
 
@@ -66,6 +72,9 @@ type Answer = Result<Response, Fault>;
 
 /// Responds to a request with a short body or none.
 pub(super) async fn answer(lake: &Arc<Lake>, parts: &Parts, body: &[u8]) -> Response {
+    if let Err(fault) = presigned::check(lake, parts, Timestamp::now()) {
+        return respond(Err(fault), &parts.method);
+    }
     let target = Target::of(parts);
     let answered = match (&parts.method, target.key.is_empty()) {
         (&Method::HEAD, true) => lake.bucket(&target.bucket).map(|_| empty(StatusCode::OK)),
@@ -94,7 +103,10 @@ pub(super) async fn receive(lake: &Lake, parts: &Parts, mut body: Arriving) -> R
     if target.key.is_empty() || parts.headers.contains_key("x-amz-copy-source") {
         return unsupported();
     }
-    let answered = put(lake, &target, &parts.headers, &mut body).await;
+    let answered = match presigned::check(lake, parts, Timestamp::now()) {
+        Ok(()) => put(lake, &target, &parts.headers, &mut body).await,
+        Err(fault) => Err(fault),
+    };
     if answered.is_err() {
         // If the response came before the end of the body, the client would see a broken
         // connection.
@@ -122,6 +134,12 @@ fn describe(fault: &Fault) -> (StatusCode, &'static str, &'static str) {
         Fault::PreconditionFailed => {
             (StatusCode::PRECONDITION_FAILED, "PreconditionFailed", "The condition of the request does not hold.")
         }
+        Fault::BadDigest => (StatusCode::BAD_REQUEST, "BadDigest", "The body has another checksum."),
+        Fault::SignatureDoesNotMatch => {
+            (StatusCode::FORBIDDEN, "SignatureDoesNotMatch", "The signature is not that of this request.")
+        }
+        Fault::Expired => (StatusCode::FORBIDDEN, "AccessDenied", "Request has expired"),
+        Fault::AccessDenied => (StatusCode::FORBIDDEN, "AccessDenied", "The signer may not make this request."),
         Fault::NotModified => (StatusCode::NOT_MODIFIED, "NotModified", "The object has not changed."),
         Fault::InvalidRange => {
             (StatusCode::RANGE_NOT_SATISFIABLE, "InvalidRange", "The range is not within the object.")
@@ -143,7 +161,7 @@ async fn put(lake: &Lake, target: &Target, headers: &HeaderMap, body: &mut Arriv
     lake.path(&target.bucket, &target.key)?;
     let part = lake.part();
     let written = match File::create_new(&part) {
-        Ok(file) => store(file, is_chunked(headers), body).await,
+        Ok(file) => store(file, headers, body).await,
         Err(error) => Err(error.into()),
     };
     if let Err(fault) = written {
@@ -167,12 +185,16 @@ async fn put(lake: &Lake, target: &Target, headers: &HeaderMap, body: &mut Arriv
 }
 
 /// Writes the body to a file, one part at a time.
-async fn store(file: File, is_chunked: bool, body: &mut Arriving) -> Result<(), Fault> {
+async fn store(file: File, headers: &HeaderMap, body: &mut Arriving) -> Result<(), Fault> {
+    let is_chunked = is_chunked(headers);
     let mut file = BufWriter::with_capacity(SENT, file);
-    let mut chunks = Chunks::default();
+    let (mut chunks, mut digest) = (Chunks::default(), Sha256::new());
     while let Some(part) = body.next().await {
         let part = part.map_err(|_| Fault::Invalid)?;
-        let mut write = |data: &[u8]| file.write_all(data).map_err(Fault::from);
+        let mut write = |data: &[u8]| {
+            digest.update(data);
+            file.write_all(data).map_err(Fault::from)
+        };
         if is_chunked {
             chunks.decode(&part, &mut write)?;
         } else {
@@ -181,6 +203,10 @@ async fn store(file: File, is_chunked: bool, body: &mut Arriving) -> Result<(), 
     }
     if is_chunked {
         chunks.end()?;
+    }
+    let checksum = text(headers, "x-amz-checksum-sha256");
+    if !checksum.is_empty() && STANDARD.encode(digest.finalize()) != checksum {
+        return Err(Fault::BadDigest);
     }
     Ok(file.flush()?)
 }
@@ -229,6 +255,10 @@ fn get(lake: &Lake, target: &Target, headers: &HeaderMap, is_head: bool) -> Answ
     let mut response = empty(if range.is_some() { StatusCode::PARTIAL_CONTENT } else { StatusCode::OK });
     describe_object(&mut response, &object);
     let out = response.headers_mut();
+    let disposition = target.query("response-content-disposition").and_then(|name| HeaderValue::from_str(name).ok());
+    if let Some(disposition) = disposition {
+        out.insert(header::CONTENT_DISPOSITION, disposition);
+    }
     out.insert(header::CONTENT_LENGTH, HeaderValue::from(end - start));
     if range.is_some()
         && let Ok(value) = HeaderValue::from_str(&format!("bytes {start}-{}/{}", end - 1, object.size))

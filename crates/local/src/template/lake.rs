@@ -3,8 +3,9 @@ use super::node::{Entry, Node, Result, fault};
 use crate::lake::Prefix;
 
 const BUCKET: &str = "AWS::S3::Bucket";
-const BUCKET_MEANINGLESS: [&str; 7] = [
+const BUCKET_MEANINGLESS: [&str; 8] = [
     "BucketEncryption",
+    "CorsConfiguration",
     "LifecycleConfiguration",
     "MetricsConfigurations",
     "OwnershipControls",

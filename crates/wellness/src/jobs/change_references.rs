@@ -32,7 +32,7 @@ impl<'a> References<'a> {
             Task::Update { copied_data, period } => {
                 Some(Self { wellness, uses, period, copied_data, replacement: None })
             }
-            Task::Follow | Task::Enrol | Task::Seat | Task::Depart => None,
+            Task::Follow | Task::Enrol | Task::Seat | Task::Depart | Task::Receive => None,
         }
     }
 

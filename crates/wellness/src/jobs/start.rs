@@ -43,7 +43,7 @@ impl Start {
         let id = JobId::Uses(of.clone());
         let target = match task {
             Task::Replace { replacement, .. } => Some(FacetRef { facet: of.facet, id: replacement.clone() }),
-            Task::Update { .. } | Task::Follow | Task::Enrol | Task::Seat | Task::Depart => None,
+            Task::Update { .. } | Task::Follow | Task::Enrol | Task::Seat | Task::Depart | Task::Receive => None,
         };
         let hold = target.clone().map(|target| HoldSort(target).to_string());
         let job = Job { total: Some(total), hold, ..Job::new(&job_key(company, &id), &id, &run, task, now)? };
@@ -171,7 +171,11 @@ impl Wellness {
                 let target = job_target(again);
                 self.claims(company, of, target.as_ref(), again)
             }
-            JobId::Registrations(_) | JobId::Enrolment(_) | JobId::Seats(_) | JobId::Departure(_) => Ok(Vec::new()),
+            JobId::Registrations(_)
+            | JobId::Enrolment(_)
+            | JobId::Seats(_)
+            | JobId::Departure(_)
+            | JobId::Upload(_) => Ok(Vec::new()),
         };
         self.jobs.retry(job, &run, now, claims).await
     }

@@ -36,6 +36,8 @@ pub enum Task {
     Enrol,
     /// Ends the registrations of a removed employee.
     Depart,
+    /// Checks an uploaded file, or deletes the object of a removed one.
+    Receive,
 }
 
 impl jobs::Task for Task {
@@ -47,6 +49,7 @@ impl jobs::Task for Task {
             Self::Seat => "seats",
             Self::Enrol => "enrolment",
             Self::Depart => "departure",
+            Self::Receive => "upload",
         }
     }
 }

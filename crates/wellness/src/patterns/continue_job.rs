@@ -14,7 +14,7 @@ use crate::{
     cost::{self, Calls, Case, Pattern},
     jobs::{
         change_references::References, depart::Depart, enrol::Enrol, follow_end::Registrations, passes::Passes,
-        seats::Seats,
+        receive::Receive, seats::Seats,
     },
 };
 use function::{Batch, Error, Function, Trigger};
@@ -118,6 +118,18 @@ pub const PATTERN: Pattern = Pattern {
             },
         },
         Calls {
+            variant: ", upload",
+            condition: "get SK = Upload#FileId-…, and the start of the object in S3. Then one transaction updates the upload if it is pending, and puts SK = File#FileId-…. A rejected upload is updated alone. After the removal of a file: get SK = File#FileId-…, delete the object, and delete the upload",
+            formula: "⌈upload⌉ R; 2 × (⌈upload⌉ + ⌈record⌉) W. ⌈job⌉ R; 2 ⌈job⌉ W",
+            cost: |case| {
+                Cost::default()
+                    .read(cost::JOBS, read(case.job))
+                    .read(cost::ACTIVITIES, read(case.upload))
+                    .write(cost::ACTIVITIES, (write(case.upload) + write(case.own)).times(2))
+                    .write(cost::JOBS, write(case.job).times(2))
+            },
+        },
+        Calls {
             variant: ", registrations",
             condition: "for each page of 50: get PK = ActivityId-<id>, SK = Program; query PK = ActivityId-<id>, SK begins with Registration#, both strongly consistent. Write the ids of the registrations with a different end date to the job. Update each of these registrations if its end date is unchanged",
             formula: "per registration: ⌈registration⌉ W; GSI3 2 ⌈registration⌉ W. Per page: ⌈activity⌉ + ⌈Σ registrations⌉ R; ⌈job with the ids of the page⌉ W. Per invocation: ⌈job⌉ R; ⌈job⌉ W. Per job: ⌈activity⌉ R; ⌈job⌉ W",
@@ -202,6 +214,9 @@ impl JobService for Wellness {
             }
             JobId::Departure(user) => {
                 run.steps(Depart::new(self, EmployeeKey { company, user })).await?;
+            }
+            JobId::Upload(file) => {
+                run.steps(Receive::new(self, company, file)).await?;
             }
             JobId::Uses(of) => {
                 let references = References::of(self, ReferencePartition { company, of }, task);

@@ -4,10 +4,12 @@
 use crate::{
     DOMAIN, Record, Wellness,
     cost::{self, Calls, Pattern},
+    model::upload::FileStatus,
     patterns::put_reference::RecordBody,
 };
 use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger};
-use keys::wellness::{CompanyId, FacetRef};
+use keys::wellness::{CompanyId, Facet, FacetRef};
+use serde::Serialize;
 use table::cost::{Cost, read};
 
 /// The Lambda.
@@ -25,12 +27,20 @@ pub const PATTERN: Pattern = Pattern {
         path: "/wellness/companies/{companyId}/references/{facet}/{facetId}",
         scopes: &["wellness:read", "wellness:admin", "wellness:operate"],
     }]),
-    calls: &[Calls {
-        variant: "",
-        condition: "get: PK = CompanyId-…, SK = Venue#VenueId-… or the corresponding key of a file, course, tracker or notification, strongly consistent",
-        formula: "⌈record⌉ R, strongly consistent",
-        cost: |case| Cost::default().read(cost::ACTIVITIES, read(case.own)),
-    }],
+    calls: &[
+        Calls {
+            variant: "",
+            condition: "get: PK = CompanyId-…, SK = Venue#VenueId-… or the corresponding key of a file, course, tracker or notification, strongly consistent",
+            formula: "⌈record⌉ R, strongly consistent",
+            cost: |case| Cost::default().read(cost::ACTIVITIES, read(case.own)),
+        },
+        Calls {
+            variant: ", file",
+            condition: "also get: PK = CompanyId-…, SK = Upload#FileId-…, strongly consistent",
+            formula: "⌈record⌉ + ⌈upload⌉ R, strongly consistent",
+            cost: |case| Cost::default().read(cost::ACTIVITIES, read(case.own) + read(case.upload)),
+        },
+    ],
     function,
 };
 
@@ -48,15 +58,44 @@ impl Input for OfRecord {
     }
 }
 
-/// Reads a record with strong consistency. Employees may read records of their company.
+/// A record in a response. For a file, also its status, and the URL of its content.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RecordWithFile {
+    #[serde(flatten)]
+    record: RecordBody,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<FileStatus>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    download_url: Option<String>,
+}
+
+/// Reads a record with strong consistency. Employees may read records of their company. The URL of
+/// a file is valid for five minutes.
 ///
 /// # Errors
 /// - 400 if the input is invalid.
 /// - 403 if the caller belongs to another company.
 /// - 404 if the company has no such record.
-pub async fn get_reference(wellness: Wellness, request: Request<OfRecord>) -> Result<Json<RecordBody>, Error> {
+pub async fn get_reference(wellness: Wellness, request: Request<OfRecord>) -> Result<Json<RecordWithFile>, Error> {
     let OfRecord { company, of } = &request.input;
     request.caller.must_belong_to(company, DOMAIN)?;
     let record = wellness.table.get::<Record>(&Record::key_of(company, of)).await?;
-    Ok(Json(record.ok_or(Error::NotFound("reference"))?.into()))
+    let upload = if of.facet == Facet::Files { wellness.upload(company, &of.id).await? } else { None };
+    let (record, upload) = match (record, upload) {
+        (Some(record), upload) => (record, upload),
+        (None, Some(upload)) if upload.status != FileStatus::Ready => (upload.record()?, Some(upload)),
+        _ => return Err(Error::NotFound("reference")),
+    };
+    let mut body = RecordWithFile { record: record.into(), status: None, reason: None, download_url: None };
+    if let Some(upload) = upload {
+        (body.status, body.reason) = (Some(upload.status), upload.reason.clone());
+        if upload.status == FileStatus::Ready {
+            let name = upload.name.as_str();
+            body.download_url = Some(wellness.files.download(&upload.object(), name, request.now).await?);
+        }
+    }
+    Ok(Json(body))
 }

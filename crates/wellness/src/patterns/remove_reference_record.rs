@@ -6,12 +6,15 @@
 use crate::{
     DOMAIN, Record, Reference, Wellness,
     cost::{self, Calls, Pattern},
-    model::job::{Hold, job_key},
+    model::{
+        job::{Hold, job_key},
+        upload::receiving,
+    },
     patterns::get_reference::OfRecord,
 };
 use function::{Error, Function, NoContent, Problem, Request, Route, Trigger, optimistically};
 use jobs::Job;
-use keys::wellness::{ActivityId, ActivityPartition, JobId, ReferencePartition, UseSort};
+use keys::wellness::{ActivityId, ActivityPartition, Facet, JobId, ReferencePartition, UseSort};
 use serde::{Deserialize, Serialize};
 use table::{
     Attributes, Condition, Item, Query, Units,
@@ -36,7 +39,7 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[Calls {
         variant: "",
         condition: "get the record, and query one entry of GSI2PK = CompanyId-<id>#VenueId-<id>. Then one transaction deletes the record if UsedBy is unchanged, and checks that no job runs on the venue and that Hold#VenueId-<id> is absent",
-        formula: "⌈record⌉ R; GSI2 ½ R; 2 × (⌈record⌉ + 2) W. After a reference to the venue was added, also ⌈reference⌉ R",
+        formula: "⌈record⌉ R; GSI2 ½ R; 2 × (⌈record⌉ + 2) W. For a file also 2 × ⌈job⌉ W, for the job that deletes the object. After a reference to the venue was added, also ⌈reference⌉ R",
         cost: |case| {
             Cost::default()
                 .read(cost::ACTIVITIES, read(case.own))
@@ -80,14 +83,14 @@ impl Item for Use {
 /// - 409 if an activity refers to the venue, or if a job runs on it.
 pub async fn remove_reference_record(wellness: Wellness, request: Request<OfRecord>) -> Result<NoContent, Error> {
     request.caller.must_belong_to(&request.input.company, DOMAIN)?;
-    optimistically(|| wellness.remove_record(&request.input)).await
+    optimistically(|| wellness.remove_record(&request)).await
 }
 
 const RECORD: usize = 0;
 
 impl Wellness {
-    async fn remove_record(&self, record: &OfRecord) -> Result<NoContent, Error> {
-        let OfRecord { company, of } = record;
+    async fn remove_record(&self, request: &Request<OfRecord>) -> Result<NoContent, Error> {
+        let record @ OfRecord { company, of } = &request.input;
         let key = Record::key_of(company, of);
         let LastUse { used_by } = self.table.get(&key).await?.ok_or(Error::NotFound("reference"))?;
         if self.is_in_use(record, used_by.as_ref()).await? {
@@ -99,11 +102,14 @@ impl Wellness {
             None => Condition::missing(LastUse::USED_BY),
         };
         let jobs = self.jobs.table();
-        let changes = vec![
+        let mut changes = vec![
             self.table.delete(key).only_if(unchanged),
             jobs.check(job_key(company, &JobId::Uses(of.clone())), Job::is_not_running()),
             jobs.absent(Hold::key_of(company, of)),
         ];
+        if of.facet == Facet::Files {
+            changes.push(jobs.put(&receiving(company, &of.id, request.id, request.now)?)?);
+        }
         match self.dynamo.transact(changes).await {
             Err(table::Error::Refused(refused)) if !refused.at(RECORD) => {
                 let detail = "A job is changing the references to it. Send the request again after it has ended.";

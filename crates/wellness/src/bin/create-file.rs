@@ -1,0 +1,5 @@
+//! The Lambda `create-file`.
+
+fn main() -> std::process::ExitCode {
+    function::run(&wellness::patterns::create_file::function())
+}

@@ -1,0 +1,5 @@
+//! The Lambda `receive-file`.
+
+fn main() -> std::process::ExitCode {
+    function::run(&wellness::patterns::receive_file::function())
+}

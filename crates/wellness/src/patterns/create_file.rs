@@ -1,0 +1,122 @@
+//! W31: creates a file, and signs its upload (docs/requirements/wellness.md#files).
+
+use crate::{
+    DOMAIN, Wellness,
+    cost::{self, Calls, Pattern},
+    model::upload::{FileForm, FileStatus, Upload},
+    patterns::get_reference,
+};
+use function::{
+    Error, Fields, Fingerprint, Function, IdempotentRequest, Input, Located, Request, Route, Trigger, optimistically,
+};
+use keys::wellness::{CompanyId, FacetId, Owner};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use table::cost::{Cost, write};
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(create_file, Wellness::warm_by_get)
+}
+
+/// The access pattern.
+pub const PATTERN: Pattern = Pattern {
+    id: "W31",
+    name: "create-file",
+    trigger: Trigger::Http(&[Route {
+        method: "POST",
+        path: "/wellness/companies/{companyId}/files",
+        scopes: &["wellness:admin", "wellness:operate"],
+    }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "with an Idempotency-Key: get PK = CompanyId-…, SK = IDEMPOTENCY#<key>. Then one transaction puts PK = CompanyId-…, SK = Upload#FileId-…, and the idempotency record",
+        formula: "2 × ⌈upload⌉ W; with an Idempotency-Key 1 R and 2 × ⌈record⌉ W more",
+        cost: |case| {
+            Cost::default()
+                .read(cost::ACTIVITIES, case.record_read())
+                .write(cost::ACTIVITIES, (write(case.upload) + case.record_write()).times(2))
+        },
+    }],
+    function,
+};
+
+/// A request to create a file.
+#[derive(Debug, Clone)]
+pub struct NewFile {
+    company: CompanyId,
+    form: FileForm,
+}
+
+impl Input for NewFile {
+    const BODY: bool = true;
+
+    fn read(fields: &mut Fields) -> Option<Self> {
+        let company = fields.path("companyId");
+        let (name, content_type) = (fields.body("name"), fields.body("contentType"));
+        let (bytes, sha256) = (fields.body("bytes"), fields.body("sha256"));
+        let form = FileForm { name: name?, content_type: content_type?, bytes: bytes?, sha256: sha256? };
+        Some(Self { company: company?, form })
+    }
+}
+
+/// A file in the response, with the request that uploads its content.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FileBody {
+    file_id: FacetId,
+    status: FileStatus,
+    upload: UploadBody,
+}
+
+/// The request that uploads the content of a file.
+#[derive(Debug, Serialize)]
+struct UploadBody {
+    method: &'static str,
+    url: String,
+    headers: BTreeMap<String, String>,
+}
+
+/// Creates a file. The upload in the response is valid for 15 minutes, and only for content of this
+/// type, size and checksum. A repeated request with the same key signs the upload again.
+///
+/// # Errors
+/// - 400 if the input is invalid.
+/// - 403 if the caller belongs to another company.
+/// - 422 if the idempotency key was used for a different request.
+pub async fn create_file(wellness: Wellness, request: Request<NewFile>) -> Result<Located<FileBody>, Error> {
+    request.caller.must_belong_to(&request.input.company, DOMAIN)?;
+    let upload = optimistically(|| wellness.new_upload(&request)).await?;
+    let form = (upload.content_type.as_str(), i64::from(u32::from(upload.bytes)), &*upload.sha256.base64());
+    let signed = wellness.files.upload(&upload.object(), form, request.now).await?;
+    let file_id = upload.sort.0;
+    let parameter = |name: &str| match name {
+        "companyId" => Some(upload.partition.0.to_string()),
+        "facet" => Some("files".to_owned()),
+        _ => Some(file_id.to_string()),
+    };
+    let location = get_reference::PATTERN.location(parameter);
+    let upload = UploadBody { method: "PUT", url: signed.url, headers: signed.headers };
+    Ok(Located { location, body: FileBody { file_id, status: FileStatus::Pending, upload } })
+}
+
+impl Wellness {
+    async fn new_upload(&self, request: &Request<NewFile>) -> Result<Upload, Error> {
+        let NewFile { company, form } = &request.input;
+        let asked = [form.name.as_str(), form.content_type.as_str(), form.sha256.as_str()];
+        let size = u32::from(form.bytes).to_string();
+        let fingerprint = Fingerprint::of(&["create-file", asked[0], asked[1], asked[2], &size]);
+        let (owner, key) = (Owner::Company(company.clone()), request.idempotency_key.as_ref());
+        let once = IdempotentRequest::new(&self.table, &owner, key, fingerprint, request.milli);
+        if let Some(id) = once.before().await? {
+            return Ok(Upload::new(company.clone(), id, form.clone(), request.now));
+        }
+        let id = FacetId::new(request.now.instant(), &request.random);
+        let upload = Upload::new(company.clone(), id.clone(), form.clone(), request.now);
+        let mut changes = vec![self.table.put_new(&upload)?];
+        changes.extend(once.remember(&id)?);
+        self.dynamo.transact(changes).await?;
+        Ok(upload)
+    }
+}
