@@ -121,12 +121,15 @@ def wellness(step):
          f"/wellness/users/erin/registrations?{OF_COMPANY}&year={YEAR}")
     registration = f"/wellness/users/erin/registrations/{activity['activityId']}?{OF_COMPANY}"
     step("W12", "record-progress", "PATCH", registration, {"progress": 40.4, "earnedPoints": 40}, types="Registration")
+    step("W22", "list-participants", "GET", f"{path}/participants")
     event = {"name": "Blood drive", "type": "event", "subType": "Health", "capacity": 10,
              "startDate": f"{YEAR}-06-01", "endDate": f"{YEAR}-12-31T23:59:59"}
     drive = step("W1", None, "POST", f"{COMPANY}/activities", event, types="Activity")["activityId"]
     seat = f"/wellness/users/erin/registrations/{drive}?{OF_COMPANY}"
     step("W21", "join-activity", "PUT", seat, types="Registration Ticket")
     step("W21", "leave-activity", "DELETE", seat, types="Registration Ticket")
+    guide = {"name": "Guide", "contentType": "application/pdf", "bytes": 9, "sha256": "0" * 64}
+    step("W31", "create-file", "POST", f"{COMPANY}/files", guide, types="Upload")
     step("W23", "get-employee", "GET", f"{COMPANY}/employees/erin", item=("Employee", "erin"))
     step("W23", "list-employees", "GET", f"{COMPANY}/employees")
     step("W10", None, "PUT", f"{COMPANY}/employees/frank", employee, types="Employee")

@@ -103,7 +103,7 @@ const STREAM: [Event; 9] = [
 
 /// The events of the wellness service. The lists return the created items. Activity 123 and venue
 /// 789 do not exist.
-const WELLNESS: [Event; 73] = [
+const WELLNESS: [Event; 75] = [
     ("put-plan", "", Some(201)),
     ("put-plan", "another-year", Some(400)),
     ("put-section", "", Some(201)),
@@ -149,6 +149,8 @@ const WELLNESS: [Event; 73] = [
     ("create-file", "too-large", Some(400)),
     ("receive-file", "", None),
     ("receive-file", "another-key", None),
+    ("list-participants", "", Some(404)),
+    ("list-participants", "another-company", Some(403)),
     ("remove-employee", "", Some(404)),
     ("remove-employee", "another-company", Some(403)),
     ("list-registrations", "", Some(200)),

@@ -18,6 +18,7 @@ pub mod leave_activity;
 pub mod list_activities;
 pub mod list_activity_options;
 pub mod list_employees;
+pub mod list_participants;
 pub mod list_plans;
 pub mod list_references;
 pub mod list_references_of_facet;
@@ -67,6 +68,7 @@ pub fn patterns() -> Vec<Pattern> {
         list_activities::PATTERN,
         list_activity_options::PATTERN,
         list_employees::PATTERN,
+        list_participants::PATTERN,
         list_plans::PATTERN,
         list_references::PATTERN,
         list_references_of_facet::PATTERN,

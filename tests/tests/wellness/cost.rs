@@ -401,6 +401,9 @@ impl Measured {
         self.assert("list-registrations", &case, &of_year);
         let planned = Case { own: self.own("Plans").await, ..case };
         self.assert("list-registrations, of a plan", &planned, &client.get(&list).await);
+        let participants = client.get(&format!("{}/participants", self.path())).await;
+        assert_eq!(participants.body["items"].as_array().map(Vec::len), Some(1), "{}", participants.body);
+        self.assert("list-participants", &case, &participants);
         let report =
             json!({"progress": 40.4, "progressText": "404 / 1000 steps", "data": free(self.size.data.min(1_900))});
         let path = registration_of(COMPANY, USER, &self.activity);
@@ -444,6 +447,8 @@ impl Measured {
         let file = client.get(&of(&format!("references/files/{id}"))).await;
         assert_eq!(file.body["status"], "ready");
         self.assert("get-reference, file", &case, &file);
+        let removed = send(client.request("DELETE", &of(&format!("references/files/{id}")))).await;
+        assert_eq!(removed.status, 204, "{}", removed.body);
         forget(&self.stack, &job).await;
     }
 

@@ -894,7 +894,8 @@ fn states(world: &World) -> Vec<Case> {
 
 /// Whether only administrators may use the GET route.
 fn is_of_admins(path: &str) -> bool {
-    path.contains("jobs") || path.contains("/employees") || path.ends_with("/references/{facet}")
+    ["jobs", "/employees", "/participants"].iter().any(|part| path.contains(part))
+        || path.ends_with("/references/{facet}")
 }
 
 /// Requests from users of another company to all routes of a company and its users.

@@ -117,6 +117,41 @@ async fn the_list_is_a_csv_file_with_a_cursor_in_a_header() {
     assert!(rows.contains("u-20,R,Legal,\"'=Name, u-20\""), "{rows:?}");
 }
 
+/// Each participant has the current name and department. Removed employees have neither.
+#[tokio::test(flavor = "multi_thread")]
+async fn participants_are_listed_with_their_departments() {
+    let stack = stack().start().await.expect("a stack");
+    let (admin, operator) = (admin(&stack, COMPANY), Client::operator(&stack));
+    employ(&stack, 30).await;
+    let walk = activity(COMPANY, "walk", "Walk", END);
+    let users: Vec<_> = (0..31).map(|number| format!("u-{number}")).collect();
+    put(&stack, &users.iter().map(|user| registration(&walk, user)).collect::<Vec<_>>()).await;
+    put(&stack, &[walk]).await;
+    let report = json!({"progress": 40.4, "progressText": "=1 / 2", "earnedPoints": 7});
+    assert_eq!(operator.patch(&registration_of(COMPANY, "u-20", "walk"), &report).await.status, 200);
+    let path = of("activities/walk/participants");
+    let (mut found, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let page = admin.get(&format!("{path}?limit=8{cursor}")).await;
+        assert_eq!(page.status, 200, "{}", page.body);
+        found.extend(page.body["items"].as_array().expect("items").clone());
+        match page.body["nextCursor"].as_str() {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => break,
+        }
+    }
+    let one = |user: &str| found.iter().find(|one| one["userId"] == user).expect("a participant");
+    let right = json!({"userId": "u-20", "name": "=Name, u-20", "department": "Legal", "status": "enrolled",
+        "progress": 40.4, "progressText": "=1 / 2", "earnedPoints": 7});
+    assert_eq!((found.len(), one("u-20")), (31, &right));
+    assert_eq!(one("u-30").get("department"), None);
+    let file = admin.request("GET", &format!("{path}?limit=100")).header("accept", "text/csv").send().await;
+    let file = file.expect("a response").text().await.expect("a text");
+    assert!(file.starts_with("userId,name,department,status,progress,progressText,earnedPoints\r\n"), "{file}");
+    assert!(file.contains("\r\nu-20,\"'=Name, u-20\",Legal,enrolled,40.4,\"'=1 / 2\",7\r\n"), "{file}");
+    assert!(file.contains("\r\nu-30,,,enrolled,0,,0\r\n"), "{file}");
+}
+
 /// A page makes few calls, even if almost no employee is in the department.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_page_of_the_list_makes_a_bounded_number_of_calls() {

@@ -219,9 +219,10 @@ fn expected() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
     const OPTIONS: &str = "/wellness/companies/{companyId}/activity-options";
     const REGISTRATIONS: &str = "/wellness/users/{userId}/registrations";
     const REFERENCES: &str = "/wellness/companies/{companyId}/references/{facet}/{facetId}/activities";
+    const PARTICIPANTS: &str = "/wellness/companies/{companyId}/activities/{activityId}/participants";
     const RECORD: &str = "/wellness/companies/{companyId}/references/{facet}/{facetId}";
     BTreeMap::from([
-        ("Activity", BTreeSet::from([ACTIVITY, ACTIVITIES, OPTIONS, REGISTRATIONS])),
+        ("Activity", BTreeSet::from([ACTIVITY, ACTIVITIES, OPTIONS, PARTICIPANTS, REGISTRATIONS])),
         ("Detail", BTreeSet::from([ACTIVITY])),
         ("Goal", BTreeSet::from([ACTIVITY])),
         ("Reward", BTreeSet::from([ACTIVITY])),
@@ -253,7 +254,7 @@ fn expected() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
         ("Tickets", BTreeSet::new()),
         ("Ticket", BTreeSet::new()),
         ("TemplateSet", BTreeSet::new()),
-        ("Registration", BTreeSet::from([REGISTRATIONS])),
+        ("Registration", BTreeSet::from([PARTICIPANTS, REGISTRATIONS])),
         ("Job", BTreeSet::from(["/wellness/companies/{companyId}/jobs/{jobId}"])),
     ])
 }

@@ -165,6 +165,20 @@ impl Guide {
         check(status == StatusCode::OK, "the object must be stored")
     }
 
+    /// Uploads the content as a presigned request says. The event of the object invokes the function.
+    async fn send_upload(&self, upload: &Value, content: &'static str, function: &str) -> Result<(), CliError> {
+        let failed = |reason: String| CliError::Failed(format!("PUT a file: {reason}"));
+        let http = reqwest::Client::builder().no_proxy().build().map_err(|error| failed(error.to_string()))?;
+        let mut put = http.put(text(upload, "url"));
+        for (name, value) in upload["headers"].as_object().into_iter().flatten() {
+            put = put.header(name, value.as_str().unwrap_or_default());
+        }
+        let sent = put.body(content).send().await;
+        let status = sent.map_err(|error| failed(error.to_string()))?.status();
+        println!("{} Upload the file by its presigned URL\n  PUT\n  {status}\n", self.show_function(function)?);
+        check(status == StatusCode::OK, "the file must be stored")
+    }
+
     /// Polls until the response satisfies the condition, for at most 20 seconds. Prints nothing.
     async fn wait(&self, path: &str, is_so: impl Fn(&Value) -> bool) -> Result<(), CliError> {
         for _ in 0..MAX_LOOKS {

@@ -127,6 +127,16 @@ pub(crate) enum RegistrationStatus {
     Withdrawn,
 }
 
+impl RegistrationStatus {
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Enrolled => "enrolled",
+            Self::Waiting => "waiting",
+            Self::Withdrawn => "withdrawn",
+        }
+    }
+}
+
 impl From<Option<Absence>> for RegistrationStatus {
     fn from(absence: Option<Absence>) -> Self {
         match absence {

@@ -23,6 +23,7 @@ impl Guide {
         self.walk(&walk).await?;
         self.sign_up().await?;
         self.staff().await?;
+        self.file().await?;
         self.look(&walk).await?;
         let walk = self.edit(walk).await?;
         self.change_venues().await?;
@@ -118,6 +119,9 @@ impl Guide {
         let path = format!("/wellness/users/456/registrations/{}?companyId=123", walk.id);
         let body = json!({"progress": 40.4, "progressText": "404 / 1000 steps", "earnedPoints": 40});
         self.patch("Report 404 of 1000 steps", &path, body).await?;
+        let participants = format!("{}/participants", walk.path);
+        let reply = self.get("List the participants of the walk", &participants).await?;
+        check(items(&reply).any(|one| one["progress"] == 40.4), "the list must have her progress")?;
         let call = Call::patch(&path, json!({"progress": 30}));
         let what = "Report less progress: rejected";
         self.step(Step { what, call, status: StatusCode::CONFLICT }).await?;
@@ -163,6 +167,19 @@ impl Guide {
         let what = "List the registrations of the removed employee: there are none";
         let reply = self.get(what, "/wellness/users/789/registrations?companyId=123").await?;
         check(items(&reply).next().is_none(), "the registrations must have ended")
+    }
+
+    /// Uploads a file by a presigned URL.
+    async fn file(&self) -> Result<(), CliError> {
+        let content = "Flu shots start in October.";
+        let sha256 = "71c823fe986aab76a7c2040da51414fa6d0a9ca01010eb2b5d9882f3ec8c10c8";
+        let file = json!({"name": "Notice", "contentType": "text/plain", "bytes": content.len(), "sha256": sha256});
+        let reply = self.post("Create a file and sign its upload", &format!("{COMPANY}/files"), file).await?;
+        self.send_upload(&reply.body["upload"], content, "receive-file").await?;
+        let path = format!("{COMPANY}/references/files/{}", text(&reply.body, "fileId"));
+        self.wait(&path, |body| body["status"] == "ready").await?;
+        let reply = self.get("Get the file with the URL of its content", &path).await?;
+        check(reply.body["downloadUrl"].is_string(), "the file must be ready")
     }
 
     async fn look(&self, walk: &Walk) -> Result<(), CliError> {

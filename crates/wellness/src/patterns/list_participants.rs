@@ -1,0 +1,144 @@
+//! W22: lists the participants of an activity, for administrators
+//! (docs/requirements/wellness.md#participants-and-employees).
+
+use crate::{
+    DOMAIN, Employee, Name, Progress, Registration, Wellness,
+    cost::{self, Calls, Case, Pattern},
+    model::registration::RegistrationStatus,
+};
+use function::{Cell, Csv, Error, Fields, Function, Input, JsonOrCsv, List, MediaType, Request, Route, Trigger};
+use keys::wellness::{ActivityId, ActivityPartition, CompanyId, Department, EmployeeKey, RegistrationSort, UserId};
+use serde::Serialize;
+use table::{
+    Key, Query,
+    cost::{Cost, read_eventually},
+};
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(list_participants, Wellness::warm_by_get)
+}
+
+/// The access pattern.
+pub const PATTERN: Pattern = Pattern {
+    id: "W22",
+    name: "list-participants",
+    trigger: Trigger::Http(&[Route {
+        method: "GET",
+        path: "/wellness/companies/{companyId}/activities/{activityId}/participants",
+        scopes: &["wellness:admin", "wellness:operate"],
+    }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "get PK = ActivityId-…, SK = Program, strongly consistent. Query PK = ActivityId-…, SK begins with Registration#. Then batch-get the employee of each registration",
+        formula: "⌈activity⌉ R; ½ ⌈Σ registrations⌉ R, and ½ ⌈employee⌉ R for each registration",
+        cost: |case| {
+            let employees = read_eventually(case.employee).times(Case::count(case.items));
+            Cost::default()
+                .read(cost::ACTIVITIES, case.activity_read() + case.listed(case.registration))
+                .read(cost::ACTIVITIES, employees)
+        },
+    }],
+    function,
+};
+
+/// The activity whose participants are listed.
+#[derive(Debug, Clone)]
+pub struct OfActivity {
+    company: CompanyId,
+    activity: ActivityId,
+    format: MediaType,
+}
+
+impl Input for OfActivity {
+    fn read(fields: &mut Fields) -> Option<Self> {
+        fields.paging(50);
+        let (company, activity) = (fields.path("companyId"), fields.path("activityId"));
+        let format = fields.header("accept").unwrap_or_default();
+        Some(Self { company: company?, activity: activity?, format })
+    }
+}
+
+/// A participant in a response.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ParticipantBody {
+    user_id: UserId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<Name>,
+    /// Absent if the employee was removed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    department: Option<Department>,
+    status: RegistrationStatus,
+    progress: Progress,
+    progress_text: String,
+    earned_points: u32,
+}
+
+const COLUMNS: [&str; 7] = ["userId", "name", "department", "status", "progress", "progressText", "earnedPoints"];
+
+impl ParticipantBody {
+    fn new(registration: Registration, employee: Option<Employee>) -> Self {
+        let (name, department) = employee.map_or((None, None), |employee| (employee.name, Some(employee.department)));
+        Self {
+            user_id: registration.sort.0,
+            name,
+            department,
+            status: registration.absence.into(),
+            progress: registration.progress,
+            progress_text: registration.progress_text,
+            earned_points: registration.earned_points,
+        }
+    }
+
+    fn add_to(&self, csv: &mut Csv) {
+        let (progress, points) = (f64::from(self.progress).to_string(), self.earned_points.to_string());
+        csv.row([
+            Cell::Text(self.user_id.as_str()),
+            self.name.as_ref().map_or(Cell::Empty, |name| Cell::Text(name.as_str())),
+            self.department.as_ref().map_or(Cell::Empty, |department| Cell::Text(department.as_str())),
+            Cell::Value(self.status.as_str()),
+            Cell::Value(&progress),
+            Cell::Text(&self.progress_text),
+            Cell::Value(&points),
+        ]);
+    }
+}
+
+/// Lists the participants of an activity, sorted by user id. The list includes those who wait or
+/// have left.
+///
+/// # Errors
+/// - 400 if the input is invalid.
+/// - 403 if the caller belongs to another company.
+/// - 404 if the company has no such activity.
+pub async fn list_participants(
+    wellness: Wellness,
+    request: Request<OfActivity>,
+) -> Result<JsonOrCsv<List<ParticipantBody>>, Error> {
+    let OfActivity { company, activity, format } = &request.input;
+    request.caller.must_belong_to(company, DOMAIN)?;
+    wellness.activity(company, activity).await?;
+    let listing = request.listing(RegistrationSort::all(), "")?;
+    let query = Query::new(&ActivityPartition(activity.clone()), &listing.range);
+    let page = wellness.table.page::<Registration>(&query, listing.limit).await?;
+    let key = |user: &UserId| Employee::key_of(&EmployeeKey { company: company.clone(), user: user.clone() });
+    let keys: Vec<Key> = page.items.iter().map(|one| key(&one.sort.0)).collect();
+    let mut employees = wellness.table.get_all::<Employee>(&keys, false).await?.items;
+    let list = listing.list(page.map(|registration| {
+        let employee = employees.remove(&key(&registration.sort.0));
+        ParticipantBody::new(registration, employee)
+    }));
+    Ok(match format {
+        MediaType::Json => JsonOrCsv::Json(list),
+        MediaType::Csv => {
+            let (participants, next_cursor) = list.into_parts();
+            let mut csv = Csv::new(&COLUMNS, next_cursor);
+            for participant in &participants {
+                participant.add_to(&mut csv);
+            }
+            JsonOrCsv::Csv(csv)
+        }
+    })
+}
