@@ -1104,13 +1104,15 @@ fn percent_encoded(text: &str) -> String {
 fn percent_decoded(text: &str) -> Option<String> {
     let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
     while let [first, after @ ..] = rest {
-        (rest, _) = match (first, after) {
+        let (byte, after) = match (first, after) {
             (b'%', [high, low, after @ ..]) => {
                 let digits = [*high, *low];
-                (after, bytes.push(u8::from_str_radix(str::from_utf8(&digits).ok()?, 16).ok()?))
+                (u8::from_str_radix(str::from_utf8(&digits).ok()?, 16).ok()?, after)
             }
-            _ => (after, bytes.push(*first)),
+            _ => (*first, after),
         };
+        bytes.push(byte);
+        rest = after;
     }
     String::from_utf8(bytes).ok()
 }

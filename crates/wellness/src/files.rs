@@ -12,9 +12,9 @@ use keys::{TimestampSeconds, wellness::UploadKey};
 use std::{collections::BTreeMap, error, fmt, time::Duration};
 
 /// Validity of a presigned upload.
-const UPLOAD: Duration = Duration::from_secs(15 * 60);
+const UPLOAD: Duration = Duration::from_mins(15);
 /// Validity of a presigned download.
-const DOWNLOAD: Duration = Duration::from_secs(5 * 60);
+const DOWNLOAD: Duration = Duration::from_mins(5);
 /// Number of bytes that tell the type of a file.
 const HEAD: usize = 4096;
 
@@ -69,7 +69,7 @@ impl FileStore {
     /// Signs a download. The browser saves the file under the name.
     pub(crate) async fn download(&self, key: &UploadKey, name: &str, now: TimestampSeconds) -> Result<String, Error> {
         let (client, bucket) = self.client()?;
-        let encoded: String = name.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        let encoded = name.bytes().map(|byte| format!("%{byte:02X}")).collect::<Vec<_>>().concat();
         let get = client.get_object().bucket(bucket).key(key.to_string());
         let get = get.response_content_disposition(format!("attachment; filename*=UTF-8''{encoded}"));
         let signed = Box::pin(get.presigned(validity(now, DOWNLOAD)?)).await.map_err(|error| unsigned(&error))?;

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 #[must_use]
 pub fn file_of(name: &str, content_type: &str, content: &[u8]) -> Value {
     let digest = Sha256::digest(content);
-    let sha256: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    let sha256 = digest.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
     json!({"name": name, "contentType": content_type, "bytes": content.len(), "sha256": sha256})
 }
 

@@ -83,6 +83,7 @@ fn wellness() -> Room<wellness::Case> {
         registration: activity / 2,
         own: activity / 2,
         items,
+        upload: 300,
         job: 350 + activity / 3,
         employee: 200,
         eligible: 10,
