@@ -1148,8 +1148,8 @@ serde_as_text!(RecordSort);
 
 /// The id of a job is the id of the venue or activity that the job processes: `VenueId-<id>`,
 /// `ActivityId-<id>`, or `EnrolmentId-<id>` or `SeatsId-<id>` with the id of an activity, or
-/// `DepartureId-<id>` with the id of a user, or `UploadId-<id>` with the id of a file. Each venue therefore has at most one job at a time,
-/// and each activity and user at most one of each kind.
+/// `DepartureId-<id>` with the id of a user, or `UploadId-<id>` with the id of a file. Each venue
+/// therefore has at most one job at a time, and each activity and user at most one of each kind.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum JobId {
     /// A job that processes the references to a venue.

@@ -165,7 +165,8 @@ impl Guide {
         check(status == StatusCode::OK, "the object must be stored")
     }
 
-    /// Uploads the content as a presigned request says. The event of the object invokes the function.
+    /// Uploads the content as a presigned request says. The event of the object invokes the
+    /// function.
     async fn send_upload(&self, upload: &Value, content: &'static str, function: &str) -> Result<(), CliError> {
         let failed = |reason: String| CliError::Failed(format!("PUT a file: {reason}"));
         let http = reqwest::Client::builder().no_proxy().build().map_err(|error| failed(error.to_string()))?;

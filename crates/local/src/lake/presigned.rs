@@ -1,7 +1,7 @@
 //! Checks presigned URLs: the signature, the time, and the permission of the function that signed.
 //!
-//! The function's name is the access key id of its credentials, and [`SECRET_KEY`] is the secret
-//! of all of them. Requests without a signature in the query string are not checked.
+//! The function's name is the access key id of its credentials, and [`SECRET_KEY`] is the secret of
+//! all of them. Requests without a signature in the query string are not checked.
 use std::collections::BTreeMap;
 
 use hmac::{Hmac, KeyInit, Mac};
