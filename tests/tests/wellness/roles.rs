@@ -108,7 +108,7 @@ fn rows() -> Vec<Row> {
         ),
         row(company("GET activities/{activityId}"), "", Value::Null, ["+.34", "+.34", "+.+4"]),
         row(company("GET references/{facet}/{facetId}/activities"), "", Value::Null, ["+.3+", "+.3+", "+.++"]),
-        row(company("GET activities/{activityId}/participants"), "", Value::Null, ["3.33", "+.34", "+.+4"]),
+        row(company("GET activities/{activityId}/participants"), "", Value::Null, ["3.33", "+.3+", "+.++"]),
         row(company("GET jobs/{jobId}"), "", Value::Null, ["3.33", "+.34", "+.+4"]),
         row(company("POST jobs/{jobId}/retry"), "", Value::Null, ["3.33", "9.34", "9.94"]),
         row(company("POST activities"), "", create, write),

@@ -222,7 +222,7 @@ fn expected() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
     const PARTICIPANTS: &str = "/wellness/companies/{companyId}/activities/{activityId}/participants";
     const RECORD: &str = "/wellness/companies/{companyId}/references/{facet}/{facetId}";
     BTreeMap::from([
-        ("Activity", BTreeSet::from([ACTIVITY, ACTIVITIES, OPTIONS, PARTICIPANTS, REGISTRATIONS])),
+        ("Activity", BTreeSet::from([ACTIVITY, ACTIVITIES, OPTIONS, REGISTRATIONS])),
         ("Detail", BTreeSet::from([ACTIVITY])),
         ("Goal", BTreeSet::from([ACTIVITY])),
         ("Reward", BTreeSet::from([ACTIVITY])),
@@ -249,6 +249,7 @@ fn expected() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
             BTreeSet::from([
                 "/wellness/companies/{companyId}/employees",
                 "/wellness/companies/{companyId}/employees/{userId}",
+                PARTICIPANTS,
             ]),
         ),
         ("Tickets", BTreeSet::new()),
