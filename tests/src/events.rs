@@ -148,7 +148,7 @@ const WELLNESS: [Event; 75] = [
     ("create-file", "", Some(201)),
     ("create-file", "too-large", Some(400)),
     ("receive-file", "", None),
-    ("receive-file", "another-key", None),
+    ("receive-file", "no-name", None),
     ("list-participants", "", Some(200)),
     ("list-participants", "another-company", Some(403)),
     ("remove-employee", "", Some(404)),

@@ -90,21 +90,21 @@ async fn a_presigned_url_allows_nothing_else() {
     shorter["headers"]["content-length"] = json!((PDF.len() - 1).to_string());
     assert_eq!(upload_file(&shorter, &PDF[1..]).await, 403, "another size");
     let url = upload["url"].as_str().expect("a URL");
-    let other = "x-amz-checksum-sha256";
+    let checksum = "x-amz-checksum-sha256";
     let changes: [(&str, Value); 6] = [
         ("/headers/content-type", json!("text/html")),
-        (&format!("/headers/{other}"), json!("47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=")),
+        (&format!("/headers/{checksum}"), json!("47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=")),
         ("/url", json!(url.replace("X-Amz-Expires=900", "X-Amz-Expires=9000"))),
         ("/url", json!(url.replace("C%252F1", "C%252F2"))),
         ("/url", json!(url.replace(&id, "0123"))),
         ("/url", json!(url.replace("create-file", "get-reference"))),
     ];
     for (pointer, value) in changes {
-        let mut changed = upload.clone();
-        let member = changed.pointer_mut(pointer).unwrap_or_else(|| panic!("{pointer} of {upload}"));
+        let mut forged = upload.clone();
+        let member = forged.pointer_mut(pointer).unwrap_or_else(|| panic!("{pointer} of {upload}"));
         assert_ne!(*member, value, "{pointer}");
         *member = value;
-        assert_eq!(upload_file(&changed, PDF).await, 403, "{changed}");
+        assert_eq!(upload_file(&forged, PDF).await, 403, "{forged}");
     }
     let (status, ..) = download(url).await;
     assert_eq!(status, 403, "an upload is no download");

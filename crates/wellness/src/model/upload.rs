@@ -110,21 +110,30 @@ pub(crate) enum FileStatus {
 
 /// The type of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "&'static str")]
 pub(crate) enum ContentType {
-    #[serde(rename = "application/pdf")]
     Pdf,
-    #[serde(rename = "image/jpeg")]
     Jpeg,
-    #[serde(rename = "image/png")]
     Png,
-    #[serde(rename = "image/webp")]
     Webp,
-    #[serde(rename = "text/csv")]
     Csv,
-    #[serde(rename = "text/plain")]
     Text,
-    #[serde(rename = "video/mp4")]
     Mp4,
+}
+
+impl TryFrom<String> for ContentType {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        let all = [Self::Pdf, Self::Jpeg, Self::Png, Self::Webp, Self::Csv, Self::Text, Self::Mp4];
+        all.into_iter().find(|one| one.as_str() == text).ok_or("must be one of the documented types")
+    }
+}
+
+impl From<ContentType> for &'static str {
+    fn from(content_type: ContentType) -> Self {
+        content_type.as_str()
+    }
 }
 
 impl ContentType {
