@@ -170,6 +170,14 @@ async fn a_repeated_request_signs_the_upload_of_the_same_file() {
     let other = file_of("Guide", "application/pdf", b"%PDF-2");
     assert_problem(&admin.post_once(&of("files"), "key", &other).await, 422, "idempotency-key-reused");
     assert_eq!((upload_file(&again.body["upload"], PDF).await, uploads(&stack).await), (200, 1));
+    let id = text(&first.body, "fileId");
+    assert_eq!(checked(&admin, id).await["status"], "ready");
+    assert_eq!(admin.post_once(&of("files"), "key", &body).await.body["status"], "ready");
+    // A file that is gone, as after its expiry, is created again.
+    assert_eq!(send(admin.request("DELETE", &of(&format!("references/files/{id}")))).await.status, 204);
+    until(&admin, &of(&format!("jobs/UploadId-{id}")), |answer| answer.body["status"] == "done").await;
+    let last = admin.post_once(&of("files"), "key", &body).await;
+    assert_eq!((&last.body["fileId"], &last.body["status"]), (&json!(id), &json!("pending")), "{}", last.body);
 }
 
 /// Kills the check of a file at each of its calls of DynamoDB. The next run completes it.

@@ -90,7 +90,7 @@ pub async fn create_file(wellness: Wellness, request: Request<NewFile>) -> Resul
     let upload = optimistically(|| wellness.new_upload(&request)).await?;
     let form = (upload.content_type.as_str(), i64::from(u32::from(upload.bytes)), &*upload.sha256.base64());
     let signed = wellness.files.upload(&upload.object(), form, request.now).await?;
-    let file_id = upload.sort.0;
+    let (file_id, status) = (upload.sort.0, upload.status);
     let parameter = |name: &str| match name {
         "companyId" => Some(upload.partition.0.to_string()),
         "facet" => Some("files".to_owned()),
@@ -98,7 +98,7 @@ pub async fn create_file(wellness: Wellness, request: Request<NewFile>) -> Resul
     };
     let location = get_reference::PATTERN.location(parameter);
     let upload = UploadBody { method: "PUT", url: signed.url, headers: signed.headers };
-    Ok(Located { location, body: FileBody { file_id, status: FileStatus::Pending, upload } })
+    Ok(Located { location, body: FileBody { file_id, status, upload } })
 }
 
 impl Wellness {
@@ -110,7 +110,13 @@ impl Wellness {
         let (owner, key) = (Owner::Company(company.clone()), request.idempotency_key.as_ref());
         let once = IdempotentRequest::new(&self.table, &owner, key, fingerprint, request.milli);
         if let Some(id) = once.before().await? {
-            return Ok(Upload::new(company.clone(), id, form.clone(), request.now));
+            if let Some(upload) = self.upload(company, &id).await? {
+                return Ok(upload);
+            }
+            // The upload has expired without a file.
+            let upload = Upload::new(company.clone(), id, form.clone(), request.now);
+            self.dynamo.transact(vec![self.table.put_new(&upload)?]).await?;
+            return Ok(upload);
         }
         let id = FacetId::new(request.now.instant(), &request.random);
         let upload = Upload::new(company.clone(), id.clone(), form.clone(), request.now);
