@@ -826,8 +826,10 @@ fn unknown(world: &World) -> Vec<Case> {
         ("jobId", &["VenueId-123", "VenueId-b-123", "FileId-1", "ActivityId-x"]),
     ];
     let mut cases = Vec::new();
+    // The list of the participants of such an activity is empty.
+    let routes: Vec<_> = world.routes.iter().filter(|route| route.function != "list-participants").collect();
     for (parameter, values) in rows {
-        for route in world.routes.iter().filter(|route| parameters(route).any(|name| name == parameter)) {
+        for route in routes.iter().filter(|route| parameters(route).any(|name| name == parameter)) {
             for value in values {
                 let request = world.request(&world.client, route, (parameter, value));
                 let name = format!("{} {} of {value}", route.method, route.path);
