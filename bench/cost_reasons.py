@@ -107,6 +107,10 @@ REASONS = {
     "get-statement, 100 legs": {
         "51 R": "the account is read, to check its owner, and the header of each transaction, for its purpose",
     },
+    "create-hold": {"2 R": "both accounts are read first"},
+    "get-hold": {"0.5 R": STRONG},
+    "capture-hold": {"3 R": "the hold and both accounts are read first"},
+    "void-hold": {"2 R": "the hold and the payer's account are read first"},
     "get-balance, at": {"1 R": "the account is read, to check its owner"},
     "reverse-transaction": {
         "3.5 R": "the transaction, both accounts and the merchant are read first",

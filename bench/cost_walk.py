@@ -181,6 +181,12 @@ def ledger(step):
     step("L5", "list-transactions of a key", "GET", "/ledger/transactions?idempotencyKey=bread-0")
     step("L7", "get-statement, 100 legs", "GET", f"/ledger/accounts/{erin}/statement", fetched=False)
     step("L13", "get-balance, at", "GET", f"/ledger/accounts/{erin}/balance?at=2026-11-01T00:00:00Z", fetched=False)
+    terms = {"debitAccountId": erin, "creditAccountId": shop, "amount": "5.50", "currency": "USD"}
+    hold = step("L10", "create-hold", "POST", "/ledger/holds", terms, types="Hold Account", key="hold-0")
+    held = f"/ledger/holds/{hold['holdId']}"
+    step("L10", "get-hold", "GET", held, item=("Hold", hold["holdId"]))
+    step("L10", "capture-hold", "POST", f"{held}/capture", {"amount": "2.00"}, types=f"{all_of_it} Hold", key="capture-0")
+    step("L10", "void-hold", "POST", f"{held}/void", types="Hold Account")
     step("L6", "reverse-transaction", "POST", f"{path}/reversal", types=all_of_it)
     step("L9", "update-account", "PATCH", f"/ledger/accounts/{shop}", {"status": "frozen"}, types="Account")
     window = {"from": "2020-01-01T00:00:00Z", "to": "2020-01-02T00:00:00Z"}

@@ -181,9 +181,9 @@ const WELLNESS: [Event; 75] = [
     ("load-templates", "no-such-time", None),
 ];
 
-/// The events of the ledger. They open two accounts, post and reverse a transaction, and close an
-/// account.
-const LEDGER: [Event; 39] = [
+/// The events of the ledger. They open two accounts, post and reverse a transaction, capture and
+/// void a hold, and close an account.
+const LEDGER: [Event; 47] = [
     ("create-merchant", "", Some(201)),
     ("create-merchant", "no-operator", Some(403)),
     ("get-merchant", "", Some(200)),
@@ -195,6 +195,14 @@ const LEDGER: [Event; 39] = [
     ("process-payment", "no-key", Some(400)),
     ("process-payment", "anothers-account", Some(403)),
     ("process-payment", "insufficient-funds", Some(409)),
+    ("create-hold", "", Some(201)),
+    ("create-hold", "no-key", Some(400)),
+    ("capture-hold", "", Some(201)),
+    ("capture-hold", "too-much", Some(409)),
+    ("void-hold", "", Some(200)),
+    ("void-hold", "already-voided", Some(409)),
+    ("release-expired-holds", "", None),
+    ("release-expired-holds", "no-such-time", None),
     ("get-account", "", Some(200)),
     ("get-account", "anothers-account", Some(403)),
     ("get-balance", "", Some(200)),

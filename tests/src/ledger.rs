@@ -13,6 +13,9 @@ use std::collections::HashMap;
 /// The request path of transactions.
 pub const TRANSACTIONS: &str = "/ledger/transactions";
 
+/// The request path of holds.
+pub const HOLDS: &str = "/ledger/holds";
+
 /// A ledger, an operator's client, and an external account that funds other accounts.
 #[derive(Debug)]
 pub struct Books {
@@ -63,6 +66,11 @@ impl Books {
         self.operator.post_once(TRANSACTIONS, key, &payment(debit, credit, amount)).await
     }
 
+    /// Opens a hold in USD as the operator.
+    pub async fn hold(&self, key: &str, debit: &str, credit: &str, amount: &str) -> Answer {
+        self.operator.post_once(HOLDS, key, &hold(debit, credit, amount)).await
+    }
+
     /// Reads the balance of the account.
     pub async fn balance(&self, account: &str) -> String {
         let answer = self.operator.get(&format!("/ledger/accounts/{account}")).await;
@@ -74,6 +82,12 @@ impl Books {
 #[must_use]
 pub fn payment(debit: &str, credit: &str, amount: &str) -> Value {
     json!({"transactionType": "payment", "debitAccountId": debit, "creditAccountId": credit, "amount": amount, "currency": "USD"})
+}
+
+/// Returns the request body of a hold in USD.
+#[must_use]
+pub fn hold(debit: &str, credit: &str, amount: &str) -> Value {
+    json!({"debitAccountId": debit, "creditAccountId": credit, "amount": amount, "currency": "USD"})
 }
 
 /// Returns the id in the response to a create request.

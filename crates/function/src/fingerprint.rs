@@ -1,6 +1,7 @@
 use base64::{Engine, engine::general_purpose::STANDARD_NO_PAD};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use std::fmt;
 
 /// A SHA-256 digest of a request, as text.
 ///
@@ -20,5 +21,11 @@ impl Fingerprint {
             digest.update(part);
         }
         Self(STANDARD_NO_PAD.encode(digest.finalize()))
+    }
+}
+
+impl fmt::Display for Fingerprint {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(out)
     }
 }

@@ -101,6 +101,12 @@ problems! {
         "the balance would have more than 38 digits";
     BalanceNotZero, 409, "balance-not-zero", CONFLICT,
         "the account to close has a balance other than 0, and the request has no `transferTo`";
+    HoldsOpen, 409, "holds-open", CONFLICT,
+        "the account to close has open holds";
+    HoldClosed, 409, "hold-closed", CONFLICT,
+        "the hold is captured, voided or expired";
+    HoldExceeded, 409, "hold-exceeded", CONFLICT,
+        "the amount to capture exceeds the rest of the hold";
     BalanceUnverified, 409, "balance-unverified", CONFLICT,
         "the last leg of the account to close is unreadable, or does not confirm the balance";
     AlreadyReversed, 409, "already-reversed", CONFLICT,

@@ -11,6 +11,7 @@
 //! | transaction | `TXN#<id>` | `METADATA` | `STATUS#<status>`, `CREATED#<time>` | `IDEMPOTENCY#<key>`, `TXN` |
 //! | leg | `TXN#<id>` | `LEG#<leg>` | `ACCOUNT#<account>`, `LEG#<time>#<leg>` | |
 //! | reversal marker | `TXN#<id>` | `REVERSAL` | | |
+//! | hold | `HOLD#<id>` | `METADATA` | `ACCOUNT#<payer>`, `EXPIRES#<time>#<id>` | `HOLD-EXPIRY#<shard>`, `EXPIRES#<time>#<id>` |
 //! | refusal of a transfer | `TXN#<id>` | `METADATA` | | |
 //! | reconciliation | `RECONCILIATION#<id>` | `METADATA` | | |
 //! | finding | `RECONCILIATION#<id>` | `FINDING#<subject>` | | |
@@ -18,6 +19,8 @@
 //! The status index can be sharded. The first shard uses the required partition key, and
 //! every other shard uses `STATUS#<status>#<shard>`
 //! ([decision](../../../docs/decisions/ledger-status-shards.md)).
+//!
+//! Only open holds have index keys.
 //!
 //! The id of a new item is derived from the caller and the idempotency key of the request that
 //! creates it. A retry of a request therefore cannot create a second item
@@ -43,6 +46,10 @@ identifier!(
 identifier!(
     /// The id of a leg: the transaction id and the number of the leg.
     LegId
+);
+identifier!(
+    /// The id of a hold.
+    HoldId
 );
 identifier!(
     /// The id of a reconciliation.
@@ -81,6 +88,7 @@ made_once!(MerchantId, "merchant");
 made_once!(AccountId, "account");
 made_once!(TransactionId, "transaction");
 made_once!(ReconciliationId, "reconciliation");
+made_once!(HoldId, "hold");
 
 impl TransactionId {
     /// Returns the id of the transaction that the ledger posts for another service under a key. No
@@ -159,6 +167,28 @@ pub enum TransactionStatus {
 names!(
     TransactionStatus, "must be completed",
     Completed => "completed",
+);
+
+/// The status of a hold ([requirement](../../../docs/requirements/ledger.md#holds)). All statuses
+/// but `held` are final.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum HoldStatus {
+    /// The whole amount was captured.
+    Captured,
+    /// The rest was released because the hold has expired.
+    Expired,
+    /// Open: the rest of the amount is reserved.
+    Held,
+    /// The rest was released by the payee.
+    Voided,
+}
+
+names!(
+    HoldStatus, "must be held, captured, voided or expired",
+    Captured => "captured",
+    Expired => "expired",
+    Held => "held",
+    Voided => "voided",
 );
 
 /// The type of a leg ([requirement](../../../docs/requirements/ledger.md#transaction-legs)).
@@ -258,6 +288,18 @@ prefixed_key!(
     LegId
 );
 prefixed_key!(
+    /// PK of a hold: `HOLD#<id>`.
+    HoldPartition,
+    "HOLD",
+    HoldId
+);
+prefixed_key!(
+    /// GSI2PK of an open hold: `HOLD-EXPIRY#<shard>`.
+    ExpiryPartition,
+    "HOLD-EXPIRY",
+    Shard
+);
+prefixed_key!(
     /// PK of a reconciliation and its findings: `RECONCILIATION#<id>`.
     ReconciliationPartition,
     "RECONCILIATION",
@@ -265,7 +307,8 @@ prefixed_key!(
 );
 prefixed_key!(
     /// SK of a finding: `FINDING#TXN#<transaction>`, `FINDING#LEG#<leg>`,
-    /// `FINDING#ACCOUNT#<account>` or `FINDING#ITEM#<hash>`. Each subject has at most one finding.
+    /// `FINDING#HOLDS#<account>`, `FINDING#ACCOUNT#<account>` or `FINDING#ITEM#<hash>`. Each
+    /// subject has at most one finding.
     FindingSort,
     "FINDING",
     Subject
@@ -474,6 +517,49 @@ impl fmt::Display for LegTimeSort {
 
 serde_as_text!(LegTimeSort);
 
+/// GSI1SK and GSI2SK of an open hold: `EXPIRES#<time>#<hold>`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HoldExpirySort {
+    /// The time from which the hold is expired.
+    pub expires: TimestampMillis,
+    /// The hold.
+    pub hold: HoldId,
+}
+
+impl HoldExpirySort {
+    /// The range of all open holds of an account.
+    #[must_use]
+    pub fn all() -> KeyRange {
+        KeyRange::beginning_with("EXPIRES#")
+    }
+
+    /// The range of the open holds that are expired at `now`.
+    #[must_use]
+    pub fn expired(now: TimestampMillis) -> KeyRange {
+        KeyRange::through("EXPIRES#", format!("EXPIRES#{now}#"))
+    }
+}
+
+impl FromStr for HoldExpirySort {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let parse = || {
+            let (expires, hold) = text.strip_prefix("EXPIRES#")?.split_once('#')?;
+            Some(Self { expires: expires.parse().ok()?, hold: hold.parse().ok()? })
+        };
+        parse().filter(|key| key.to_string() == text).ok_or(Invalid::key("HoldExpirySort"))
+    }
+}
+
+impl fmt::Display for HoldExpirySort {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "EXPIRES#{}#{}", self.expires, self.hold)
+    }
+}
+
+serde_as_text!(HoldExpirySort);
+
 identifier!(
     /// A hash of an item's primary key. The key itself can be invalid or too long for a sort key.
     ItemHash
@@ -493,11 +579,20 @@ impl ItemHash {
     }
 }
 
+prefixed_key!(
+    /// The text of an account's open holds in a sort key: `HOLDS#<account>`.
+    HoldsText,
+    "HOLDS",
+    AccountId
+);
+
 /// The subject of a finding.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Subject {
     /// An account, formatted as its partition key.
     Account(AccountId),
+    /// The open holds of an account.
+    Holds(AccountId),
     /// An unreadable item, formatted as a hash of its key.
     Item(ItemHash),
     /// A leg, formatted as its sort key.
@@ -512,6 +607,7 @@ impl FromStr for Subject {
     fn from_str(text: &str) -> Result<Self, Invalid> {
         let account = text.parse().map(|AccountPartition(id)| Self::Account(id));
         let account = account.or_else(|_| text.parse().map(|ItemHashText(hash)| Self::Item(hash)));
+        let account = account.or_else(|_| text.parse().map(|HoldsText(id)| Self::Holds(id)));
         let leg = account.or_else(|_| text.parse().map(|LegSort(id)| Self::Leg(id)));
         leg.or_else(|_| text.parse().map(|TransactionPartition(id)| Self::Transaction(id)))
     }
@@ -521,6 +617,7 @@ impl fmt::Display for Subject {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Account(id) => AccountPartition(id.clone()).fmt(out),
+            Self::Holds(id) => HoldsText(id.clone()).fmt(out),
             Self::Item(hash) => ItemHashText(hash.clone()).fmt(out),
             Self::Leg(id) => LegSort(id.clone()).fmt(out),
             Self::Transaction(id) => TransactionPartition(id.clone()).fmt(out),
@@ -560,6 +657,17 @@ mod tests {
     }
 
     #[test]
+    fn expired_holds_include_the_time_of_expiry() {
+        let sort = |time: &str| format!("EXPIRES#{time}#H").parse::<HoldExpirySort>().expect("a key");
+        let [before, at, after] =
+            ["2026-01-01T23:59:59.999Z", "2026-01-02T00:00:00.000Z", "2026-01-02T00:00:00.001Z"].map(sort);
+        let expired = HoldExpirySort::expired(at.expires);
+        let holds = [&before, &at, &after];
+        assert_eq!(holds.map(|hold| expired.contains(&hold.to_string())), [true, true, false]);
+        assert!(holds.iter().all(|hold| HoldExpirySort::all().contains(&hold.to_string())));
+    }
+
+    #[test]
     fn day_spans_first_to_last_millisecond() {
         let day: Day = "2026-01-02".parse().expect("a day");
         let ends = [day.first_milli(), day.last_milli()].map(|end| end.to_string());
@@ -568,7 +676,7 @@ mod tests {
 
     #[test]
     fn finding_keys_round_trip_for_every_subject() {
-        for text in ["FINDING#TXN#T", "FINDING#LEG#T-01", "FINDING#ACCOUNT#A", "FINDING#ITEM#5f"] {
+        for text in ["FINDING#TXN#T", "FINDING#LEG#T-01", "FINDING#ACCOUNT#A", "FINDING#HOLDS#A", "FINDING#ITEM#5f"] {
             assert_eq!(text.parse::<FindingSort>().map(|key| key.to_string()).as_deref(), Ok(text));
         }
         assert!(["FINDING#", "FINDING#T", "FINDING#USER#A"].iter().all(|bad| bad.parse::<FindingSort>().is_err()));

@@ -24,6 +24,10 @@ pub struct Case {
     pub of_status: usize,
     /// Size of a leg. A leg's entry in GSI1 has the same size.
     pub leg: usize,
+    /// Size of a hold.
+    pub hold: usize,
+    /// Size of an open hold's entry in GSI1, which lists the open holds of an account.
+    pub of_hold: usize,
     /// Number of legs of the transaction. Each leg is on a different account.
     pub legs: usize,
     /// Number of items in the list.

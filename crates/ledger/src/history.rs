@@ -34,7 +34,7 @@ impl Ledger {
     /// Reads the newest leg of the account in the range, with one query of the index.
     pub(crate) async fn newest(&self, account: &AccountId, range: KeyRange) -> Result<NewestLeg, Error> {
         let (partition, range) = (AccountPartition(account.clone()), range.newest_first());
-        let query = Query::new(&partition, &range).on(&self.by_time);
+        let query = Query::new(&partition, &range).on(&self.books.by_time);
         let (page, unreadable) = self.books.table.page_with_unreadable::<Leg>(&query, 1).await?;
         Ok(match page.items.first() {
             _ if page.skipped > 0 => NewestLeg::Unreadable(unreadable.into_iter().next()),

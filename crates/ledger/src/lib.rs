@@ -10,6 +10,7 @@
 
 mod cost;
 mod history;
+mod holds;
 mod jobs;
 mod model;
 pub mod patterns;
@@ -19,6 +20,7 @@ mod transfers;
 
 pub use cost::{Case, Pattern};
 pub use model::account::{Account, AccountBody, LastLeg};
+pub use model::hold::{Hold, HoldBody};
 pub use model::leg::{Leg, LegBody};
 pub use model::merchant::{Merchant, MerchantBody};
 pub use model::posting::Posting;

@@ -2,10 +2,13 @@
 //!
 //! `make docs` writes this file from the names of the modules.
 
+pub mod capture_hold;
 pub mod create_account;
+pub mod create_hold;
 pub mod create_merchant;
 pub mod get_account;
 pub mod get_balance;
+pub mod get_hold;
 pub mod get_merchant;
 pub mod get_reconciliation;
 pub mod get_statement;
@@ -14,11 +17,13 @@ pub mod list_transactions;
 pub mod list_user_accounts;
 pub mod process_payment;
 pub mod reconcile;
+pub mod release_expired_holds;
 pub mod retry_reconciliation;
 pub mod reverse_transaction;
 pub mod start_daily_reconciliation;
 pub mod start_reconciliation;
 pub mod update_account;
+pub mod void_hold;
 
 use crate::Pattern;
 
@@ -26,10 +31,13 @@ use crate::Pattern;
 #[must_use]
 pub fn patterns() -> Vec<Pattern> {
     function::by_number(vec![
+        capture_hold::PATTERN,
         create_account::PATTERN,
+        create_hold::PATTERN,
         create_merchant::PATTERN,
         get_account::PATTERN,
         get_balance::PATTERN,
+        get_hold::PATTERN,
         get_merchant::PATTERN,
         get_reconciliation::PATTERN,
         get_statement::PATTERN,
@@ -38,10 +46,12 @@ pub fn patterns() -> Vec<Pattern> {
         list_user_accounts::PATTERN,
         process_payment::PATTERN,
         reconcile::PATTERN,
+        release_expired_holds::PATTERN,
         retry_reconciliation::PATTERN,
         reverse_transaction::PATTERN,
         start_daily_reconciliation::PATTERN,
         start_reconciliation::PATTERN,
         update_account::PATTERN,
+        void_hold::PATTERN,
     ])
 }

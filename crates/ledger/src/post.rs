@@ -2,8 +2,8 @@
 //! ([decision](../../../docs/decisions/ledger-idempotency.md)).
 
 use crate::{
-    Account, Merchant, Posted, Reversal,
-    model::{posting_plan::PostingPlan, transaction::Draft},
+    Account, Hold, Merchant, Posted, Reversal,
+    model::{hold::Capture, posting_plan::PostingPlan, transaction::Draft},
     store::Books,
 };
 use function::{Caller, Error, Problem};
@@ -20,7 +20,7 @@ use std::{
 use table::{Error as Store, with_reserved_time};
 
 /// Time reserved to read the outcome of a write whose response was lost.
-const RESERVE: Duration = Duration::from_secs(1);
+pub(crate) const RESERVE: Duration = Duration::from_secs(1);
 
 /// The caller whose permissions a transaction needs.
 #[derive(Debug, Clone, Copy)]
@@ -70,7 +70,7 @@ impl Books {
                 let is_first = std::mem::take(&mut is_first);
                 Box::pin(self.enter(draft, is_first, payer, now, self.shards.pick(random)))
             },
-            |error| matches!(error, Error::Table(Store::Refused(_) | Store::Contended { .. } | Store::Underway)),
+            is_stale,
         );
         match Box::pin(with_reserved_time(RESERVE, attempts)).await {
             Ok(posted) => Ok(posted),
@@ -100,7 +100,11 @@ impl Books {
             return Ok(posted);
         }
         let (accounts, has_merchant) = (accounts?, has_merchant?);
-        let entry = PostingPlan::new(draft, &accounts, has_merchant, &payer.caller(draft, &accounts), now, shard)?;
+        let current = if is_first { Cow::Borrowed(draft) } else { self.with_current_hold(draft).await? };
+        if let Some(capture) = &current.capture {
+            capture.must_be_allowed(now)?;
+        }
+        let (entry, _) = Box::pin(self.plan(&current, accounts, has_merchant, payer, now, shard)).await?;
         match self.dynamo.transact_once(entry.changes(&self.table)?).await {
             Ok(()) => Ok(entry.posted),
             Err(Store::Refused(refused)) if entry.was_posted(&refused) => {
@@ -108,6 +112,60 @@ impl Books {
             }
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Returns the draft with the current state of the hold that it captures, if any.
+    async fn with_current_hold<'a>(&self, draft: &'a Draft) -> Result<Cow<'a, Draft>, Error> {
+        let Some(Capture { hold, amount }) = &draft.capture else { return Ok(Cow::Borrowed(draft)) };
+        let hold = self.table.get::<Hold>(&Hold::key_of(&hold.id)).await?.ok_or_else(Error::stale)?;
+        Ok(Cow::Owned(Draft { capture: Some(Capture { hold, amount: *amount }), ..draft.clone() }))
+    }
+
+    /// Applies the draft to the accounts. If a debited account lacks money only because of expired
+    /// holds, releases them first. Returns the plan with the accounts that it applies to.
+    ///
+    /// # Errors
+    /// The errors of [`PostingPlan::new`].
+    pub(crate) async fn plan(
+        &self,
+        draft: &Draft,
+        mut accounts: HashMap<AccountId, Account>,
+        has_merchant: bool,
+        payer: Payer<'_>,
+        now: TimestampMillis,
+        shard: Shard,
+    ) -> Result<(PostingPlan, HashMap<AccountId, Account>), Error> {
+        loop {
+            let caller = payer.caller(draft, &accounts);
+            match PostingPlan::new(draft, &accounts, has_merchant, &caller, now, shard) {
+                // The account has reserved the amount of a capture.
+                Err(Error::Conflict(Problem::InsufficientFunds, why)) if draft.capture.is_none() => {
+                    if self.release_debited(draft, &accounts, now).await? == 0 {
+                        return Err(Error::Conflict(Problem::InsufficientFunds, why));
+                    }
+                }
+                plan => return Ok((plan?, accounts)),
+            }
+            accounts = self.touched(draft, payer).await?;
+        }
+    }
+
+    /// Releases the expired holds of the debited accounts. Returns the number of released holds.
+    async fn release_debited(
+        &self,
+        draft: &Draft,
+        accounts: &HashMap<AccountId, Account>,
+        now: TimestampMillis,
+    ) -> Result<usize, Error> {
+        let debits = draft.postings.iter().filter(|posting| posting.leg_type == LegType::Debit);
+        let debited: BTreeSet<_> = debits.map(|posting| &posting.account).collect();
+        let mut released = 0;
+        for id in debited {
+            if accounts.get(id).is_some_and(|account| account.held.is_some()) {
+                released += self.release_expired(id, now).await?;
+            }
+        }
+        Ok(released)
     }
 
     /// Reads the accounts of the draft, as [`Self::accounts`] does. For another service, every
@@ -159,8 +217,13 @@ impl Books {
     }
 }
 
+/// Whether another attempt, which reads the items again, may succeed.
+pub(crate) fn is_stale(error: &Error) -> bool {
+    matches!(error, Error::Table(Store::Refused(_) | Store::Contended { .. } | Store::Underway))
+}
+
 /// Replaces a version conflict by an error that asks the caller to retry.
-fn unsettled(error: Error) -> Error {
+pub(crate) fn unsettled(error: Error) -> Error {
     match error {
         Error::Table(Store::Refused(_)) => Error::stale(),
         other => other,

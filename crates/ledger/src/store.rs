@@ -23,9 +23,7 @@ pub struct Ledger {
     pub(crate) books: Books,
     /// The table of reconciliations and their findings.
     pub(crate) jobs: Jobs,
-    /// `GSI1`: transactions by status and time, legs by account and time, and accounts by user.
-    pub(crate) by_time: Index,
-    /// `GSI2`: transactions by idempotency key, and all accounts.
+    /// `GSI2`: transactions by idempotency key, all accounts, and open holds by expiry.
     pub(crate) by_key: Index,
     /// Maximum number of accounts that a user can open.
     pub(crate) accounts_per_user: NonZeroU32,
@@ -37,8 +35,15 @@ pub struct Ledger {
 pub(crate) struct Books {
     pub(crate) dynamo: Dynamo,
     pub(crate) table: Table,
-    /// Shards of the status index.
+    /// `GSI1`: transactions by status and time, legs by account and time, open holds by account and
+    /// expiry, and accounts by user.
+    pub(crate) by_time: Index,
+    /// Shards of the status index and of the expiry index.
     pub(crate) shards: Shards,
+}
+
+fn index(name: &str, partition: Attribute, sort: Attribute) -> Index {
+    Index { name: name.into(), partition, sort }
 }
 
 impl App for Ledger {
@@ -47,12 +52,10 @@ impl App for Ledger {
         let jobs = settings.get::<String>("LEDGER_JOBS_TABLE");
         let shards = settings.shards("STATUS_WRITE_SHARDS", "STATUS_READ_SHARDS");
         let accounts_per_user = settings.get("ACCOUNTS_PER_USER");
-        let index = |name: &str, partition, sort| Index { name: name.into(), partition, sort };
         let dynamo = clients.dynamo();
         Some(Self {
-            books: Books { dynamo: dynamo.clone(), table: dynamo.table(table?), shards: shards? },
+            books: Books::new(dynamo, table?, shards?),
             jobs: Jobs::new(dynamo, jobs?),
-            by_time: index("GSI1", Transaction::BY_STATUS, Transaction::BY_TIME),
             by_key: index("GSI2", Transaction::BY_KEY, Transaction::BY_KEY_SORT),
             accounts_per_user: accounts_per_user?,
         })
@@ -80,7 +83,7 @@ impl Ledger {
 
     pub(crate) async fn warm_by_index(self) {
         let range = CreatedSort::nothing();
-        let _ = self.books.table.page::<Leg>(&Query::new(&"#", &range).on(&self.by_time), 1).await;
+        let _ = self.books.table.page::<Leg>(&Query::new(&"#", &range).on(&self.books.by_time), 1).await;
     }
 }
 
@@ -138,6 +141,11 @@ impl Ledger {
 }
 
 impl Books {
+    pub(crate) fn new(dynamo: &Dynamo, table: String, shards: Shards) -> Self {
+        let by_time = index("GSI1", Transaction::BY_STATUS, Transaction::BY_TIME);
+        Self { dynamo: dynamo.clone(), table: dynamo.table(table), by_time, shards }
+    }
+
     /// Puts the item, unless an item with the same id exists. Returns the item, or the existing
     /// item if the same request created it.
     ///

@@ -104,7 +104,7 @@ impl Transfers {
         });
         let by = format!("service:{service}").parse().ok();
         let dynamo = clients.dynamo();
-        Some(Self { books: Books { dynamo: dynamo.clone(), table: dynamo.table(table?), shards: shards? }, by: by? })
+        Some(Self { books: Books::new(dynamo, table?, shards?), by: by? })
     }
 
     /// Returns the id of the transaction that the transfer with this key posts. No request of a
@@ -153,6 +153,7 @@ impl Transfers {
             description: None,
             postings,
             reverses: None,
+            capture: None,
             by: self.by.clone(),
         }
     }

@@ -4,8 +4,11 @@
 use crate::{Answer, Asks};
 use aws_sdk_dynamodb::types::AttributeValue;
 use jiff::Timestamp;
-use keys::{AccountId, TransactionId, ledger::LegId};
-use ledger::{Account, Leg, Posting, Transaction};
+use keys::{
+    AccountId, TransactionId,
+    ledger::{HoldStatus, LegId},
+};
+use ledger::{Account, Hold, Leg, Posting, Transaction};
 use local::Stack;
 use money::{Currency, Decimal, Money};
 use serde::de::DeserializeOwned;
@@ -50,6 +53,8 @@ pub struct Stored {
     pub transactions: BTreeMap<TransactionId, Transaction>,
     /// The legs by id.
     pub legs: BTreeMap<LegId, Leg>,
+    /// The holds.
+    pub holds: Vec<Hold>,
 }
 
 impl Stored {
@@ -58,7 +63,8 @@ impl Stored {
         let client = stack.client().expect("a client");
         let table = stack.table("FinancialTransactions").expect("a table");
         let mut pages = client.scan().table_name(table).consistent_read(true).into_paginator().items().send();
-        let mut stored = Self { accounts: BTreeMap::new(), transactions: BTreeMap::new(), legs: BTreeMap::new() };
+        let (accounts, transactions) = (BTreeMap::new(), BTreeMap::new());
+        let mut stored = Self { accounts, transactions, legs: BTreeMap::new(), holds: Vec::new() };
         while let Some(item) = pages.next().await {
             stored.add(item.expect("an item"));
         }
@@ -79,6 +85,7 @@ impl Stored {
                 let leg: Leg = typed(item);
                 self.legs.insert(leg.id.clone(), leg);
             }
+            Hold::TYPE => self.holds.push(typed(item)),
             other => assert!(["AccountCount", "Merchant", "Reversal"].contains(&other), "{other}"),
         }
     }
@@ -105,11 +112,27 @@ impl Stored {
         self.accounts.get(&id.parse().expect("an id")).expect("an account")
     }
 
+    /// Checks that the account reserves what its open holds have not captured, and that it covers
+    /// what it reserves.
+    fn check_holds_of(&self, account: &Account) {
+        let money = |amount| Money::new(amount, account.currency).expect("an amount").minor();
+        let open = self.holds.iter().filter(|hold| hold.status == HoldStatus::Held && hold.debit == account.id);
+        let rest = |hold: &Hold| money(hold.amount) - money(hold.captured);
+        let held: i128 = open.map(rest).sum();
+        assert_eq!(account.held.map(money).unwrap_or_default(), held, "{account:?}");
+        let is_covered = account.allow_negative || money(account.balance) >= held;
+        assert!(is_covered && held >= 0, "{account:?}");
+        assert!(self.holds.iter().all(|hold| rest(hold) >= 0), "{:?}", self.holds);
+    }
+
     /// Checks the invariants of the ledger.
     ///
     /// # Panics
     /// Panics if an invariant is violated.
     pub fn check(&self) {
+        for account in self.accounts.values() {
+            self.check_holds_of(account);
+        }
         let mut legs = BTreeMap::<_, Vec<&Leg>>::new();
         for leg in self.legs.values() {
             legs.entry(&leg.transaction).or_default().push(leg);

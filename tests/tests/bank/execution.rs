@@ -14,9 +14,10 @@ use std::{
 use system_tests::{
     Answer, Client, assert_problem,
     bank::{Row, archive, handed_over, path, payment, payments, payments_table, put, rows, scheduled_at, with_service},
+    clock::time,
     drained, dynamo,
     faults::{Call, Fault, MOMENTS, Process, Proxy},
-    ledger::Books,
+    ledger::{Books, HOLDS, hold},
     metrics::Metrics,
     parsed,
     patterns::cost_of,
@@ -136,6 +137,11 @@ impl Faulty {
 async fn payments_are_posted_in_the_ledger() {
     let books = Books::open().await;
     let (ann, bob) = (books.funded("ann", "100").await, books.account("bob").await);
+    // An expired hold, which the payments release.
+    let mut reserved = hold(&ann, &bob, "95");
+    reserved["expiresAt"] = json!("2020-01-02T00:00:00Z");
+    let reserved = books.at(time("2020-01-01T00:00:00Z")).post_once(HOLDS, "H", &reserved).await;
+    assert_eq!(reserved.status, 201, "{}", reserved.body);
     let customer = Client::caller(&books.stack, "bank:read bank:write", &[&ann]);
     let now = jiff::Timestamp::now();
     let schedule = async |client: &Client, data: Value| {

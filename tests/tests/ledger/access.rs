@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use system_tests::{
     Answer, Client, End,
-    ledger::{ACCOUNTS, Books, MERCHANTS, TRANSACTIONS, id, legs, payment},
+    ledger::{ACCOUNTS, Books, HOLDS, MERCHANTS, TRANSACTIONS, hold, id, legs, payment},
     send, stack,
 };
 
@@ -27,6 +27,10 @@ struct Scene {
     /// A transaction between Bob's and the bank's accounts.
     others: String,
     merchant: String,
+    /// A hold from Ann's account to Bob's.
+    hold: String,
+    /// A hold from the bank's account to Bob's.
+    others_hold: String,
 }
 
 impl Scene {
@@ -38,7 +42,9 @@ impl Scene {
         assert_eq!(books.balance(&bobs).await, SECRET);
         let merchant = json!({"name": "Coffee Shop Inc", "category": "Restaurant"});
         let merchant = id(&books.operator.post(MERCHANTS, &merchant).await, "merchantId");
-        Self { ann: books.user("ann"), books, anns, bobs, shared, others, merchant }
+        let hold = id(&books.hold("hold", &anns, &bobs, "1.00").await, "holdId");
+        let others_hold = id(&books.hold("other hold", &books.outside, &bobs, "1.00").await, "holdId");
+        Self { ann: books.user("ann"), books, anns, bobs, shared, others, merchant, hold, others_hold }
     }
 
     fn cases(&self) -> Vec<Case> {
@@ -48,6 +54,7 @@ impl Scene {
             user: "ann",
             transaction: &self.shared,
             merchant: &self.merchant,
+            hold: &self.hold,
         })
     }
 }
@@ -59,6 +66,7 @@ struct Ids<'a> {
     user: &'a str,
     transaction: &'a str,
     merchant: &'a str,
+    hold: &'a str,
 }
 
 /// A request to a route, and its expected result for the owner of the requested items.
@@ -86,7 +94,7 @@ impl Case {
 
 /// Returns requests to every route, in an order in which every request can succeed.
 fn cases(ids: &Ids<'_>) -> Vec<Case> {
-    let Ids { account, other, user, transaction, merchant } = ids;
+    let Ids { account, other, user, transaction, merchant, hold: held } = ids;
     let get = |route, path: String, own| Case { route, path, body: None, own };
     let send = |route, path: String, body, own| Case { route, path, body: Some(body), own };
     let terms = json!({"userId": user, "accountType": "checking", "currency": "USD"});
@@ -109,6 +117,16 @@ fn cases(ids: &Ids<'_>) -> Vec<Case> {
             json!({}),
             End::NoReach,
         ),
+        send("POST /ledger/holds", HOLDS.to_owned(), hold(account, other, "0.01"), End::Done),
+        get("GET /ledger/holds/{holdId}", format!("{HOLDS}/{held}"), End::Done),
+        // Bob is the payee, so only he may capture or void the hold.
+        send(
+            "POST /ledger/holds/{holdId}/capture",
+            format!("{HOLDS}/{held}/capture"),
+            json!({"amount": "0.50"}),
+            End::NoReach,
+        ),
+        send("POST /ledger/holds/{holdId}/void", format!("{HOLDS}/{held}/void"), json!({}), End::NoReach),
         send("PATCH /ledger/accounts/{accountId}", of_account, json!({"status": "frozen"}), End::Done),
     ]
 }
@@ -207,6 +225,7 @@ async fn users_cannot_access_other_users_items() {
         user: "bob",
         transaction: &scene.others,
         merchant: &scene.merchant,
+        hold: &scene.others_hold,
     };
     for subject in ["ann", "eve", "", "bo", "bobb", "Bob", " bob", "bob ", "USER#bob", "*", &"x".repeat(129)] {
         let client = Client::member(&scene.books.stack, WRITES, "bob", subject);
@@ -250,7 +269,7 @@ async fn every_route_requires_a_valid_token() {
         let mut headers = vec![Some(String::new()), Some("Bearer x".to_owned()), Some(format!("Bearer {expired}"))];
         headers.push(Some(format!("Bearer {}", &operator[..operator.len() - 4])));
         headers.extend((auth == Auth::Required).then_some(None));
-        let ids = Ids { account: "A-1", other: "A-2", user: "ann", transaction: "T-1", merchant: "M-1" };
+        let ids = Ids { account: "A-1", other: "A-2", user: "ann", transaction: "T-1", merchant: "M-1", hold: "H-1" };
         for case in cases(&ids) {
             for header in &headers {
                 let mut request = case.of(&nobody);

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use system_tests::{
     Answer, Client,
-    ledger::{ACCOUNTS, Books, Item, MERCHANTS, TRANSACTIONS, id, legs, payment},
+    ledger::{ACCOUNTS, Books, HOLDS, Item, MERCHANTS, TRANSACTIONS, hold, id, legs, payment},
     patterns::{cost_of, labels},
     units::{Consumed, bytes, consumed, declared},
 };
@@ -68,6 +68,8 @@ impl Measured {
             transaction: 0,
             of_status: 0,
             leg: 0,
+            hold: 0,
+            of_hold: 0,
             legs: 0,
             items: 1,
             merchant: false,
@@ -147,6 +149,49 @@ impl Measured {
         self.assert("update-account, transferTo", &case, &closed);
     }
 
+    /// Returns the input of the cost formulas with the sizes of a hold and its index entry. The
+    /// account must be the payer's.
+    async fn case_of_hold(&self, hold: &str, transaction: Option<&str>, account: &str) -> Case {
+        let key = format!("HOLD#{hold}");
+        let mut case = self.case(transaction, account).await;
+        case.hold = size_of(&self.books.partition(None, &key).await);
+        let entries = self.books.partition(Some("GSI1"), &format!("ACCOUNT#{account}")).await;
+        case.of_hold = size_of(&entries.into_iter().filter(|entry| entry["PK"] == text(&key)).collect::<Vec<_>>());
+        case
+    }
+
+    async fn hold(&self, key: &str, from: &str, to: &str, amount: &str) -> Answer {
+        self.books.operator.post_once(HOLDS, key, &hold(from, to, amount)).await
+    }
+
+    /// Measures the routes that open, read, capture, void and release holds.
+    async fn holds(&mut self) {
+        let (from, to) = (self.funded(200).await, self.funded(201).await);
+        let opened = self.hold(&self.size.key, &from, &to, "5.50").await;
+        let id_of_hold = id(&opened, "holdId");
+        let open = self.case_of_hold(&id_of_hold, None, &from).await;
+        self.assert("create-hold", &open, &opened);
+        let path = format!("{HOLDS}/{id_of_hold}");
+        self.assert("get-hold", &open, &self.books.operator.get(&path).await);
+        for (key, amount, function) in [("part", "1.50", "capture-hold, part"), ("rest", "4.00", "capture-hold")] {
+            let body = json!({"amount": amount});
+            let captured = self.books.operator.post_once(&format!("{path}/capture"), key, &body).await;
+            let transaction = id(&captured, "transactionId");
+            let case = self.case_of_hold(&id_of_hold, Some(&transaction), &from).await;
+            self.assert(function, &Case { of_hold: open.of_hold, hold: open.hold, ..case }, &captured);
+        }
+        let other = id(&self.hold("void", &from, &to, "5.50").await, "holdId");
+        let open = self.case_of_hold(&other, None, &from).await;
+        let voided = self.books.operator.post_once(&format!("{HOLDS}/{other}/void"), "void", &json!({})).await;
+        self.assert("void-hold", &open, &voided);
+        let third = id(&self.hold("expire", &from, &to, "5.50").await, "holdId");
+        let open = self.case_of_hold(&third, None, &from).await;
+        let later = json!({"detail-type": "Scheduled Event", "time": "2099-01-01T00:00:00Z"});
+        let released = self.books.operator.invoke("release-expired-holds", &later).await;
+        assert_eq!(released.body, json!({"released": 1, "left": false}));
+        self.assert("release-expired-holds", &open, &released);
+    }
+
     /// Measures the routes of merchants. In the cost input, the field `account` is the size of a
     /// merchant.
     async fn records_a_merchant(&mut self) -> String {
@@ -218,6 +263,7 @@ async fn each_pattern_consumes_its_declared_cost() {
             measured.posts(&body, &from).await;
         }
         measured.closes().await;
+        measured.holds().await;
         // The tests of the reconciliation measure the other patterns.
         let patterns: Vec<_> = ledger::patterns().into_iter().filter(|pattern| pattern.id != "L8").collect();
         assert_eq!(measured.functions, labels(&patterns), "every pattern must be measured");

@@ -11,7 +11,7 @@ use system_tests::{
     Asks,
     faults::{Call, Fault, MOMENTS, Moment, Process, Proxy},
     ledger::model::{Stored, posting},
-    ledger::{Books, id, payment},
+    ledger::{Books, hold, id, payment},
 };
 
 /// The timeout that the template sets for a function.
@@ -549,6 +549,70 @@ async fn retry_completes_a_closing_after_a_crash_at_any_call() {
                 if let Some(invocation) = invocation {
                     assert_eq!(Outcome::from_invocation(Some(invocation)), done, "{when}");
                     assert_eq!(call, 5, "{when}: a closing makes four calls");
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// Returns the event of a request for a hold. `end` is empty, or the last segment of the path.
+fn of_hold(id: &str, end: &str, key: &str, now: Timestamp) -> Value {
+    let (path, route) = (format!("/ledger/holds/{id}/{end}"), format!("POST /ledger/holds/{{holdId}}/{end}"));
+    let parameters = json!({"holdId": id});
+    Asks { route: &route, path: &path, parameters, key: Some(key), body: None }.at(now)
+}
+
+/// The function crashes before or after any of its calls. Either all of its changes are stored or
+/// nothing, and a retry completes them once.
+#[tokio::test(flavor = "multi_thread")]
+async fn retry_completes_a_hold_after_a_crash_at_any_call() {
+    let scene = Scene::start().await;
+    let body = hold(&scene.from, &scene.to, "0.05");
+    let creating = |key: &str| {
+        let (route, path) = ("POST /ledger/holds", "/ledger/holds");
+        Asks { route, path, parameters: Value::Null, key: Some(key), body: Some(&body) }.at(now())
+    };
+    let id_of = |outcome: &Outcome| {
+        let body: Value = serde_json::from_str(&outcome.body).expect("JSON");
+        body["holdId"].as_str().expect("an id").to_owned()
+    };
+    for function in ["create-hold", "capture-hold", "void-hold", "release-expired-holds"] {
+        for moment in MOMENTS {
+            for call in 1.. {
+                let key = format!("{function}-{moment:?}-{call}");
+                let opening = creating(&key);
+                let mut event = opening.clone();
+                if function != "create-hold" {
+                    let id = id_of(&scene.ask("create-hold", &opening).await);
+                    event = match function {
+                        "capture-hold" => of_hold(&id, "capture", &key, now()),
+                        "void-hold" => of_hold(&id, "void", &key, now()),
+                        _ => json!({"detail-type": "Scheduled Event", "time": "2100-01-01T00:00:00Z"}),
+                    };
+                }
+                scene.proxy.rule(move |it| if it.number == call { Fault::Death(moment) } else { Fault::None });
+                let invocation = scene.process(function).run(&event, TIME).await;
+                scene.stored().await;
+                scene.proxy.heal();
+                let when = format!("{function}, call {call}, {moment:?}");
+                let again = [0; 2].map(|_| scene.books.operator.invoke(function, &event));
+                let [first, second] = join_all(again).await.try_into().expect("two answers");
+                assert_eq!(first.status, 200, "{when}: {}", first.body);
+                if function != "release-expired-holds" {
+                    assert_eq!(first.body, second.body, "{when}");
+                    assert!(matches!(first.body["statusCode"].as_u64(), Some(200 | 201)), "{when}: {}", first.body);
+                }
+                let stored = scene.stored().await;
+                let held = stored.account(&scene.from).held.and_then(|held| held.scaled(2));
+                let wanted = if function == "create-hold" { 5 } else { 0 };
+                assert_eq!(held, Some(wanted), "{when}");
+                if function == "create-hold" {
+                    let id = id_of(&scene.ask("create-hold", &opening).await);
+                    assert_eq!(scene.ask("void-hold", &of_hold(&id, "void", &key, now())).await.status, 200);
+                }
+                if invocation.is_some() {
+                    assert!(call > 2, "{when}: at least two calls");
                     break;
                 }
             }

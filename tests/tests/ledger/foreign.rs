@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use system_tests::{
     Answer, Client,
     ledger::audit::{Rows, account_key},
-    ledger::{ACCOUNTS, Books, TRANSACTIONS, id, legs, payment},
+    ledger::{ACCOUNTS, Books, HOLDS, TRANSACTIONS, hold, id, legs, payment},
     send,
 };
 
@@ -110,8 +110,14 @@ fn requests(route: &str, scene: &Scene, foreign: &Foreign) -> Vec<Asked> {
             asked.extend(paid);
             asked
         }
+        "POST /ledger/holds" => {
+            holds(scene, account).into_iter().map(|body| ("POST", HOLDS.to_owned(), body)).collect()
+        }
         // These routes name no account.
-        "POST /ledger/accounts"
+        "GET /ledger/holds/{holdId}"
+        | "POST /ledger/holds/{holdId}/capture"
+        | "POST /ledger/holds/{holdId}/void"
+        | "POST /ledger/accounts"
         | "GET /ledger/users/{userId}/accounts"
         | "GET /ledger/transactions"
         | "POST /ledger/merchants"
@@ -160,6 +166,21 @@ fn payments(scene: &Scene, account: &str) -> Vec<Value> {
             ("debit", full, "0.02", "USD"),
             ("credit", "880h1734", "0.01", "USD"),
         ]),
+    ]
+}
+
+/// Returns holds that credit or debit the account.
+fn holds(scene: &Scene, account: &str) -> Vec<Value> {
+    let full = scene.full.as_str();
+    let mut in_euros = hold(full, account, "0.01");
+    in_euros["currency"] = "EUR".into();
+    vec![
+        hold(full, account, "0.01"),
+        in_euros,
+        hold(full, account, "9999999.00"),
+        hold(&scene.frozen, account, "0.01"),
+        hold(account, full, "0.01"),
+        hold("880h1734", account, "0.01"),
     ]
 }
 

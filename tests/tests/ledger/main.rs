@@ -9,6 +9,7 @@ mod cost;
 mod faults;
 mod foreign;
 mod history;
+mod holds;
 mod lists;
 mod pages;
 mod random;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use system_tests::{
     Answer, Client,
     ledger::audit::{DAY, RECONCILIATIONS, at},
-    ledger::{Books, MERCHANTS, id, payment},
+    ledger::{Books, MERCHANTS, hold, id, payment},
     send,
 };
 
@@ -62,6 +62,11 @@ fn rule(route: &str) -> Rule {
         "POST /ledger/transactions" | "POST /ledger/transactions/{transactionId}/reversal" => {
             rule(WRITE, [201, 403, 403], [201, 201, 404])
         }
+        // A payer opens and reads a hold. Only the payee captures or voids it.
+        "POST /ledger/holds" => rule(WRITE, [201, 403, 403], [201, 201, 404]),
+        "GET /ledger/holds/{holdId}" => rule(READ, [200, 403, 403], [200, 200, 404]),
+        "POST /ledger/holds/{holdId}/capture" => rule(WRITE, [201, 403, 403], [201, 201, 404]),
+        "POST /ledger/holds/{holdId}/void" => rule(WRITE, [200, 403, 403], [200, 200, 404]),
         "GET /ledger/transactions" => operators([200; 3]),
         "POST /ledger/reconciliations" => operators([202; 3]),
         "GET /ledger/reconciliations/{reconciliationId}" => operators([200, 200, 404]),
@@ -88,6 +93,8 @@ struct Ids {
     account: String,
     /// A payment that the account received.
     received: String,
+    /// A hold of which the account is the payee.
+    hold: String,
     merchant: String,
     reconciliation: String,
 }
@@ -101,17 +108,19 @@ impl Ids {
         };
         if whose == Whose::Nobody {
             let id = || NOBODYS.to_owned();
-            return Self { user, account: id(), received: id(), merchant: id(), reconciliation: id() };
+            return Self { user, account: id(), received: id(), hold: id(), merchant: id(), reconciliation: id() };
         }
         let account = books.account(user).await;
         let received = books.pay(&format!("received {tag}"), &books.outside, &account, "5.00").await;
         books.pay(&format!("more {tag}"), &books.outside, &account, "5.00").await;
+        let held = books.hold(&format!("hold {tag}"), &books.outside, &account, "5.00").await;
         let merchant = books.operator.post(MERCHANTS, &json!({"name": "a", "category": "b"})).await;
         let started = books.operator.post(RECONCILIATIONS, &json!({"from": at(0), "to": at(DAY)})).await;
         Self {
             user,
             account,
             received: id(&received, "transactionId"),
+            hold: id(&held, "holdId"),
             merchant: id(&merchant, "merchantId"),
             reconciliation: started.body["reconciliationId"].as_str().expect("an id").to_owned(),
         }
@@ -123,6 +132,8 @@ impl Ids {
             "POST /ledger/accounts" => json!({"userId": self.user, "accountType": "checking", "currency": "USD"}),
             "PATCH /ledger/accounts/{accountId}" => json!({"status": "active"}),
             "POST /ledger/transactions" => payment(&self.account, outside, "0.01"),
+            "POST /ledger/holds" => hold(&self.account, outside, "0.01"),
+            "POST /ledger/holds/{holdId}/capture" => json!({"amount": "1.00"}),
             "POST /ledger/reconciliations" => json!({"from": at(0), "to": at(DAY)}),
             _ => Value::Null,
         }
@@ -133,6 +144,7 @@ impl Ids {
             let id = match name {
                 "accountId" => &self.account,
                 "transactionId" => &self.received,
+                "holdId" => &self.hold,
                 "merchantId" => &self.merchant,
                 "reconciliationId" => &self.reconciliation,
                 "userId" => return Some(self.user.to_owned()),

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use system_tests::{
     Answer, Client, assert_problem,
     ledger::audit::{DAY, RECONCILIATIONS, Rows, Shelf, account_key, at, header_key, leg_key, reconciled},
-    ledger::{ACCOUNTS, Books, MERCHANTS, TRANSACTIONS, id, payment},
+    ledger::{ACCOUNTS, Books, HOLDS, MERCHANTS, TRANSACTIONS, hold, id, payment},
     stack, until,
 };
 
@@ -20,6 +20,8 @@ struct Scene {
     merchant: String,
     /// A transaction that was posted with the idempotency key `K`.
     keyed: String,
+    /// An open hold of account B.
+    hold: String,
     /// A completed reconciliation with a finding.
     reconciliation: String,
 }
@@ -47,12 +49,13 @@ impl Scene {
         let merchant = id(&books.operator.post_once(MERCHANTS, "M", &merchant).await, "merchantId");
         let keyed = books.operator.post_once(TRANSACTIONS, "K", &payment("A", "B", "1.00")).await;
         let keyed = id(&keyed, "transactionId");
+        let hold = id(&books.hold("H", "B", "O", "2.00").await, "holdId");
         let window = json!({"from": at(0), "to": at(1)});
         let started = books.operator.post_once(RECONCILIATIONS, "J", &window).await;
         let reconciliation = started.body["reconciliationId"].as_str().expect("an id").to_owned();
         let path = format!("{RECONCILIATIONS}/{reconciliation}");
         until(&books.operator, &path, |answer| answer.body["status"] == "done").await;
-        let scene = Self { books, rows, merchant, keyed, reconciliation };
+        let scene = Self { books, rows, merchant, keyed, hold, reconciliation };
         scene.put_finding().await;
         scene
     }
@@ -97,6 +100,7 @@ impl Scene {
             "idempotency record" => header_key(&self.keyed),
             "reversal" => sort(header_key("T2"), "REVERSAL"),
             "merchant" => merchant,
+            "hold" => json!({"PK": {"S": format!("HOLD#{}", self.hold)}, "SK": {"S": "METADATA"}}),
             "job" => return self.set_in_jobs("METADATA", "StartedAt").await,
             "task" => return self.set_in_jobs("METADATA", "Task").await,
             "progress" => return self.set_in_jobs("METADATA", "Progress").await,
@@ -143,6 +147,15 @@ impl Scene {
         tell("process-payment, merchant", client.post_once(TRANSACTIONS, "N", &with_merchant).await);
         tell("reverse-transaction", client.post(&format!("{TRANSACTIONS}/T1/reversal"), &json!({})).await);
         tell("reverse-transaction, again", client.post(&format!("{TRANSACTIONS}/T2/reversal"), &json!({})).await);
+        let hold_path = format!("{HOLDS}/{}", self.hold);
+        tell("get-hold", client.get(&hold_path).await);
+        tell("create-hold", client.post_once(HOLDS, "I", &hold("A", "B", "1.00")).await);
+        tell("create-hold, retry", client.post_once(HOLDS, "H", &hold("B", "O", "2.00")).await);
+        let part = json!({"amount": "1.00"});
+        tell("capture-hold", client.post_once(&format!("{hold_path}/capture"), "C", &part).await);
+        tell("void-hold", client.post_once(&format!("{hold_path}/void"), "V", &json!({})).await);
+        let later = json!({"detail-type": "Scheduled Event", "time": "2099-01-01T00:00:00Z"});
+        tell("release-expired-holds", client.invoke("release-expired-holds", &later).await);
         tell("update-account", client.patch(&account, &json!({"status": "active"})).await);
         let closing = json!({"status": "closed", "transferTo": "B"});
         tell("update-account, transferTo", client.patch(&account, &closing).await);
@@ -173,7 +186,7 @@ fn findings(body: &Value) -> String {
 }
 
 /// The responses if every item can be read.
-const HEALTHY: [(&str, &str); 24] = [
+const HEALTHY: [(&str, &str); 30] = [
     ("get-account", "200"),
     ("list-user-accounts", "200"),
     ("get-statement", "200"),
@@ -196,6 +209,12 @@ const HEALTHY: [(&str, &str); 24] = [
     ("process-payment, merchant", "201"),
     ("reverse-transaction", "201"),
     ("reverse-transaction, again", "409"),
+    ("get-hold", "200"),
+    ("create-hold", "201"),
+    ("create-hold, retry", "201"),
+    ("capture-hold", "201"),
+    ("void-hold", "200"),
+    ("release-expired-holds", "200"),
     ("update-account", "200"),
     ("update-account, transferTo", "200"),
 ];
@@ -214,6 +233,7 @@ fn different(kind: &str) -> Vec<(&'static str, &'static str)> {
             ("reconcile", "done unreadable-item ACCOUNT#A METADATA"),
             ("process-payment", "500"),
             ("reverse-transaction", "500"),
+            ("create-hold", "500"),
             ("update-account", "500"),
             ("update-account, transferTo", "500"),
         ],
@@ -248,6 +268,14 @@ fn different(kind: &str) -> Vec<(&'static str, &'static str)> {
             ("reverse-transaction, again", "500"),
         ],
         "merchant" => vec![("get-merchant", "500"), ("create-merchant", "500"), ("process-payment, merchant", "500")],
+        "hold" => vec![
+            ("get-hold", "500"),
+            ("create-hold, retry", "500"),
+            ("capture-hold", "500"),
+            ("void-hold", "500"),
+            ("release-expired-holds", "200 skipped 1"),
+            ("reconcile", "done unreadable-item HOLD#hold METADATA"),
+        ],
         "job" | "task" => {
             vec![("get-reconciliation", "500"), ("retry-reconciliation", "500"), ("start-reconciliation", "500")]
         }
@@ -264,7 +292,7 @@ async fn assert_readers(kind: &str) {
     wanted.extend(different(kind));
     let told = scene.readers().await;
     for (reader, wanted) in &wanted {
-        let told = told[reader].replace(&scene.keyed, "keyed");
+        let told = told[reader].replace(&scene.keyed, "keyed").replace(&scene.hold, "hold");
         assert_eq!(told, *wanted, "{reader} with an unreadable {kind}");
     }
     let names: BTreeSet<&str> = told.keys().filter_map(|reader| reader.split(',').next()).collect();
@@ -277,7 +305,9 @@ async fn assert_readers(kind: &str) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_reader_has_a_defined_response_to_an_unreadable_item_of_the_ledger() {
-    for kind in ["nothing", "account", "leg", "last leg", "header", "idempotency record", "reversal", "merchant"] {
+    for kind in
+        ["nothing", "account", "leg", "last leg", "header", "idempotency record", "reversal", "merchant", "hold"]
+    {
         assert_readers(kind).await;
     }
 }

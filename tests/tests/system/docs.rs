@@ -104,7 +104,18 @@ fn ledger() -> Room<ledger::Case> {
     let case = |legs, items| {
         let transaction = 650 + 60 * legs;
         let of_status = transaction - 60;
-        ledger::Case { account: 550, of_user: 400, transaction, of_status, leg: 500, legs, items, merchant: true }
+        ledger::Case {
+            account: 550,
+            of_user: 400,
+            transaction,
+            of_status,
+            leg: 500,
+            hold: 700,
+            of_hold: 500,
+            legs,
+            items,
+            merchant: true,
+        }
     };
     let both = |legs| [50, 100].map(|items| case(legs, items));
     Room {

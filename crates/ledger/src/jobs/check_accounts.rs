@@ -2,6 +2,7 @@
 //! - The balance of an account equals the balance after its last leg.
 //! - The balance before each leg in the window equals the balance after the previous leg.
 //! - Each leg in the window belongs to a transaction.
+//! - The reserved amount of an account equals the sum of its open holds ([`super::check_holds`]).
 
 use crate::{
     Account, Ledger, Leg, Transaction,
@@ -103,6 +104,7 @@ impl Ledger {
         let keys: Vec<Key> = accounts.items.values().filter_map(Account::last_key).collect();
         let legs = self.books.table.get_all::<Leg>(&keys, true).await?;
         let (mut walks, mut faults) = (Vec::with_capacity(ids.len()), Vec::new());
+        faults.extend(self.check_holds(accounts.items.values().cloned().collect()).await?);
         for account in accounts.items.into_values() {
             let fault = self.check_balance(&account, &legs).await?;
             let reported = fault.as_ref().is_some_and(|fault| fault.what.kind == Kind::WrongBalance);
@@ -184,7 +186,7 @@ impl Ledger {
     /// Reads a page of legs, and the keys of its unreadable legs.
     async fn legs(&self, account: &AccountId, range: &KeyRange, limit: usize) -> Result<(Page<Leg>, Vec<Key>), Error> {
         let partition = AccountPartition(account.clone());
-        Ok(self.books.table.page_with_unreadable(&Query::new(&partition, range).on(&self.by_time), limit).await?)
+        Ok(self.books.table.page_with_unreadable(&Query::new(&partition, range).on(&self.books.by_time), limit).await?)
     }
 
     /// Reports each leg whose transaction does not exist or does not list the leg. If the

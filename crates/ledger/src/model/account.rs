@@ -38,6 +38,9 @@ pub struct Account {
     pub account_type: AccountType,
     /// The balance, in the account's currency.
     pub balance: Decimal,
+    /// The sum of what remains of the open holds. `None` means 0: the account never had a hold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<Decimal>,
     /// The currency. Legs in a different currency are rejected.
     pub currency: Currency,
     /// The status.
@@ -132,7 +135,7 @@ impl Item for Listed {
 
 impl Item for Account {
     const TYPE: &'static str = "Account";
-    const NUMBERS: &'static [Attribute] = &[Self::BALANCE];
+    const NUMBERS: &'static [Attribute] = &[Self::BALANCE, Self::HELD];
 }
 
 impl IdempotentItem for Account {
@@ -165,6 +168,7 @@ impl Account {
             user: terms.user,
             account_type: terms.account_type,
             balance: Money::zero(terms.currency).amount(),
+            held: None,
             currency: terms.currency,
             status: AccountStatus::Active,
             allow_negative: terms.allow_negative,
@@ -184,7 +188,7 @@ impl Account {
         let balance = Money::zero(self.currency).amount();
         let (status, status_changed_at, status_changed_by) = (AccountStatus::Active, None, None);
         let (version, last, frozen_by) = (1, None, None);
-        Self { balance, status, version, last, status_changed_at, status_changed_by, frozen_by, ..self }
+        Self { balance, held: None, status, version, last, status_changed_at, status_changed_by, frozen_by, ..self }
     }
 
     /// The primary key.
@@ -211,6 +215,33 @@ impl Account {
     pub(crate) fn readable_balance(&self) -> Result<Money, Error> {
         let unreadable = |error| table::Error::unreadable_part(Self::TYPE, Self::key_of(&self.id), &error);
         Money::new(self.balance, self.currency).map_err(|error| unreadable(error).into())
+    }
+
+    /// Returns the amount that the open holds reserve. Counts an invalid amount as an unreadable
+    /// item.
+    pub(crate) fn readable_held(&self) -> Result<Money, Error> {
+        let unreadable = |error| table::Error::unreadable_part(Self::TYPE, Self::key_of(&self.id), &error);
+        let Some(held) = self.held else { return Ok(Money::zero(self.currency)) };
+        Money::new(held, self.currency).map_err(|error| unreadable(error).into())
+    }
+
+    /// Creates an update that increments the version, and adds `change` to the reserved amount.
+    ///
+    /// # Errors
+    /// The open holds reserve more than 38 digits, or less than 0. The latter counts as an
+    /// unreadable item, because the account then lacks the reserve of a hold.
+    pub(crate) fn reserving(&self, table: &Table, change: Money) -> Result<Change, Error> {
+        Ok(self.next(table).set(Self::HELD, Value::number(&self.held_after(change)?.amount())))
+    }
+
+    /// Returns the reserved amount after a change.
+    ///
+    /// # Errors
+    /// The errors of [`Self::reserving`].
+    pub(crate) fn held_after(&self, change: Money) -> Result<Money, Error> {
+        let held = self.readable_held()?.checked_add(change).filter(|held| held.minor() >= 0);
+        let lacking = || table::Error::unreadable_part(Self::TYPE, Self::key_of(&self.id), &"lacks a hold's reserve");
+        held.ok_or_else(|| lacking().into())
     }
 
     /// Returns the balance with all decimal places of the currency. An invalid balance is returned
@@ -255,6 +286,8 @@ pub struct AccountBody {
     account_type: AccountType,
     currency: Currency,
     balance: Decimal,
+    held: Decimal,
+    available: Decimal,
     status: AccountStatus,
     allow_negative: bool,
     version: i64,
@@ -269,8 +302,12 @@ impl TryFrom<Account> for AccountBody {
     type Error = Error;
 
     fn try_from(account: Account) -> Result<Self, Error> {
+        let (balance, held) = (account.holds()?, account.readable_held()?);
+        let too_much = || Error::Internal("the available amount has more than 38 digits".to_owned());
         Ok(Self {
-            balance: account.holds()?.amount(),
+            balance: balance.amount(),
+            held: held.amount(),
+            available: balance.checked_add(-held).ok_or_else(too_much)?.amount(),
             account_id: account.id,
             user_id: account.user,
             account_type: account.account_type,

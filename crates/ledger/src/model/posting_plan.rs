@@ -2,7 +2,7 @@
 
 use crate::{
     Account, DOMAIN, Leg, Posted, Posting, Reversal,
-    model::{account::LastLeg, transaction::Draft},
+    model::{account::LastLeg, hold::Capture, transaction::Draft},
     store::missing,
 };
 use function::{Caller, Error, Problem};
@@ -12,7 +12,7 @@ use keys::{
 };
 use money::Money;
 use std::collections::{BTreeMap, HashMap};
-use table::{Change, Refused, Table};
+use table::{Change, Refused, Table, Value};
 
 /// A transaction that satisfies the rules, with the accounts as read before the write.
 #[derive(Debug)]
@@ -20,6 +20,8 @@ pub(crate) struct PostingPlan {
     pub(crate) posted: Posted,
     /// The reversal marker for the original transaction, if this transaction is a reversal.
     undoes: Option<Reversal>,
+    /// The capture of a hold that this transaction posts, if any.
+    capture: Option<Capture>,
     /// Each account with its new balance and its last leg.
     left: Vec<(Account, Money, LastLeg)>,
 }
@@ -51,7 +53,9 @@ impl PostingPlan {
         now: TimestampMillis,
         shard: Shard,
     ) -> Result<Self, Error> {
-        for posting in draft.postings.iter().filter(|posting| posting.leg_type == LegType::Debit) {
+        // The payer has allowed the captures of a hold.
+        let debits = draft.postings.iter().filter(|posting| posting.leg_type == LegType::Debit);
+        for posting in debits.filter(|_| draft.capture.is_none()) {
             let account = accounts.get(&posting.account).ok_or_else(|| missing("account", caller))?;
             caller.must_be(&account.user, DOMAIN)?;
         }
@@ -64,7 +68,7 @@ impl PostingPlan {
             let account = accounts.get(&posting.account);
             let is_disclosed = caller.operates(DOMAIN) || account.is_some_and(|account| account.is_of(caller));
             let before = left.get(&posting.account).map(|(_, balance, _)| *balance);
-            let (account, after) = apply(account, posting, before)
+            let (account, after) = apply(account, posting, before, draft.capture.as_ref())
                 .map_err(|error| if is_disclosed { error } else { undisclosed(error) })?;
             let leg = Leg::new(&draft.id, number, posting, account, after, created);
             left.insert(&posting.account, (account.clone(), after, LastLeg::of(&leg)));
@@ -72,7 +76,8 @@ impl PostingPlan {
         }
         legs.sort_by(|one, other| one.id.cmp(&other.id));
         let posted = Posted { transaction: draft.made(created, shard), legs, reversal: None };
-        Ok(Self { posted, undoes: draft.undoes(created), left: left.into_values().collect() })
+        let (undoes, capture) = (draft.undoes(created), draft.capture.clone());
+        Ok(Self { posted, undoes, capture, left: left.into_values().collect() })
     }
 
     /// Whether the write was rejected because this transaction already exists, or because the
@@ -101,11 +106,25 @@ impl PostingPlan {
         for leg in &self.posted.legs {
             changes.push(table.put_new(leg)?);
         }
-        let update = |(account, balance, last): &(Account, Money, LastLeg)| {
-            also(&account.id, account.after(table, *balance, last))
-        };
-        changes.extend(self.left.iter().map(update));
+        for (account, balance, last) in &self.left {
+            let update = account.after(table, *balance, last);
+            changes.push(also(&account.id, captured(self.capture.as_ref(), account, update)?));
+        }
+        if let Some(capture) = &self.capture {
+            changes.push(capture.change(table)?);
+        }
         Ok(changes)
+    }
+}
+
+/// Adds the reserve that a capture uses up to the update of the payer's account.
+fn captured(capture: Option<&Capture>, account: &Account, update: Change) -> Result<Change, Error> {
+    match capture.filter(|capture| capture.hold.debit == account.id) {
+        Some(capture) => {
+            let held = account.held_after(-capture.amount)?;
+            Ok(update.set(Account::HELD, Value::number(&held.amount())))
+        }
+        None => Ok(update),
     }
 }
 
@@ -130,12 +149,13 @@ fn apply<'a>(
     account: Option<&'a Account>,
     posting: &Posting,
     before: Option<Money>,
+    capture: Option<&Capture>,
 ) -> Result<(&'a Account, Money), Error> {
     let account = account.ok_or(Error::NotFound("account"))?;
     must_take(account, posting)?;
     let before = before.map_or_else(|| account.readable_balance(), Ok)?;
     let after = before.checked_add(posting.change()).ok_or_else(|| too_much(account))?;
-    must_hold(account, posting, after)?;
+    must_hold(account, posting, after, capture)?;
     Ok((account, after))
 }
 
@@ -179,10 +199,18 @@ fn must_take(account: &Account, posting: &Posting) -> Result<(), Error> {
     Err(Error::Conflict(Problem::CurrencyMismatch, format!("Account {id} accepts only {}.", account.currency)))
 }
 
-/// Checks that a debit does not overdraw the account, unless the account allows a negative balance.
-/// The error does not disclose the balance.
-fn must_hold(account: &Account, posting: &Posting, after: Money) -> Result<(), Error> {
-    if posting.leg_type == LegType::Credit || after.minor() >= 0 || account.allow_negative {
+/// Checks that a debit leaves at least the amount that holds reserve, unless the account allows a
+/// negative balance. A capture uses up the reserve of its hold. The error does not disclose the
+/// balance.
+fn must_hold(account: &Account, posting: &Posting, after: Money, capture: Option<&Capture>) -> Result<(), Error> {
+    if posting.leg_type == LegType::Credit || account.allow_negative {
+        return Ok(());
+    }
+    let held = match capture.filter(|capture| capture.hold.debit == account.id) {
+        Some(capture) => account.held_after(-capture.amount)?,
+        None => account.readable_held()?,
+    };
+    if after.minor() >= held.minor() {
         return Ok(());
     }
     Err(Error::Conflict(Problem::InsufficientFunds, format!("Account {} has insufficient funds.", account.id)))

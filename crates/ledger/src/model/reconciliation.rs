@@ -133,6 +133,8 @@ pub(crate) enum Kind {
     UnbalancedTransaction,
     WrongAmount,
     WrongBalance,
+    /// The reserved amount of an account differs from the sum of its open holds.
+    WrongHeld,
     /// An item that cannot be deserialized. It may hide money
     /// ([decision](../../../../docs/decisions/ledger-unreadable-items.md)).
     UnreadableItem,
@@ -240,6 +242,15 @@ impl Fault {
         let (subject, account) = (Subject::Account(account.clone()), Some(account.clone()));
         let nothing = Discrepancy::new(Kind::WrongBalance, transaction, account);
         Self { subject, what: Discrepancy { expected, actual: Some(actual), ..nothing } }
+    }
+}
+
+impl Fault {
+    /// Creates the discrepancy for an account whose reserved amount differs from the sum of its
+    /// open holds.
+    pub(crate) fn held(account: &AccountId, expected: Option<Decimal>, actual: Option<Decimal>) -> Self {
+        let nothing = Discrepancy::new(Kind::WrongHeld, None, Some(account.clone()));
+        Self { subject: Subject::Holds(account.clone()), what: Discrepancy { expected, actual, ..nothing } }
     }
 }
 

@@ -1,6 +1,10 @@
 use crate::{
     DOMAIN, Leg, Posting, Reversal,
-    model::{leg::LegBody, posting::sum},
+    model::{
+        hold::{CAPTURE, Capture},
+        leg::LegBody,
+        posting::sum,
+    },
 };
 use function::{BoundedText, Caller, Fingerprint};
 use keys::{
@@ -24,7 +28,7 @@ pub(crate) const CLOSING: &str = "closing";
 /// The transaction type of legs that are posted without a type.
 pub(crate) const JOURNAL: &str = "journal";
 /// The transaction types that only the ledger itself writes.
-pub(crate) const RESERVED: [&str; 3] = [REVERSAL, CLOSING, JOURNAL];
+pub(crate) const RESERVED: [&str; 4] = [REVERSAL, CLOSING, JOURNAL, CAPTURE];
 
 /// Whether the type is reserved, or differs from a reserved type only in case or outer spaces.
 pub(crate) fn is_reserved(kind: &TransactionType) -> bool {
@@ -118,6 +122,8 @@ pub(crate) struct Draft {
     pub(crate) description: Option<Description>,
     pub(crate) postings: Vec<Posting>,
     pub(crate) reverses: Option<TransactionId>,
+    /// The capture of a hold that this transaction posts, if any.
+    pub(crate) capture: Option<Capture>,
     pub(crate) by: UserId,
     pub(crate) request: Fingerprint,
 }
@@ -130,7 +136,8 @@ impl Draft {
     }
 
     pub(crate) fn made(&self, created_at: TimestampMillis, shard: Shard) -> Transaction {
-        let Self { id, key, transaction_type, merchant, description, postings, reverses, by, request } = self.clone();
+        let Self { id, key, transaction_type, merchant, description, postings, reverses, by, request, .. } =
+            self.clone();
         let sum = sum(&postings);
         Transaction {
             partition: TransactionPartition(id.clone()),

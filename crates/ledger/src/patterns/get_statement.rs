@@ -98,7 +98,7 @@ pub async fn get_statement(ledger: Ledger, request: Request<StatementOf>) -> Res
     let listing = request.listing(LegTimeSort::period(*from, *to).newest_first(), "")?;
     let is_first = listing.position.is_none();
     let partition = AccountPartition(id.clone());
-    let query = Query::new(&partition, &listing.range).on(&ledger.by_time);
+    let query = Query::new(&partition, &listing.range).on(&ledger.books.by_time);
     let legs = async { Ok(ledger.books.table.page_with_unreadable::<Leg>(&query, listing.limit).await?) };
     let is_period = from.is_some() || to.is_some();
     let before = ledger.before(id, *from);

@@ -143,7 +143,7 @@ impl Ledger {
             key: Transaction::key_of(&transaction),
         });
         let list = MergedQuery {
-            index: &self.by_time,
+            index: &self.books.by_time,
             projection: Projection::All,
             partitions: self.books.shards.read().map(partition).collect(),
             range,

@@ -64,7 +64,7 @@ pub async fn list_user_accounts(ledger: Ledger, request: Request<OfUser>) -> Res
     request.caller.must_be(user, DOMAIN)?;
     let listing = request.listing(AccountPartition::all(), "")?;
     let partition = UserPartition(user.clone());
-    let query = Query::new(&partition, &listing.range).on(&ledger.by_time);
+    let query = Query::new(&partition, &listing.range).on(&ledger.books.by_time);
     let page = ledger.books.table.page::<Listed>(&query, listing.limit).await?;
     let keys: Vec<_> = page.items.iter().map(|entry| Account::key_of(&entry.partition.0)).collect();
     let mut accounts = ledger.books.table.get_all::<Account>(&keys, true).await?;

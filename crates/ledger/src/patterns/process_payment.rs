@@ -132,7 +132,7 @@ fn read_legs(fields: &mut Fields) -> (Option<TransactionType>, Option<Vec<Postin
 }
 
 /// Reads an amount, which must be positive and valid for its currency.
-fn read_amount(fields: &mut Fields, at: &str, amount: JsonDecimal, currency: Currency) -> Option<Money> {
+pub(crate) fn read_amount(fields: &mut Fields, at: &str, amount: JsonDecimal, currency: Currency) -> Option<Money> {
     let pointer = format!("{at}/amount");
     match Money::new(amount.0, currency) {
         Ok(money) if money.minor() > 0 => Some(money),
@@ -205,8 +205,18 @@ pub async fn process_payment(
     let (key, asked) = (request.idempotency_key.clone(), request.input.fingerprint());
     let NewTransaction { transaction_type, merchant, description, postings } = request.input;
     let id = TransactionId::of_request(&by, key.as_ref(), request.milli.instant(), &request.random);
-    let draft =
-        Draft { id, key, transaction_type, merchant, description, postings, reverses: None, by, request: asked };
+    let draft = Draft {
+        id,
+        key,
+        transaction_type,
+        merchant,
+        description,
+        postings,
+        reverses: None,
+        capture: None,
+        by,
+        request: asked,
+    };
     let posted =
         Box::pin(ledger.books.post(&draft, Payer::Caller(&request.caller), request.milli, &request.random)).await?;
     Ok(Created { id: draft.id.to_string(), body: posted.body(&request.caller) })

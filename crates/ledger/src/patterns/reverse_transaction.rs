@@ -87,6 +87,7 @@ pub async fn reverse_transaction(
         description: original.description,
         postings: original.postings.iter().rev().map(Posting::reversed).collect(),
         reverses: Some(id.clone()),
+        capture: None,
         request: Fingerprint::of(&["reverse-transaction", id.as_str(), by.as_str(), named]),
         by,
         key,

@@ -151,6 +151,9 @@ impl Ledger {
         account.must_become(change.status, caller)?;
         let next = StatusChange::of(request)?;
         if change.status == AccountStatus::Closed {
+            if account.readable_held()?.minor() != 0 {
+                return Err(account.refused(Problem::HoldsOpen, "has open holds. Void them, or wait until they expire"));
+            }
             let rest = self.verified_balance(&account, balance).await?;
             if rest.minor() != 0 {
                 return self.close_and_transfer(request, account, rest, &next).await;
@@ -246,6 +249,7 @@ fn transfer(account: &Account, to: &AccountId, rest: Money, by: &UserId) -> Resu
         description: None,
         postings: vec![posting(LegType::Debit, debit), posting(LegType::Credit, credit)],
         reverses: None,
+        capture: None,
         by: by.clone(),
         request: fingerprint(&account.id, to),
     })

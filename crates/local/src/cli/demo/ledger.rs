@@ -19,6 +19,7 @@ impl Guide {
         let coffee = self.spend(books, &savings).await?;
         self.books_by(books, &coffee).await?;
         self.give_back(books, &coffee).await?;
+        self.hold(books).await?;
         self.freeze(&savings).await?;
         self.reconcile().await
     }
@@ -95,6 +96,25 @@ impl Guide {
         self.step(Step { what, call, status: StatusCode::CREATED }).await?;
         let reply = self.get("Get Ann's account after the reversal", &format!("{ACCOUNTS}/{}", books.ann)).await?;
         check(reply.body["balance"] == "1389.50", "the balance must include the price of the coffee")
+    }
+
+    async fn hold(&self, books: &Books) -> Result<(), CliError> {
+        let terms =
+            json!({"debitAccountId": books.ann, "creditAccountId": books.shop, "amount": "50", "currency": "USD"});
+        let call = Call::post("/ledger/holds", terms).key("demo-hold");
+        let step = Step { what: "Reserve an amount on Ann's account", call, status: StatusCode::CREATED };
+        let path = format!("/ledger/holds/{}", text(&self.step(step).await?.body, "holdId"));
+        let call = Call::post(format!("{path}/capture"), json!({"amount": "20"})).key("demo-capture");
+        let what = "Capture a part of the hold: a transaction is posted";
+        self.step(Step { what, call, status: StatusCode::CREATED }).await?;
+        let reply = self.get("Get the hold", &path).await?;
+        check(reply.body["remaining"] == "30.00", "the rest must still be reserved")?;
+        let call = Call { body: None, ..Call::post(format!("{path}/void"), Value::Null) };
+        self.step(Step { what: "Void the hold: the rest is available again", call, status: StatusCode::OK }).await?;
+        let call = Call::post("/_local/functions/release-expired-holds/invocations", json!({}));
+        let what = "Schedule: release the expired holds";
+        let reply = self.step(Step { what, call, status: StatusCode::OK }).await?;
+        check(reply.body["left"] == false, "no expired hold must be left")
     }
 
     async fn freeze(&self, savings: &str) -> Result<(), CliError> {

@@ -135,7 +135,18 @@ fn declared(pattern: &Pattern, case: &Case) -> Cost {
 pub(super) fn transferred() -> Cost {
     let (account, of_user, transaction, of_status, leg) =
         (LEDGER_ITEM, LEDGER_ITEM, LEDGER_ITEM, LEDGER_ITEM, LEDGER_ITEM);
-    let case = ledger::Case { account, of_user, transaction, of_status, leg, legs: 2, items: 0, merchant: false };
+    let case = ledger::Case {
+        account,
+        of_user,
+        transaction,
+        of_status,
+        leg,
+        hold: 0,
+        of_hold: 0,
+        legs: 2,
+        items: 0,
+        merchant: false,
+    };
     (process_payment::PATTERN.calls[0].cost)(&case)
 }
 

@@ -1,0 +1,5 @@
+//! The Lambda `get-hold`.
+
+fn main() -> std::process::ExitCode {
+    function::run(&ledger::patterns::get_hold::function())
+}

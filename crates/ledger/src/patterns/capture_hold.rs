@@ -1,0 +1,114 @@
+//! L10: captures a hold ([requirement](../../../../docs/requirements/ledger.md#holds),
+//! [decision](../../../../docs/decisions/ledger-holds.md)).
+
+use crate::{
+    DOMAIN, Ledger,
+    cost::{self, Calls, Case, Pattern},
+    model::{
+        hold::{CAPTURE, Capture},
+        transaction::{Draft, TransactionBody},
+    },
+    patterns::get_transaction,
+    post::Payer,
+    store::user,
+};
+use function::{Error, Fields, Fingerprint, Function, Input, Located, Request, Route, Trigger};
+use keys::{TransactionId, ledger::HoldId};
+use money::{JsonDecimal, Money};
+use table::{
+    Units,
+    cost::{Cost, read, write},
+};
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(capture_hold, Ledger::warm_by_batch_get)
+}
+
+/// The access pattern.
+pub const PATTERN: Pattern = Pattern {
+    id: "L10",
+    name: "capture-hold",
+    trigger: Trigger::Http(&[Route {
+        method: "POST",
+        path: "/ledger/holds/{holdId}/capture",
+        scopes: &["ledger:write", "ledger:operate"],
+    }]),
+    calls: &[
+        Calls {
+            variant: "",
+            condition: "get PK = HOLD#<id>, SK = METADATA, strongly consistent; then as L3. The same transaction updates the hold if its version is unchanged, and removes its index keys",
+            formula: "⌈hold⌉ R, then as L3, and 2 × ⌈hold⌉ W; GSI1 ⌈entry⌉ W; GSI2 1 W",
+            cost: |case| captured(case).write(cost::BY_TIME, write(case.of_hold)).write(cost::BY_KEY, Units::whole(1)),
+        },
+        Calls {
+            variant: ", part",
+            condition: "as above, but the hold keeps its index keys",
+            formula: "⌈hold⌉ R, then as L3, and 2 × ⌈hold⌉ W",
+            cost: captured,
+        },
+    ],
+    function,
+};
+
+fn captured(case: &Case) -> Cost {
+    let reads = read(case.hold) + case.looked_at();
+    case.posted(true).read(cost::LEDGER, reads).write(cost::LEDGER, write(case.hold).times(2))
+}
+
+/// The hold and the amount to capture.
+#[derive(Debug, Clone)]
+pub struct NewCapture {
+    hold: HoldId,
+    amount: Option<JsonDecimal>,
+}
+
+impl Input for NewCapture {
+    fn read(fields: &mut Fields) -> Option<Self> {
+        fields.needs_header("idempotency-key");
+        let amount = fields.body_if_any("amount");
+        Some(Self { hold: fields.path("holdId")?, amount })
+    }
+}
+
+/// Posts a payment from the account of the hold to the payee: the given amount, or the whole rest.
+///
+/// # Errors
+/// Returns:
+/// - 400 for an amount that is not positive or not valid for the currency;
+/// - 403 if the caller is neither the payee nor an operator, or if another caller gets 404;
+/// - 404 to operators for a hold that does not exist;
+/// - 409 if the hold is captured, voided or expired, if less than the amount remains, or if an
+///   account rejects its leg;
+/// - 422 if the idempotency key was used with a different request.
+pub async fn capture_hold(ledger: Ledger, request: Request<NewCapture>) -> Result<Located<TransactionBody>, Error> {
+    let NewCapture { hold: id, amount } = &request.input;
+    let (by, key, now) = (user(&request.caller)?, request.idempotency_key.clone(), request.milli);
+    let hold = ledger.books.hold(id, &request.caller).await?;
+    request.caller.must_be(&hold.payee, DOMAIN)?;
+    let asked = amount.as_ref().map(|amount| Money::new(amount.0, hold.currency)).transpose();
+    let asked = asked.map_err(|error| Error::invalid("/body/amount", error))?;
+    if asked.is_some_and(|amount| amount.minor() <= 0) {
+        return Err(Error::invalid("/body/amount", "must be greater than 0"));
+    }
+    let amount = asked.map_or_else(|| hold.uncaptured(), Ok)?;
+    let text = asked.map(|amount| amount.amount().to_string()).unwrap_or_default();
+    let capture = Capture { hold, amount };
+    let internal = |error: &dyn std::fmt::Display| Error::Internal(error.to_string());
+    let draft = Draft {
+        id: TransactionId::of_request(&by, key.as_ref(), now.instant(), &request.random),
+        transaction_type: CAPTURE.parse().map_err(|error| internal(&error))?,
+        merchant: None,
+        description: Some(format!("Hold {id}").parse().map_err(|error| internal(&error))?),
+        postings: capture.postings(),
+        reverses: None,
+        capture: Some(capture),
+        request: Fingerprint::of(&["capture-hold", id.as_str(), &text]),
+        by,
+        key,
+    };
+    let posted = Box::pin(ledger.books.post(&draft, Payer::Caller(&request.caller), now, &request.random)).await?;
+    let location = get_transaction::PATTERN.location(|_| Some(posted.transaction.id.to_string()));
+    Ok(Located { location, body: posted.body(&request.caller) })
+}

@@ -1,0 +1,123 @@
+//! L10: reserves an amount ([requirement](../../../../docs/requirements/ledger.md#holds),
+//! [decision](../../../../docs/decisions/ledger-holds.md)).
+
+use crate::{
+    HoldBody, Ledger,
+    cost::{self, Calls, Case, Pattern},
+    model::{
+        hold::{CAPTURE, HoldTerms},
+        transaction::Draft,
+    },
+    patterns::process_payment::read_amount,
+    store::user,
+};
+use function::{Created, Error, Fields, Fingerprint, Function, Input, Request, Route, Trigger};
+use keys::{AccountId, TimestampMillis, TransactionId, ledger::HoldId};
+use money::Money;
+use table::{
+    Units,
+    cost::{Cost, read, write},
+};
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(create_hold, Ledger::warm_by_batch_get)
+}
+
+/// The access pattern.
+pub const PATTERN: Pattern = Pattern {
+    id: "L10",
+    name: "create-hold",
+    trigger: Trigger::Http(&[Route {
+        method: "POST",
+        path: "/ledger/holds",
+        scopes: &["ledger:write", "ledger:operate"],
+    }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "both accounts in a batch, strongly consistent; then one transaction: put if absent PK = HOLD#<id>, SK = METADATA, and update the payer's account if its version is unchanged. The id is derived from the caller and the Idempotency-Key. Only a retry or a rejected request reads the hold",
+        formula: "⌈account⌉ R for each account; 2 × (⌈hold⌉ + ⌈account⌉) W; GSI1 ⌈entry⌉ W; GSI2 1 W",
+        cost: |case| {
+            let writes = (write(case.hold) + write(case.account)).times(2);
+            open_entries(case).read(cost::LEDGER, read(case.account).times(2)).write(cost::LEDGER, writes)
+        },
+    }],
+    function,
+};
+
+/// Returns the WRUs consumed by writing or deleting the index entries of an open hold.
+pub(crate) fn open_entries(case: &Case) -> Cost {
+    Cost::default().write(cost::BY_TIME, write(case.of_hold)).write(cost::BY_KEY, Units::whole(1))
+}
+
+/// Days until a hold expires, if the request has no `expiresAt`.
+const DEFAULT_DAYS: i64 = 7;
+/// Maximum number of days until a hold expires.
+const MAX_DAYS: i64 = 366;
+
+/// The request body.
+#[derive(Debug, Clone)]
+pub struct NewHold {
+    debit: AccountId,
+    credit: AccountId,
+    amount: Money,
+    expires_at: Option<TimestampMillis>,
+}
+
+impl Input for NewHold {
+    const BODY: bool = true;
+
+    fn read(fields: &mut Fields) -> Option<Self> {
+        fields.needs_header("idempotency-key");
+        let (debit, credit) = (fields.body::<AccountId>("debitAccountId"), fields.body("creditAccountId"));
+        let (amount, currency) = (fields.body("amount"), fields.body("currency"));
+        let expires_at = fields.body_if_any("expiresAt");
+        let amount = amount.zip(currency).and_then(|(amount, currency)| read_amount(fields, "/body", amount, currency));
+        if debit.is_some() && debit == credit {
+            fields.fault::<()>("/body/creditAccountId", "must be a different account from debitAccountId");
+        }
+        Some(Self { debit: debit?, credit: credit?, amount: amount?, expires_at })
+    }
+}
+
+impl NewHold {
+    fn fingerprint(&self) -> Fingerprint {
+        let (amount, currency) = (self.amount.amount().to_string(), self.amount.currency());
+        let expires_at = self.expires_at.map(|time| time.to_string()).unwrap_or_default();
+        let (debit, credit) = (self.debit.as_str(), self.credit.as_str());
+        Fingerprint::of(&["create-hold", debit, credit, &amount, currency.code(), &expires_at])
+    }
+}
+
+/// Reserves an amount on the payer's account. Every debit of the account must leave the reserved
+/// amount. A hold expires after seven days, unless the request has another time.
+///
+/// # Errors
+/// Returns the errors of a payment between the two accounts, because a hold must satisfy the same
+/// rules. Returns 400 if `expiresAt` is not in the future, or more than 366 days away.
+pub async fn create_hold(ledger: Ledger, request: Request<NewHold>) -> Result<Created<HoldBody>, Error> {
+    let (by, now, key) = (user(&request.caller)?, request.milli, request.idempotency_key.as_ref());
+    let asked = request.input.fingerprint();
+    let NewHold { debit, credit, amount, expires_at } = request.input;
+    let expires_at = expires_at.unwrap_or_else(|| now.plus_days(DEFAULT_DAYS));
+    if expires_at > now.plus_days(MAX_DAYS) {
+        return Err(Error::invalid("/body/expiresAt", format!("must be at most {MAX_DAYS} days away")));
+    }
+    let id = HoldId::of_request(&by, key, now.instant(), &request.random);
+    let terms = HoldTerms { id, debit, credit, amount, expires_at, request: asked.clone() };
+    let whole = Draft {
+        id: TransactionId::of_request(&by, key, now.instant(), &request.random),
+        key: None,
+        transaction_type: CAPTURE.parse().map_err(|error| Error::Internal(format!("{error}")))?,
+        merchant: None,
+        description: None,
+        postings: terms.postings(),
+        reverses: None,
+        capture: None,
+        by,
+        request: asked,
+    };
+    let hold = Box::pin(ledger.books.reserve(&terms, &whole, &request.caller, now, &request.random)).await?;
+    Ok(Created { id: hold.id.to_string(), body: HoldBody::of(hold.clone(), hold.created_at)? })
+}

@@ -1,0 +1,54 @@
+//! L10: reads a hold ([requirement](../../../../docs/requirements/ledger.md#holds)).
+
+use crate::{
+    HoldBody, Ledger,
+    cost::{self, Calls, Pattern},
+};
+use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger};
+use keys::ledger::HoldId;
+use table::cost::{Cost, read};
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(get_hold, Ledger::warm_by_get)
+}
+
+/// The access pattern.
+pub const PATTERN: Pattern = Pattern {
+    id: "L10",
+    name: "get-hold",
+    trigger: Trigger::Http(&[Route {
+        method: "GET",
+        path: "/ledger/holds/{holdId}",
+        scopes: &["ledger:read", "ledger:operate"],
+    }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "get PK = HOLD#<id>, SK = METADATA, strongly consistent",
+        formula: "⌈hold⌉ R",
+        cost: |case| Cost::default().read(cost::LEDGER, read(case.hold)),
+    }],
+    function,
+};
+
+/// The requested hold.
+#[derive(Debug, Clone)]
+pub struct OfHold(pub(crate) HoldId);
+
+impl Input for OfHold {
+    fn read(fields: &mut Fields) -> Option<Self> {
+        fields.path("holdId").map(Self)
+    }
+}
+
+/// Reads a hold. From `expiresAt` on, its status is `expired`, even if its amount is still
+/// reserved.
+///
+/// # Errors
+/// Returns 403 if the caller is neither the payer nor the payee nor an operator. If the hold does
+/// not exist, operators get 404, and other callers get 403.
+pub async fn get_hold(ledger: Ledger, request: Request<OfHold>) -> Result<Json<HoldBody>, Error> {
+    let hold = ledger.books.hold(&request.input.0, &request.caller).await?;
+    Ok(Json(HoldBody::of(hold, request.milli)?))
+}
