@@ -68,7 +68,9 @@ problems! {
     ProgressBackwards, 409, "progress-backwards", CONFLICT,
         "the progress or the points are lower than recorded, and `correction` is not set";
     ActivityNotOpen, 409, "activity-not-open", CONFLICT,
-        "an employee joins, leaves or reports progress on an activity that is not active or has ended, or waits for a seat";
+        "an employee joins, leaves or reports progress on an activity that is not active or has ended, reports before it starts, or waits for a seat";
+    GoalWithoutTarget, 409, "goal-without-target", CONFLICT,
+        "a value is reported, and the goal of the activity has no positive `target`";
     PartLimit, 409, "part-limit", CONFLICT,
         "the activity already has 10 rewards, 50 groups or 25 references";
     ReferenceInUse, 409, "reference-in-use", CONFLICT,

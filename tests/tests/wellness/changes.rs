@@ -20,7 +20,7 @@ use std::{
 use system_tests::{
     Answer, Asks, Client, End,
     faults::{Call, Fault, MOMENTS, Moment, Twins},
-    stack, text,
+    parsed, stack, text,
     units::{Consumed, bytes, consumed},
     wellness::{
         activity, admin, declared, employee, json_text, of_company, put, registration, registration_of, stored, table,
@@ -197,6 +197,69 @@ async fn records_progress_as_in_the_requirement() {
     assert_eq!((answer.status, &answer.body), (200, &with_data), "omitted fields do not change");
     let home = employee(&stack, "123", "123").get("/wellness/users/123/registrations?year=2020").await.body;
     assert_eq!((&home["items"][0]["progress"], &home["items"][0]["name"]), (&json!(40.4), &json!("Walk 1000")));
+}
+
+#[tokio::test]
+async fn converts_a_value_in_the_units_of_the_goal() {
+    let (stack, client) = start().await;
+    put(&stack, &[activity("123", "789", "Walk 1000", "2099-12-31")]).await;
+    put(&stack, &[registered()]).await;
+    let employee = employee(&stack, "123", "123");
+    let no_target = employee.patch(REPORT, &json!({"value": 404})).await;
+    assert_problem(&no_target, 409, "goal-without-target", "an activity without a goal");
+    let goal_of = async |version: u32, parameters: Value| {
+        let body = json!({"version": version, "type": "steps", "parameters": parameters});
+        let answer = client.put(&format!("{}/goal", path_of("789")), &body).await;
+        assert!([200, 201].contains(&answer.status), "{parameters}: {}", answer.body);
+    };
+    let useless = [json!(1000), json!({}), json!({"target": 0}), json!({"target": -5}), json!({"target": "far"})];
+    for (version, parameters) in (1..).zip(useless) {
+        goal_of(version, parameters.clone()).await;
+        let answer = employee.patch(REPORT, &json!({"value": 404})).await;
+        assert_problem(&answer, 409, "goal-without-target", &parameters.to_string());
+    }
+    goal_of(6, json!({"target": 1000, "of": "steps"})).await;
+    let other = admin(&stack, "12").patch(REPORT, &json!({"value": 1})).await;
+    assert_eq!(End::of(&other), Some(End::NoReach), "{}", other.body);
+    for (client, report, percent, text) in [
+        (&employee, json!({"value": 0.09}), 0.0, "0.09 / 1000 steps"),
+        (&employee, json!({"value": 404}), 40.4, "404 / 1000 steps"),
+        (&employee, json!({"value": "999.99"}), 99.99, "999.99 / 1000 steps"),
+        (&employee, json!({"value": 1000, "progressText": "done"}), 100.0, "done"),
+        (&client, json!({"value": 2500.5}), 250.05, "2500.5 / 1000 steps"),
+        (&client, json!({"value": 1_000_000_000}), 10_000.0, "1000000000 / 1000 steps"),
+        (&client, json!({"value": 3, "correction": true}), 0.3, "3 / 1000 steps"),
+    ] {
+        let answer = client.patch(REPORT, &report).await;
+        let shown = (answer.status, &answer.body["progress"], &answer.body["progressText"]);
+        assert_eq!(shown, (200, &json!(percent), &json!(text)), "{report}: {}", answer.body);
+    }
+    assert_problem(&employee.patch(REPORT, &json!({"value": 2})).await, 409, "progress-backwards", "a lower value");
+    for (body, field) in [
+        (json!({"value": -1}), "/body/value"),
+        (json!({"value": 0.001}), "/body/value"),
+        (json!({"value": 1_000_000_001}), "/body/value"),
+        (json!({"value": null}), "/body/value"),
+        (json!({"value": 1, "progress": 1}), "/body/progress"),
+    ] {
+        let answer = employee.patch(REPORT, &body).await;
+        assert_problem(&answer, 400, "invalid-request", &body.to_string());
+        assert_eq!(pointers(&answer), [field], "{body}");
+    }
+    assert_eq!(f64::from(progress(&stack).await.progress), 0.3);
+}
+
+#[tokio::test]
+async fn employees_report_from_the_start_date() {
+    let (stack, client) = start().await;
+    let mut later = activity("123", "789", "Walk 1000", "2099-12-31");
+    later.start_date = parsed("2099-01-01");
+    put(&stack, &[later]).await;
+    put(&stack, &[registered()]).await;
+    let report = json!({"progress": 1});
+    let early = employee(&stack, "123", "123").patch(REPORT, &report).await;
+    assert_problem(&early, 409, "activity-not-open", "a report before the start");
+    assert_eq!(client.patch(REPORT, &report).await.status, 200, "administrators report at any time");
 }
 
 #[tokio::test]

@@ -6,11 +6,12 @@
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use jiff::Timestamp;
+use keys::wellness::ProgramSort;
 use local::{Builder, Stack};
 use serde_json::{Value, json};
 use std::collections::{BTreeSet, HashMap};
 use system_tests::{
-    Answer, Client,
+    Answer, Client, parsed,
     patterns::{cost_of, labels},
     send, template_of, text,
     units::{Consumed, bytes, consumed, declared},
@@ -19,11 +20,11 @@ use system_tests::{
     wellness::{
         employee, employee_key,
         files::{created, file_of, upload_file},
-        of_company, put, registration_of, registrations_of, stored, stored_in,
+        json_text, of_company, put, registration_of, registrations_of, stored, stored_in, table,
     },
 };
-use table::Units;
-use wellness::{Case, Registration};
+use table::{Key, Units};
+use wellness::{Case, Goal, Registration};
 
 const COMPANY: &str = "C-1";
 const USER: &str = "u-1";
@@ -411,10 +412,29 @@ impl Measured {
         let case = self.case().await;
         self.assert("record-progress, administrator", &case, &walked);
         // An equal report would not change the index entry, and would consume no index units.
-        let mut more = report;
+        let mut more = report.clone();
         more["progress"] = 50.5.into();
         let employee = employee(&self.stack, COMPANY, USER);
         self.assert("record-progress", &case, &employee.patch(&path, &more).await);
+        let mut value = report;
+        value.as_object_mut().expect("an object").remove("progress");
+        value["value"] = 900.into();
+        // The goal has the size of the other parts. It is not part of the activity that the other
+        // patterns measure.
+        let mut parameters = free(self.size.detail);
+        parameters["target"] = 1_000.into();
+        let goal = Goal {
+            partition: parsed(&format!("ActivityId-{}", self.activity)),
+            sort: ProgramSort::GoalPrimary,
+            goal_type: parsed("steps"),
+            parameters: json_text(&parameters),
+        };
+        put(&self.stack, std::slice::from_ref(&goal)).await;
+        self.assert("record-progress, value", &case, &employee.patch(&path, &value).await);
+        if self.size.detail >= 1_024 {
+            let (dynamo, table) = table(&self.stack);
+            dynamo.write(table.delete(Key::new(&goal.partition, &goal.sort))).await.expect("deleted");
+        }
     }
 
     /// Returns the size of the upload of a file.

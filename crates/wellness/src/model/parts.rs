@@ -7,7 +7,7 @@ use keys::{
 use money::{Decimal, JsonDecimal};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use table::{Item, JsonText};
+use table::{Item, JsonText, Key};
 
 /// Maximum number of rewards of an activity.
 pub(crate) const MAX_REWARDS: usize = 10;
@@ -85,6 +85,25 @@ impl Goal {
         let partition = ActivityPartition(activity.clone());
         Self { partition, sort: ProgramSort::GoalPrimary, goal_type, parameters }
     }
+
+    /// Primary key of an activity's goal.
+    pub(crate) fn key_of(activity: &ActivityId) -> Key {
+        Key::new(&ActivityPartition(activity.clone()), &ProgramSort::GoalPrimary)
+    }
+
+    /// The progress of a value in the goal's units, rounded down, and its text, such as `404 / 1000
+    /// steps`. `None` if the parameters have no positive `target`.
+    pub(crate) fn reached(&self, value: Amount) -> Option<(Progress, String)> {
+        #[derive(Deserialize)]
+        struct Parameters {
+            target: AmountBody,
+        }
+        let Parameters { target: AmountBody(target) } = serde_json::from_str(self.parameters.text()).ok()?;
+        let share = value.hundredths()?.checked_mul(10_000)?.checked_div(target.hundredths()?)?;
+        // Keeps the text within 200 characters.
+        let units: String = self.goal_type.as_str().chars().take(150).collect();
+        Some((Progress::at_most(share), format!("{} / {} {units}", value.0, target.0)))
+    }
 }
 
 impl From<Goal> for GoalBody {
@@ -123,11 +142,13 @@ pub(crate) struct RewardBody {
     amount: Amount,
 }
 
+/// An amount in a request: a JSON number or string.
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub(crate) struct AmountBody(#[serde(with = "number")] pub(crate) Amount);
+
 impl RewardBody {
     /// Reads `kind` from the path, and `name` and `amount` from the request body.
     pub(crate) fn read(fields: &mut Fields) -> Option<Self> {
-        #[derive(Deserialize)]
-        struct AmountBody(#[serde(with = "number")] Amount);
         let (kind, name, amount) = (fields.path("kind"), fields.body("name"), fields.body::<AmountBody>("amount"));
         Some(Self { kind: kind?, name: name?, amount: amount?.0 })
     }
@@ -153,6 +174,10 @@ pub struct Amount(Decimal);
 
 impl Amount {
     const MAX_HUNDREDTHS: i128 = 100_000_000_000;
+
+    fn hundredths(self) -> Option<i128> {
+        self.0.scaled(2)
+    }
 }
 
 impl TryFrom<Decimal> for Amount {

@@ -184,6 +184,11 @@ impl Progress {
     pub const NONE: Self = Self(0);
     /// The maximum, in hundredths of a percent.
     const MAX: f64 = 1_000_000.0;
+
+    /// Creates the progress from hundredths of a percent, or the maximum if they exceed it.
+    pub(crate) fn at_most(hundredths: i128) -> Self {
+        Self(u32::try_from(hundredths.clamp(0, 1_000_000)).unwrap_or_default())
+    }
 }
 
 impl TryFrom<f64> for Progress {

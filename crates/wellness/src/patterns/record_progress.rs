@@ -7,7 +7,12 @@
 use crate::{
     Activity, DOMAIN, Progress, Registration, RegistrationBody, Wellness,
     cost::{self, Calls, Case, Pattern},
-    model::{access::OfUser, object::JsonObject, registration::Absence},
+    model::{
+        access::OfUser,
+        object::JsonObject,
+        parts::{Amount, AmountBody, Goal},
+        registration::Absence,
+    },
 };
 use function::{BoundedText, Error, Fields, Function, Input, Json, Problem, Request, Route, Trigger};
 use keys::{
@@ -43,6 +48,15 @@ pub const PATTERN: Pattern = Pattern {
             cost: |case| update_cost(case).read(cost::ACTIVITIES, case.activity_read()),
         },
         Calls {
+            variant: ", value",
+            condition: "get SK = Program, SK = Program#GoalPrimary and SK = Registration#UserId-…, strongly consistent. Then as for a percentage, also for an administrator",
+            formula: "⌈activity⌉ + ⌈goal⌉ R; ⌈registration⌉ R and W; GSI3 ⌈registration⌉ W",
+            cost: |case| {
+                let goal = read(case.part);
+                update_cost(case).read(cost::ACTIVITIES, case.activity_read() + goal)
+            },
+        },
+        Calls {
             variant: ", administrator",
             condition: "get SK = Registration#UserId-…, strongly consistent. Then update it if CompanyId is the company and, unless it is a correction, the stored Progress and EarnedPoints are not greater than the reported ones",
             formula: "⌈registration⌉ R and W; GSI3 ⌈registration⌉ W",
@@ -66,11 +80,20 @@ const MAX_DATA: usize = 2 * 1024;
 pub struct Report {
     of: OfUser,
     activity: ActivityId,
-    progress: Progress,
+    reached: Reached,
     text: Option<ProgressText>,
     points: Option<u32>,
     data: Option<JsonObject>,
     correction: bool,
+}
+
+/// How far the user is.
+#[derive(Debug, Clone, Copy)]
+enum Reached {
+    /// In percent of the goal.
+    Percent(Progress),
+    /// In the units of the goal.
+    Value(Amount),
 }
 
 impl Input for Report {
@@ -78,10 +101,19 @@ impl Input for Report {
 
     fn read(fields: &mut Fields) -> Option<Self> {
         let (of, activity) = (OfUser::read(fields), fields.path("activityId"));
-        let (progress, text) = (fields.body("progress"), fields.body_if_any("progressText"));
+        let reached = if fields.has_body("value") {
+            let value = fields.body("value").map(|AmountBody(value)| Reached::Value(value));
+            match fields.body_if_any::<Progress>("progress") {
+                Some(_) => fields.fault("/body/progress", "must be absent, because value is present"),
+                None => value,
+            }
+        } else {
+            fields.body("progress").map(Reached::Percent)
+        };
+        let text = fields.body_if_any("progressText");
         let (points, data) = (fields.body_if_any("earnedPoints"), fields.body_if_any("data"));
         let correction = fields.body_if_any("correction").unwrap_or_default();
-        Some(Self { of: of?, activity: activity?, progress: progress?, text, points, data, correction })
+        Some(Self { of: of?, activity: activity?, reached: reached?, text, points, data, correction })
     }
 }
 
@@ -101,13 +133,17 @@ impl TryFrom<String> for ProgressText {
     }
 }
 
-/// Records the progress in percent, the earned points, a progress text and metadata.
+/// Records the progress, the earned points, a progress text and metadata.
+///
+/// The progress is a percentage, or a `value` in the units of the activity's goal: 404 of a goal
+/// with the target 1000 is 40.4 percent, and its text is `404 / 1000 steps`. Digits after the
+/// second decimal are dropped, so that 100 percent always means the whole goal.
 ///
 /// Only a correction can lower the stored progress or points, even if several reports arrive
 /// concurrently. A report that repeats the stored values succeeds, because it may be a retry.
 ///
 /// Only administrators and operators set points and correct, and they may do so at any time.
-/// Employees report while the activity is active and has not ended.
+/// Employees report while the activity is active, from its start date to its end date.
 ///
 /// # Errors
 /// - 400 if the input is invalid, or an operator does not name the company.
@@ -115,7 +151,8 @@ impl TryFrom<String> for ProgressText {
 ///   or corrects.
 /// - 404 if the registration does not exist.
 /// - 409 if the reported progress or points are lower than the stored ones.
-/// - 409 if the caller is an employee and the activity is not active or has ended.
+/// - 409 if the caller is an employee and the activity is not active, has not started or has ended.
+/// - 409 if a value is reported, and the goal of the activity has no positive `target`.
 /// - 413 if `data` is too large.
 pub async fn record_progress(wellness: Wellness, request: Request<Report>) -> Result<Json<RegistrationBody>, Error> {
     let report = &request.input;
@@ -127,10 +164,17 @@ pub async fn record_progress(wellness: Wellness, request: Request<Report>) -> Re
     if report.data.as_ref().is_some_and(|JsonObject(data)| data.text().len() > MAX_DATA) {
         return Err(Error::TooLarge(format!("The data of a registration must not exceed {MAX_DATA} bytes.")));
     }
-    if !administers {
-        wellness.must_take_reports(&report.activity, &of, request.now).await?;
+    if !administers || matches!(report.reached, Reached::Value(_)) {
+        let activity = wellness.activity_of(&report.activity, &of).await?;
+        if !administers {
+            wellness.must_take_reports(&activity, &of, request.now).await?;
+        }
     }
-    let change = report.change(&wellness.table, &of.user)?;
+    let (progress, text) = match report.reached {
+        Reached::Percent(progress) => (progress, None),
+        Reached::Value(value) => wellness.in_percent(&report.activity, value).await?,
+    };
+    let change = report.change(&wellness.table, &of.user, progress, text)?;
     let change = change.only_if(Condition::is(Registration::COMPANY, &of.company));
     let change = change.only_if(Condition::missing(Registration::ABSENCE));
     match wellness.dynamo.update::<Registration>(change).await {
@@ -153,19 +197,29 @@ pub async fn record_progress(wellness: Wellness, request: Request<Report>) -> Re
 }
 
 impl Wellness {
-    /// Requires the activity to be active and not to have ended.
+    /// Returns the activity, if it belongs to the company of the user.
+    async fn activity_of(&self, activity: &ActivityId, of: &EmployeeKey) -> Result<Activity, Error> {
+        let found = self.table.get::<Activity>(&Activity::key_of(activity)).await?;
+        found.filter(|found| found.company == of.company).ok_or(Error::NotFound("registration"))
+    }
+
+    /// Converts a value in the units of the activity's goal to a percentage and its text.
+    async fn in_percent(&self, activity: &ActivityId, value: Amount) -> Result<(Progress, Option<String>), Error> {
+        let goal = self.table.get::<Goal>(&Goal::key_of(activity)).await?;
+        let reached = goal.and_then(|goal| goal.reached(value)).map(|(progress, text)| (progress, Some(text)));
+        reached.ok_or_else(|| {
+            let detail = "The goal of the activity has no positive target. Report progress in percent.".to_owned();
+            Error::Conflict(Problem::GoalWithoutTarget, detail)
+        })
+    }
+
+    /// Requires the activity to be active, to have started and not to have ended.
     ///
     /// The update that follows does not check the activity again. A transaction would consume more
     /// write units, and thousands of reports would contend for the activity.
-    async fn must_take_reports(
-        &self,
-        activity: &ActivityId,
-        of: &EmployeeKey,
-        now: TimestampSeconds,
-    ) -> Result<(), Error> {
-        let found = self.table.get::<Activity>(&Activity::key_of(activity)).await?;
-        let found = found.filter(|found| found.company == of.company).ok_or(Error::NotFound("registration"))?;
+    async fn must_take_reports(&self, found: &Activity, of: &EmployeeKey, now: TimestampSeconds) -> Result<(), Error> {
         let reason = match found.status {
+            Status::Active if found.start_date.second() > now => "has not started",
             Status::Active if found.end().second() >= now => return Ok(()),
             Status::Active => "has ended",
             Status::Completed => "is completed",
@@ -173,7 +227,7 @@ impl Wellness {
             Status::Draft => "is not published yet",
         };
         // Only registered employees learn that the activity exists.
-        let registration = self.table.get::<Registration>(&Registration::key_of(activity, &of.user)).await?;
+        let registration = self.table.get::<Registration>(&Registration::key_of(found.id(), &of.user)).await?;
         registration.ok_or(Error::NotFound("registration"))?;
         let detail = format!("The activity {reason}. Only an administrator can change the progress.");
         Err(Error::Conflict(Problem::ActivityNotOpen, detail))
@@ -181,8 +235,8 @@ impl Wellness {
 }
 
 impl Report {
-    fn change(&self, table: &Table, user: &UserId) -> Result<Change, Error> {
-        let progress = Value::of(&self.progress)?;
+    fn change(&self, table: &Table, user: &UserId, progress: Progress, text: Option<String>) -> Result<Change, Error> {
+        let progress = Value::of(&progress)?;
         let points = self.points.map(|points| Value::from(i64::from(points)));
         let mut change = table.update(Registration::key_of(&self.activity, user));
         for (attribute, reported) in [(Registration::PROGRESS, Some(progress)), (Registration::EARNED_POINTS, points)] {
@@ -192,7 +246,7 @@ impl Report {
             }
             change = change.set(attribute, reported);
         }
-        if let Some(ProgressText(text)) = &self.text {
+        if let Some(text) = self.text.as_ref().map(|ProgressText(text)| text).or(text.as_ref()) {
             change = change.set(Registration::PROGRESS_TEXT, text);
         }
         if let Some(JsonObject(data)) = &self.data {
