@@ -429,7 +429,7 @@ impl Measured {
             goal_type: parsed("steps"),
             parameters: json_text(&parameters),
         };
-        put(&self.stack, std::slice::from_ref(&goal)).await;
+        system_tests::wellness::put(&self.stack, std::slice::from_ref(&goal)).await;
         self.assert("record-progress, value", &case, &employee.patch(&path, &value).await);
         if self.size.detail >= 1_024 {
             let (dynamo, table) = table(&self.stack);
