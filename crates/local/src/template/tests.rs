@@ -106,6 +106,7 @@ fn reads_the_template_of_the_project() {
         [
             "stack-bank-inbox",
             "stack-bank-failedchanges",
+            "stack-wellness-files",
             "stack-wellness-failedchanges",
             "stack-ledger-failedchanges",
             "stack-lake-failedchanges",
