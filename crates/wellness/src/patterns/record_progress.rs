@@ -80,7 +80,7 @@ const MAX_DATA: usize = 2 * 1024;
 pub struct Report {
     of: OfUser,
     activity: ActivityId,
-    reached: Reached,
+    reached: Reported,
     text: Option<ProgressText>,
     points: Option<u32>,
     data: Option<JsonObject>,
@@ -89,7 +89,7 @@ pub struct Report {
 
 /// How far the user is.
 #[derive(Debug, Clone, Copy)]
-enum Reached {
+enum Reported {
     /// In percent of the goal.
     Percent(Progress),
     /// In the units of the goal.
@@ -102,13 +102,13 @@ impl Input for Report {
     fn read(fields: &mut Fields) -> Option<Self> {
         let (of, activity) = (OfUser::read(fields), fields.path("activityId"));
         let reached = if fields.has_body("value") {
-            let value = fields.body("value").map(|AmountBody(value)| Reached::Value(value));
+            let value = fields.body("value").map(|AmountBody(value)| Reported::Value(value));
             match fields.body_if_any::<Progress>("progress") {
                 Some(_) => fields.fault("/body/progress", "must be absent, because value is present"),
                 None => value,
             }
         } else {
-            fields.body("progress").map(Reached::Percent)
+            fields.body("progress").map(Reported::Percent)
         };
         let text = fields.body_if_any("progressText");
         let (points, data) = (fields.body_if_any("earnedPoints"), fields.body_if_any("data"));
@@ -164,15 +164,15 @@ pub async fn record_progress(wellness: Wellness, request: Request<Report>) -> Re
     if report.data.as_ref().is_some_and(|JsonObject(data)| data.text().len() > MAX_DATA) {
         return Err(Error::TooLarge(format!("The data of a registration must not exceed {MAX_DATA} bytes.")));
     }
-    if !administers || matches!(report.reached, Reached::Value(_)) {
+    if !administers || matches!(report.reached, Reported::Value(_)) {
         let activity = wellness.activity_of(&report.activity, &of).await?;
         if !administers {
             wellness.must_take_reports(&activity, &of, request.now).await?;
         }
     }
     let (progress, text) = match report.reached {
-        Reached::Percent(progress) => (progress, None),
-        Reached::Value(value) => wellness.in_percent(&report.activity, value).await?,
+        Reported::Percent(progress) => (progress, None),
+        Reported::Value(value) => wellness.in_percent(&report.activity, value).await?,
     };
     let change = report.change(&wellness.table, &of.user, progress, text)?;
     let change = change.only_if(Condition::is(Registration::COMPANY, &of.company));
