@@ -182,7 +182,7 @@ const WELLNESS: [Event; 75] = [
 ];
 
 /// The events of the ledger. They open two accounts, post and reverse a transaction, capture and
-/// void a hold, and close an account.
+/// void a hold, and freeze an account.
 const LEDGER: [Event; 47] = [
     ("create-merchant", "", Some(201)),
     ("create-merchant", "no-operator", Some(403)),
