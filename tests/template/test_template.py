@@ -17,7 +17,7 @@ from samtranslator.yaml_helper import yaml_parse
 
 # CloudFormation allows 500 resources per stack. The lower limit leaves a reserve.
 MAX_RESOURCES = 450
-MAX_LINES_OF_A_STACK = 1600
+MAX_LINES_OF_A_STACK = 2200
 MAX_LINES_OF_A_FUNCTION = 34
 # DynamoDB recommends at most two consumers per stream shard, to avoid throttling.
 MAX_CONSUMERS_OF_A_STREAM = 2

@@ -1,6 +1,6 @@
 //! Lists as CSV files (docs/decisions/csv.md).
 
-use crate::{Error, Json, Reply};
+use crate::{Error, Json, List, Reply};
 use http::{HeaderName, HeaderValue, header};
 use lambda_http::{Body, Response};
 use serde::Serialize;
@@ -130,6 +130,33 @@ pub enum JsonOrCsv<T> {
     Json(T),
     /// 200 with a CSV file.
     Csv(Csv),
+}
+
+/// An item that is a row of a CSV file.
+pub trait CsvRow {
+    /// Names of the columns.
+    const COLUMNS: &'static [&'static str];
+
+    /// Adds the row of this item.
+    fn add_to(&self, csv: &mut Csv);
+}
+
+impl<T: CsvRow> List<T> {
+    /// Returns the list in the format that the caller prefers.
+    #[must_use]
+    pub fn in_format(self, format: MediaType) -> JsonOrCsv<Self> {
+        match format {
+            MediaType::Json => JsonOrCsv::Json(self),
+            MediaType::Csv => {
+                let (items, next_cursor) = self.into_parts();
+                let mut csv = Csv::new(T::COLUMNS, next_cursor);
+                for item in &items {
+                    item.add_to(&mut csv);
+                }
+                JsonOrCsv::Csv(csv)
+            }
+        }
+    }
 }
 
 impl<T: Serialize + Send> Reply for JsonOrCsv<T> {

@@ -16,7 +16,7 @@ pub use file::{File, MAX_FILE, Opened};
 pub use lines::{Line, MAX_LINE, Range};
 pub use record::{Columns, Format, Records};
 pub use report::{Composition, Report, Row, RowObjects};
-pub use store::Files;
+pub use store::{Files, Part};
 
 use function::Error;
 

@@ -19,10 +19,11 @@ pub struct Files {
 }
 
 /// A part of an object.
-pub(crate) struct Part {
-    pub(crate) bytes: Vec<u8>,
+pub struct Part {
+    /// The bytes of the part.
+    pub bytes: Vec<u8>,
     /// Size of the whole object.
-    pub(crate) size: u64,
+    pub size: u64,
     pub(crate) metadata: HashMap<String, String>,
 }
 
@@ -34,8 +35,22 @@ impl Files {
         Self { by_path: by_path || config.endpoint_url().is_some(), config }
     }
 
-    pub(crate) fn client(&self) -> Client {
+    /// Creates the client.
+    #[must_use]
+    pub fn client(&self) -> Client {
         Client::from_conf(Builder::from(&self.config).force_path_style(self.by_path).build())
+    }
+
+    /// Reads the range of an object. `None` if the object does not exist.
+    ///
+    /// # Errors
+    /// The call failed, or the range is not within the object.
+    pub async fn read(&self, object: (&str, &str), range: ops::Range<u64>) -> Result<Option<Part>, Error> {
+        match get(&self.client(), object, None, range).await {
+            Ok(part) => Ok(Some(part)),
+            Err(Failure::Missing) => Ok(None),
+            Err(failure) => Err(failure.into_error("such range")),
+        }
     }
 }
 

@@ -22,6 +22,11 @@ use table::{Key, Query, with_reserved_time};
 /// Maximum number of holds that one transaction releases.
 pub(crate) const MAX_RELEASED: usize = 50;
 
+/// Returns whether the reservation failed because a hold with this id exists. No retry changes that.
+fn hold_exists(error: &Error) -> bool {
+    matches!(error, Error::Table(table::Error::Refused(refused)) if refused.at(0))
+}
+
 impl Books {
     /// Reads a hold for a caller, with strong consistency.
     ///
@@ -51,8 +56,10 @@ impl Books {
         now: TimestampMillis,
         random: &Random,
     ) -> Result<Hold, Error> {
-        let attempts =
-            table::optimistically(|| Box::pin(self.try_reserve(terms, draft, caller, now, random)), is_stale);
+        let attempts = table::optimistically(
+            || Box::pin(self.try_reserve(terms, draft, caller, now, random)),
+            |error| is_stale(error) && !hold_exists(error),
+        );
         let error = match Box::pin(with_reserved_time(RESERVE, attempts)).await {
             Ok(hold) => return Ok(hold),
             Err(error) => error,
@@ -80,11 +87,12 @@ impl Books {
         let shard = self.shards.pick(random);
         let (plan, accounts) = Box::pin(self.plan(draft, accounts, true, Payer::Caller(caller), now, shard)).await?;
         drop(plan);
-        let (Some(payer), Some(payee)) = (accounts.get(&terms.debit), accounts.get(&terms.credit)) else {
+        let (Some(debited), Some(credited)) = (accounts.get(&terms.debit), accounts.get(&terms.credit)) else {
             return Err(Error::stale());
         };
-        let hold = Hold::opened(terms, payer, payee, now, shard);
-        let reserve = payer.reserving(&self.table, terms.amount)?;
+        let hold = Hold::opened(terms, debited, credited, now, shard);
+        let reserve = debited.reserving(&self.table, terms.amount)?;
+        // [`hold_exists`] relies on this order.
         self.dynamo.transact_once(vec![self.table.put_new(&hold)?, reserve]).await?;
         Ok(hold)
     }
@@ -145,7 +153,7 @@ impl Books {
     }
 
     /// Releases those of the holds that reserve money on the account and are expired. Skips
-    /// unreadable holds. At most [`MAX_RELEASED`] holds.
+    /// unreadable holds, and holds with an invalid amount. At most [`MAX_RELEASED`] holds.
     ///
     /// # Errors
     /// A call failed, the account is unreadable, or it lacks the reserve of a hold.
@@ -164,17 +172,18 @@ impl Books {
             try_join(self.table.get::<Account>(&key), self.table.get_all::<Hold>(holds, true)).await?;
         let Some(account) = account else { return Ok(0) };
         let is_due = |hold: &Hold| hold.is_open() && hold.expires_at <= now && hold.debit == account.id;
-        let due: Vec<Hold> = holds.items.into_values().filter(is_due).collect();
-        if due.is_empty() {
-            return Ok(0);
+        let (mut released, mut changes) = (Money::zero(account.currency), Vec::new());
+        for hold in holds.items.into_values().filter(is_due) {
+            // A hold with an invalid amount does not stop the others.
+            let Ok(rest) = hold.uncaptured() else { continue };
+            released = released.checked_add(-rest).ok_or_else(Error::stale)?;
+            changes.push(hold.closed(&self.table, HoldStatus::Expired));
         }
-        let mut released = Money::zero(account.currency);
-        for hold in &due {
-            released = released.checked_add(-hold.uncaptured()?).ok_or_else(Error::stale)?;
+        let count = changes.len();
+        if count > 0 {
+            changes.push(account.reserving(&self.table, released)?);
+            self.dynamo.transact_once(changes).await?;
         }
-        let mut changes: Vec<_> = due.iter().map(|hold| hold.closed(&self.table, HoldStatus::Expired)).collect();
-        changes.push(account.reserving(&self.table, released)?);
-        self.dynamo.transact_once(changes).await?;
-        Ok(due.len())
+        Ok(count)
     }
 }

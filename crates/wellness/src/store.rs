@@ -1,5 +1,6 @@
 use crate::{Activity, Registration, files::FileStore};
 use function::{App, Clients, Error, SettingsReader};
+use intake::Files;
 use jobs::Jobs;
 use keys::wellness::{ActivityId, CompanyId, EndDateSort};
 use table::{Dynamo, Index, Key, Query, Table};
@@ -29,7 +30,7 @@ impl App for Wellness {
         let dynamo = clients.dynamo();
         let index = |name: &str, partition, sort| Index { name: name.into(), partition, sort };
         let by_path = settings.optional::<String>("AWS_ENDPOINT_URL_S3").is_some();
-        let files = FileStore::new(clients.config("s3"), by_path, settings.optional("FILES_BUCKET"));
+        let files = FileStore::new(Files::new(clients.config("s3"), by_path), settings.optional("FILES_BUCKET"));
         Some(Self {
             files,
             dynamo: dynamo.clone(),

@@ -563,6 +563,20 @@ fn of_hold(id: &str, end: &str, key: &str, now: Timestamp) -> Value {
     Asks { route: &route, path: &path, parameters, key: Some(key), body: None }.at(now)
 }
 
+/// The reservation of an existing hold is not attempted again.
+#[tokio::test(flavor = "multi_thread")]
+async fn retry_of_a_hold_attempts_one_transaction() {
+    let scene = Scene::start().await;
+    let body = hold(&scene.from, &scene.to, "0.05");
+    let (route, path) = ("POST /ledger/holds", "/ledger/holds");
+    let event = Asks { route, path, parameters: Value::Null, key: Some("H"), body: Some(&body) }.at(now());
+    let opened = scene.ask("create-hold", &event).await;
+    scene.proxy.heal();
+    let retry = Outcome::from_invocation(scene.process("create-hold").run(&event, TIME).await);
+    assert_eq!((retry.status, retry.body), (opened.status, opened.body));
+    assert_eq!((scene.proxy.count("TransactWriteItems"), scene.proxy.calls().len()), (1, 3));
+}
+
 /// The function crashes before or after any of its calls. Either all of its changes are stored or
 /// nothing, and a retry completes them once.
 #[tokio::test(flavor = "multi_thread")]

@@ -23,8 +23,8 @@ struct Scene {
 impl Scene {
     async fn start() -> Self {
         let books = Books::open().await;
-        let (payer, payee) = (books.funded("ann", "100.00").await, books.account("shop").await);
-        Self { books, payer, payee }
+        let payer = books.funded("ann", "100.00").await;
+        Self { payee: books.account("shop").await, books, payer }
     }
 
     /// Opens a hold as the payer, and returns its path.
@@ -200,6 +200,24 @@ async fn an_expired_hold_cannot_be_captured_and_the_schedule_releases_it() {
 }
 
 #[tokio::test]
+async fn a_hold_with_an_invalid_amount_does_not_stop_the_others() {
+    let scene = Scene::start().await;
+    let (bad, _) = (scene.expiring("H-1", "30.00").await, scene.expiring("H-2", "20.00").await);
+    let key = bad.replace(&format!("{HOLDS}/"), "HOLD#");
+    set(&scene, &key, "Amount", AttributeValue::N("30.001".to_owned())).await;
+    // A payment releases the good hold, and so does the schedule.
+    let at = scene.books.at(expires());
+    let paid = at.post_once(TRANSACTIONS, "P", &payment(&scene.payer, &scene.payee, "60.00")).await;
+    assert_eq!(paid.status, 201, "{}", paid.body);
+    scene.assert_payer(["40.00", "30.00", "10.00"]).await;
+    scene.expiring("H-3", "10.00").await;
+    let run = scene.books.operator.invoke("release-expired-holds", &schedule(expires())).await;
+    assert_eq!(run.body, json!({"released": 1, "skipped": 1, "left": false}));
+    scene.assert_payer(["40.00", "30.00", "10.00"]).await;
+    scene.books.stack.stop().await;
+}
+
+#[tokio::test]
 async fn a_payment_that_would_be_refused_releases_expired_holds() {
     let scene = Scene::start().await;
     for number in 0..60 {
@@ -306,7 +324,7 @@ async fn rejects_holds_that_cannot_be_captured() {
 async fn exactly_one_of_capture_void_and_expiry_wins() {
     let scene = Scene::start().await;
     let before = expires() - SignedDuration::from_millis(1);
-    let mut captures = 0;
+    let mut count = 0;
     for number in 0..12 {
         let path = scene.expiring(&format!("H-{number}"), "5.00").await;
         let (capture, void, late, body) =
@@ -326,8 +344,8 @@ async fn exactly_one_of_capture_void_and_expiry_wins() {
             voided.body,
             released.body
         );
-        captures += i32::from(won[0]);
-        let balance = format!("{}.00", 100 - 5 * captures);
+        count += i32::from(won[0]);
+        let balance = format!("{}.00", 100 - 5 * count);
         scene.assert_payer([&balance, "0.00", &balance]).await;
     }
     scene.stop().await;

@@ -55,18 +55,18 @@ fn rule(route: &str) -> Rule {
         "GET /ledger/accounts/{accountId}"
         | "GET /ledger/accounts/{accountId}/balance"
         | "GET /ledger/accounts/{accountId}/statement"
+        | "GET /ledger/holds/{holdId}"
         | "GET /ledger/transactions/{transactionId}" => rule(READ, [200, 403, 403], [200, 200, 404]),
-        "PATCH /ledger/accounts/{accountId}" => rule(WRITE, [200, 403, 403], [200, 200, 404]),
+        // Only the payee captures or voids a hold.
+        "PATCH /ledger/accounts/{accountId}" | "POST /ledger/holds/{holdId}/void" => {
+            rule(WRITE, [200, 403, 403], [200, 200, 404])
+        }
         "GET /ledger/users/{userId}/accounts" => rule(READ, [200, 403, 403], [200; 3]),
         // The ids are those of the debited account, and of the account that the original credited.
-        "POST /ledger/transactions" | "POST /ledger/transactions/{transactionId}/reversal" => {
-            rule(WRITE, [201, 403, 403], [201, 201, 404])
-        }
-        // A payer opens and reads a hold. Only the payee captures or voids it.
-        "POST /ledger/holds" => rule(WRITE, [201, 403, 403], [201, 201, 404]),
-        "GET /ledger/holds/{holdId}" => rule(READ, [200, 403, 403], [200, 200, 404]),
-        "POST /ledger/holds/{holdId}/capture" => rule(WRITE, [201, 403, 403], [201, 201, 404]),
-        "POST /ledger/holds/{holdId}/void" => rule(WRITE, [200, 403, 403], [200, 200, 404]),
+        "POST /ledger/transactions"
+        | "POST /ledger/transactions/{transactionId}/reversal"
+        | "POST /ledger/holds"
+        | "POST /ledger/holds/{holdId}/capture" => rule(WRITE, [201, 403, 403], [201, 201, 404]),
         "GET /ledger/transactions" => operators([200; 3]),
         "POST /ledger/reconciliations" => operators([202; 3]),
         "GET /ledger/reconciliations/{reconciliationId}" => operators([200, 200, 404]),

@@ -246,7 +246,7 @@ async fn converts_a_value_in_the_units_of_the_goal() {
         assert_problem(&answer, 400, "invalid-request", &body.to_string());
         assert_eq!(pointers(&answer), [field], "{body}");
     }
-    assert_eq!(f64::from(progress(&stack).await.progress), 0.3);
+    assert_eq!(serde_json::to_value(progress(&stack).await.progress).expect("JSON"), json!(0.3));
 }
 
 #[tokio::test]

@@ -120,8 +120,8 @@ impl Hold {
     /// Creates an open hold. The accounts must be those of the terms.
     pub(crate) fn opened(
         terms: &HoldTerms,
-        payer: &Account,
-        payee: &Account,
+        debited: &Account,
+        credited: &Account,
         now: TimestampMillis,
         shard: Shard,
     ) -> Self {
@@ -137,8 +137,8 @@ impl Hold {
             id,
             debit,
             credit,
-            payer: payer.user.clone(),
-            payee: payee.user.clone(),
+            payer: debited.user.clone(),
+            payee: credited.user.clone(),
             amount: amount.amount(),
             captured: Money::zero(amount.currency()).amount(),
             currency: amount.currency(),

@@ -8,17 +8,14 @@ use crate::{
         hold::{CAPTURE, Capture},
         transaction::{Draft, TransactionBody},
     },
-    patterns::get_transaction,
+    patterns::{create_hold::open_entries, get_transaction},
     post::Payer,
     store::user,
 };
 use function::{Error, Fields, Fingerprint, Function, Input, Located, Request, Route, Trigger};
 use keys::{TransactionId, ledger::HoldId};
 use money::{JsonDecimal, Money};
-use table::{
-    Units,
-    cost::{Cost, read, write},
-};
+use table::cost::{Cost, read, write};
 
 /// The Lambda.
 #[must_use]
@@ -40,7 +37,7 @@ pub const PATTERN: Pattern = Pattern {
             variant: "",
             condition: "get PK = HOLD#<id>, SK = METADATA, strongly consistent; then as L3. The same transaction updates the hold if its version is unchanged, and removes its index keys",
             formula: "⌈hold⌉ R, then as L3, and 2 × ⌈hold⌉ W; GSI1 ⌈entry⌉ W; GSI2 1 W",
-            cost: |case| captured(case).write(cost::BY_TIME, write(case.of_hold)).write(cost::BY_KEY, Units::whole(1)),
+            cost: |case| open_entries(captured(case), case),
         },
         Calls {
             variant: ", part",

@@ -40,15 +40,17 @@ pub const PATTERN: Pattern = Pattern {
         formula: "⌈account⌉ R for each account; 2 × (⌈hold⌉ + ⌈account⌉) W; GSI1 ⌈entry⌉ W; GSI2 1 W",
         cost: |case| {
             let writes = (write(case.hold) + write(case.account)).times(2);
-            open_entries(case).read(cost::LEDGER, read(case.account).times(2)).write(cost::LEDGER, writes)
+            open_entries(Cost::default(), case)
+                .read(cost::LEDGER, read(case.account).times(2))
+                .write(cost::LEDGER, writes)
         },
     }],
     function,
 };
 
-/// Returns the WRUs consumed by writing or deleting the index entries of an open hold.
-pub(crate) fn open_entries(case: &Case) -> Cost {
-    Cost::default().write(cost::BY_TIME, write(case.of_hold)).write(cost::BY_KEY, Units::whole(1))
+/// Adds the WRUs consumed by writing or deleting the index entries of an open hold.
+pub(crate) fn open_entries(cost: Cost, case: &Case) -> Cost {
+    cost.write(cost::BY_TIME, write(case.of_hold)).write(cost::BY_KEY, Units::whole(1))
 }
 
 /// Days until a hold expires, if the request has no `expiresAt`.

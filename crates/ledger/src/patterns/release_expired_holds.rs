@@ -7,6 +7,7 @@ use crate::{
     holds::MAX_RELEASED,
     model::hold::OpenHold,
     patterns::create_hold::open_entries,
+    post::is_stale,
 };
 use function::{Deadline, Error, Function, Scheduled, Trigger, is_zero};
 use futures::future::try_join_all;
@@ -18,7 +19,7 @@ use serde::Serialize;
 use std::{collections::BTreeMap, time::Duration};
 use table::{
     Key, Query,
-    cost::{read, read_eventually, write},
+    cost::{Cost, read, read_eventually, write},
 };
 
 /// Time reserved before the deadline, to finish the current transactions.
@@ -44,7 +45,7 @@ pub const PATTERN: Pattern = Pattern {
         cost: |case: &Case| {
             let reads = read(case.hold).times(2) + read(case.account);
             let writes = (write(case.hold) + write(case.account)).times(2);
-            let entries = open_entries(case).read(cost::BY_KEY, read_eventually(0));
+            let entries = open_entries(Cost::default(), case).read(cost::BY_KEY, read_eventually(0));
             entries.read(cost::LEDGER, reads).write(cost::LEDGER, writes)
         },
     }],
@@ -54,7 +55,7 @@ pub const PATTERN: Pattern = Pattern {
 /// The result of a run.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Released {
+pub struct ReleaseRun {
     released: usize,
     /// Number of holds that were not released, because an item is unreadable, or because the
     /// account lacks their reserve.
@@ -67,12 +68,12 @@ pub struct Released {
 /// Releases all expired holds.
 ///
 /// # Errors
-/// DynamoDB was unavailable, or other writes conflicted with all retries. The next run continues.
-pub async fn release_expired_holds(ledger: Ledger, run: Scheduled<()>) -> Result<Released, Error> {
+/// DynamoDB was unavailable. The next run continues.
+pub async fn release_expired_holds(ledger: Ledger, run: Scheduled<()>) -> Result<ReleaseRun, Error> {
     let now = TimestampMillis::containing(run.now.instant()).map_err(|error| Error::invalid("/time", error))?;
     let deadline = run.deadline.with_reserve(RESERVE);
     let shards = ledger.books.shards.read().map(|shard| ledger.release_shard(shard, now, deadline));
-    let mut all = Released::default();
+    let mut all = ReleaseRun::default();
     for shard in Box::pin(try_join_all(shards)).await? {
         all.released += shard.released;
         all.skipped += shard.skipped;
@@ -82,12 +83,12 @@ pub async fn release_expired_holds(ledger: Ledger, run: Scheduled<()>) -> Result
 }
 
 impl Ledger {
-    async fn release_shard(&self, shard: Shard, now: TimestampMillis, deadline: Deadline) -> Result<Released, Error> {
+    async fn release_shard(&self, shard: Shard, now: TimestampMillis, deadline: Deadline) -> Result<ReleaseRun, Error> {
         let (partition, mut rest) = (ExpiryPartition(shard), HoldExpirySort::expired(now));
-        let mut all = Released::default();
+        let mut all = ReleaseRun::default();
         loop {
             if deadline.has_passed() {
-                return Ok(Released { left: true, ..all });
+                return Ok(ReleaseRun { left: true, ..all });
             }
             let expired = Query::new(&partition, &rest).on(&self.by_key);
             let (page, unreadable) = self.books.table.page_with_unreadable::<OpenHold>(&expired, PAGE).await?;
@@ -100,11 +101,15 @@ impl Ledger {
     }
 
     /// Releases the holds, one account after another.
-    async fn release_page(&self, keys: &[Key], now: TimestampMillis, all: &mut Released) -> Result<(), Error> {
+    async fn release_page(&self, keys: &[Key], now: TimestampMillis, all: &mut ReleaseRun) -> Result<(), Error> {
         let found = self.books.table.get_all::<Hold>(keys, true).await?;
         all.skipped += found.unreadable.len();
         let mut by_account: BTreeMap<AccountId, Vec<Key>> = BTreeMap::new();
         for (key, hold) in found.items {
+            if hold.uncaptured().is_err() {
+                all.skipped += 1;
+                continue;
+            }
             by_account.entry(hold.debit).or_default().push(key);
         }
         for (account, holds) in by_account {
@@ -112,6 +117,8 @@ impl Ledger {
                 match self.books.release(&account, some, now).await {
                     Ok(released) => all.released += released,
                     Err(Error::Table(table::Error::Unreadable(..))) => all.skipped += some.len(),
+                    // A busy account does not stop the others.
+                    Err(error) if is_stale(&error) => all.left = true,
                     Err(error) => return Err(error),
                 }
             }

@@ -8,7 +8,7 @@ use crate::{
     store::user,
 };
 use function::{Error, Fingerprint, Function, Json, Request, Route, Trigger};
-use table::cost::{read, write};
+use table::cost::{Cost, read, write};
 
 /// The Lambda.
 #[must_use]
@@ -31,7 +31,7 @@ pub const PATTERN: Pattern = Pattern {
         formula: "⌈hold⌉ + ⌈account⌉ R; 2 × (⌈hold⌉ + ⌈account⌉) W; GSI1 ⌈entry⌉ W; GSI2 1 W",
         cost: |case| {
             let (reads, writes) = (read(case.hold) + read(case.account), write(case.hold) + write(case.account));
-            open_entries(case).read(cost::LEDGER, reads).write(cost::LEDGER, writes.times(2))
+            open_entries(Cost::default(), case).read(cost::LEDGER, reads).write(cost::LEDGER, writes.times(2))
         },
     }],
     function,

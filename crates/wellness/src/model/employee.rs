@@ -1,5 +1,5 @@
 use crate::{Name, Wellness};
-use function::{Cell, Error};
+use function::{Cell, Csv, CsvRow, Error};
 use keys::wellness::{
     CompanyId, Department, EmployeeKey, EmployeeSort, EmployeesPartition, EmployeesPosition, Role, UserId,
 };
@@ -68,14 +68,16 @@ pub struct EmployeeBody {
     name: Option<Name>,
 }
 
-impl EmployeeBody {
-    /// The columns of a CSV file of employees.
-    pub(crate) const COLUMNS: [&'static str; 4] = ["userId", "role", "department", "name"];
+impl CsvRow for EmployeeBody {
+    const COLUMNS: &'static [&'static str] = &["userId", "role", "department", "name"];
 
-    /// Returns the cells of the employee in a CSV file.
-    pub(crate) fn cells(&self) -> [Cell<'_>; 4] {
-        let name = self.name.as_ref().map_or(Cell::Empty, |name| Cell::Text(name.as_str()));
-        [Cell::Text(self.user_id.as_str()), Cell::Text(self.role.as_str()), Cell::Text(self.department.as_str()), name]
+    fn add_to(&self, csv: &mut Csv) {
+        csv.row([
+            Cell::Text(self.user_id.as_str()),
+            Cell::Text(self.role.as_str()),
+            Cell::Text(self.department.as_str()),
+            self.name.as_ref().map_or(Cell::Empty, |name| Cell::Text(name.as_str())),
+        ]);
     }
 }
 

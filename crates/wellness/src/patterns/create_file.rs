@@ -104,9 +104,9 @@ pub async fn create_file(wellness: Wellness, request: Request<NewFile>) -> Resul
 impl Wellness {
     async fn new_upload(&self, request: &Request<NewFile>) -> Result<Upload, Error> {
         let NewFile { company, form } = &request.input;
-        let asked = [form.name.as_str(), form.content_type.as_str(), form.sha256.as_str()];
-        let size = u32::from(form.bytes).to_string();
-        let fingerprint = Fingerprint::of(&["create-file", asked[0], asked[1], asked[2], &size]);
+        let (name, content_type, size) =
+            (form.name.as_str(), form.content_type.as_str(), u32::from(form.bytes).to_string());
+        let fingerprint = Fingerprint::of(&["create-file", name, content_type, form.sha256.as_str(), &size]);
         let (owner, key) = (Owner::Company(company.clone()), request.idempotency_key.as_ref());
         let once = IdempotentRequest::new(&self.table, &owner, key, fingerprint, request.milli);
         if let Some(id) = once.before().await? {
@@ -115,7 +115,7 @@ impl Wellness {
             }
             // The upload has expired without a file.
             let upload = Upload::new(company.clone(), id, form.clone(), request.now);
-            self.dynamo.transact(vec![self.table.put_new(&upload)?]).await?;
+            self.dynamo.write(self.table.put_new(&upload)?).await?;
             return Ok(upload);
         }
         let id = FacetId::new(request.now.instant(), &request.random);

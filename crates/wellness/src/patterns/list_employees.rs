@@ -6,7 +6,7 @@ use crate::{
     cost::{self, Calls, Case, Pattern},
     model::employee::EmployeesQuery,
 };
-use function::{Csv, Error, Fields, Function, Input, JsonOrCsv, List, MediaType, Request, Route, Trigger};
+use function::{Error, Fields, Function, Input, JsonOrCsv, List, MediaType, Request, Route, Trigger};
 use keys::wellness::{CompanyId, Department, EmployeesPosition};
 use table::{
     BadCursor, Units,
@@ -75,16 +75,5 @@ pub async fn list_employees(
     let at = at.map_err(|_| Error::invalid("/query/cursor", BadCursor))?;
     let of = EmployeesQuery { company, department: department.as_ref(), consistent: false };
     let page = wellness.employees(of, at, listing.limit).await?;
-    let list = listing.list(page.map(EmployeeBody::from));
-    Ok(match format {
-        MediaType::Json => JsonOrCsv::Json(list),
-        MediaType::Csv => {
-            let (employees, next_cursor) = list.into_parts();
-            let mut csv = Csv::new(&EmployeeBody::COLUMNS, next_cursor);
-            for employee in &employees {
-                csv.row(employee.cells());
-            }
-            JsonOrCsv::Csv(csv)
-        }
-    })
+    Ok(listing.list(page.map(EmployeeBody::from)).in_format(*format))
 }

@@ -6,7 +6,9 @@ use crate::{
     cost::{self, Calls, Case, Pattern},
     model::registration::RegistrationStatus,
 };
-use function::{Cell, Csv, Error, Fields, Function, Input, JsonOrCsv, List, MediaType, Request, Route, Trigger};
+use function::{
+    Cell, Csv, CsvRow, Error, Fields, Function, Input, JsonOrCsv, List, MediaType, Request, Route, Trigger,
+};
 use keys::wellness::{ActivityId, ActivityPartition, CompanyId, Department, EmployeeKey, RegistrationSort, UserId};
 use serde::Serialize;
 use table::{
@@ -74,8 +76,6 @@ pub struct ParticipantBody {
     earned_points: u32,
 }
 
-const COLUMNS: [&str; 7] = ["userId", "name", "department", "status", "progress", "progressText", "earnedPoints"];
-
 impl ParticipantBody {
     fn new(registration: Registration, employee: Option<Employee>) -> Self {
         let (name, department) = employee.map_or((None, None), |employee| (employee.name, Some(employee.department)));
@@ -89,6 +89,11 @@ impl ParticipantBody {
             earned_points: registration.earned_points,
         }
     }
+}
+
+impl CsvRow for ParticipantBody {
+    const COLUMNS: &'static [&'static str] =
+        &["userId", "name", "department", "status", "progress", "progressText", "earnedPoints"];
 
     fn add_to(&self, csv: &mut Csv) {
         let (progress, points) = (f64::from(self.progress).to_string(), self.earned_points.to_string());
@@ -130,15 +135,5 @@ pub async fn list_participants(
         let employee = employees.items.remove(&key(&registration.sort.0));
         ParticipantBody::new(registration, employee)
     }));
-    Ok(match format {
-        MediaType::Json => JsonOrCsv::Json(list),
-        MediaType::Csv => {
-            let (participants, next_cursor) = list.into_parts();
-            let mut csv = Csv::new(&COLUMNS, next_cursor);
-            for participant in &participants {
-                participant.add_to(&mut csv);
-            }
-            JsonOrCsv::Csv(csv)
-        }
-    })
+    Ok(list.in_format(*format))
 }

@@ -174,7 +174,7 @@ pub async fn record_progress(wellness: Wellness, request: Request<Report>) -> Re
         Reported::Percent(progress) => (progress, None),
         Reported::Value(value) => wellness.in_percent(&report.activity, value).await?,
     };
-    let change = report.change(&wellness.table, &of.user, progress, text)?;
+    let change = report.change(&wellness.table, &of.user, progress, text.as_deref())?;
     let change = change.only_if(Condition::is(Registration::COMPANY, &of.company));
     let change = change.only_if(Condition::missing(Registration::ABSENCE));
     match wellness.dynamo.update::<Registration>(change).await {
@@ -235,7 +235,7 @@ impl Wellness {
 }
 
 impl Report {
-    fn change(&self, table: &Table, user: &UserId, progress: Progress, text: Option<String>) -> Result<Change, Error> {
+    fn change(&self, table: &Table, user: &UserId, progress: Progress, text: Option<&str>) -> Result<Change, Error> {
         let progress = Value::of(&progress)?;
         let points = self.points.map(|points| Value::from(i64::from(points)));
         let mut change = table.update(Registration::key_of(&self.activity, user));
@@ -246,8 +246,8 @@ impl Report {
             }
             change = change.set(attribute, reported);
         }
-        if let Some(text) = self.text.as_ref().map(|ProgressText(text)| text).or(text.as_ref()) {
-            change = change.set(Registration::PROGRESS_TEXT, text);
+        if let Some(text) = self.text.as_ref().map(|ProgressText(text)| text.as_str()).or(text) {
+            change = change.set(Registration::PROGRESS_TEXT, &text);
         }
         if let Some(JsonObject(data)) = &self.data {
             change = change.set(Registration::DATA, Value::of(data)?);
