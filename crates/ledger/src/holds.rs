@@ -22,7 +22,8 @@ use table::{Key, Query, with_reserved_time};
 /// Maximum number of holds that one transaction releases.
 pub(crate) const MAX_RELEASED: usize = 50;
 
-/// Returns whether the reservation failed because a hold with this id exists. No retry changes that.
+/// Returns whether the reservation failed because a hold with this id exists. A further attempt
+/// would fail as well.
 fn hold_exists(error: &Error) -> bool {
     matches!(error, Error::Table(table::Error::Refused(refused)) if refused.at(0))
 }
