@@ -125,13 +125,18 @@ class Meter:
 
         For a sharded index, yields one list per shard."""
         partition, *texts = CONDITION.match(condition).groups()
-        value, low, high = (text and json.loads(text) for text in (texts[0], *texts[2:]))
+        value, low, high = (text and unquoted(text) for text in (texts[0], *texts[2:]))
         entry = next((of.entry for of in self.tables[table].indexes if of.name == index), lambda item: item)
         there = [(entry(item), item) for key, item in items.items() if key[0] == table]
         within = [(kept, item) for kept, item in there if kept and (not low or low <= kept[texts[1]]["S"] <= high)]
         sharded = table.endswith(SHARDED) and partition == "GSI1PK"
         for value in SHARDS if sharded else [value]:
             yield [(kept, item) for kept, item in within if kept[partition]["S"] == value]
+
+
+def unquoted(text):
+    """Parses a text in the notation of Rust, which writes some characters as \\u{10ffff}."""
+    return json.loads(re.sub(r"\\u\{(\w+)\}", lambda found: json.dumps(chr(int(found[1], 16)))[1:-1], text))
 
 
 def units(rows):

@@ -77,6 +77,7 @@ REASONS = {
     "get-plan": {"0.5 R": STRONG},
     "put-employee": {"1 R": "the employee is read first, so that nothing is written without a change"},
     "create-file": {"1 W": "a single change is a transaction, so that the SDK's retry is idempotent"},
+    "list-participants": {"1 R": "the employee of each registration is read, for the name and the department"},
     "get-employee": {"0.5 R": STRONG},
     "list-employees": {"4.5 R": "each of the ten partitions of the company is read"},
     "remove-employee": {

@@ -41,14 +41,17 @@ fn text(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).expect("a file")
 }
 
-/// Replaces each generated identifier in responses with a number, in order of appearance.
+/// Replaces each generated identifier in responses with a number, in order of appearance. Also
+/// replaces the port and the signer of presigned URLs.
 #[derive(Default)]
 struct Names(BTreeMap<String, usize>);
 
 impl Names {
     fn hide(&mut self, answer: &Answer) -> (u16, bool, String) {
         let ids = Regex::new("[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}").expect("an expression");
+        let place = Regex::new("127\\.0\\.0\\.1:[0-9]+|X-Amz-Credential=[^%]+").expect("an expression");
         let text = answer.body.to_string();
+        let text = place.replace_all(&text, "the stack");
         let hidden = ids.replace_all(&text, |found: &regex_lite::Captures<'_>| {
             let next = self.0.len();
             format!("id {}", self.0.entry(found[0].replace('-', "")).or_insert(next))
