@@ -85,7 +85,13 @@ REASONS = {
         "2 W": "the job that ends the registrations",
     },
     "get-activity": {"0.5 R": STRONG},
-    "record-progress": {"1 R": "the registration is read first, so that an unreadable one remains unchanged"},
+    "record-progress": {"2 R": "the registration is read first, and the rewards that it may earn"},
+    "record-attendance": {"3 R": "the activity, the registration and the rewards that it may earn are read first"},
+    "correct-points": {
+        "2 R": "the plan and the employee must exist",
+        "1 W": "a single change is a transaction, so that the SDK's retry is idempotent",
+    },
+    "get-points": {"0.5 R": STRONG},
     "move-activity": {"2 R": "the section is read, to check its company, and the activity"},
     "update-reference, the request": {
         "1 R": "the references are counted with one query per status",

@@ -120,8 +120,13 @@ def wellness(step):
     step("W4", "list-registrations", "GET",
          f"/wellness/users/erin/registrations?{OF_COMPANY}&year={YEAR}")
     registration = f"/wellness/users/erin/registrations/{activity['activityId']}?{OF_COMPANY}"
-    step("W12", "record-progress", "PATCH", registration, {"progress": 40.4, "earnedPoints": 40}, types="Registration")
+    step("W12", "record-progress", "PATCH", registration, {"progress": 40.4}, types="Registration")
     step("W22", "list-participants", "GET", f"{path}/participants")
+    step("W26", "record-attendance", "POST", f"{path}/attendance", {"userIds": ["erin"]}, types="Registration")
+    points = f"/wellness/users/erin/points?{OF_COMPANY}"
+    correction = {"planId": str(YEAR), "amount": 5, "reason": "Helped"}
+    step("W25", "correct-points", "POST", points, correction, types="Correction")
+    step("W25", "get-points", "GET", f"{points}&year={YEAR}")
     event = {"name": "Blood drive", "type": "event", "subType": "Health", "capacity": 10,
              "startDate": f"{YEAR}-06-01", "endDate": f"{YEAR}-12-31T23:59:59"}
     drive = step("W1", None, "POST", f"{COMPANY}/activities", event, types="Activity")["activityId"]

@@ -103,7 +103,7 @@ const STREAM: [Event; 9] = [
 
 /// The events of the wellness service. The lists return the created items. Activity 123 and venue
 /// 789 do not exist.
-const WELLNESS: [Event; 75] = [
+const WELLNESS: [Event; 81] = [
     ("put-plan", "", Some(201)),
     ("put-plan", "another-year", Some(400)),
     ("put-section", "", Some(201)),
@@ -161,6 +161,12 @@ const WELLNESS: [Event; 75] = [
     ("leave-activity", "another-user", Some(403)),
     ("record-progress", "", Some(404)),
     ("record-progress", "too-precise", Some(400)),
+    ("get-points", "", Some(200)),
+    ("get-points", "another-user", Some(403)),
+    ("correct-points", "", Some(201)),
+    ("correct-points", "no-reason", Some(400)),
+    ("record-attendance", "", Some(404)),
+    ("record-attendance", "no-users", Some(400)),
     ("update-part", "", Some(404)),
     ("update-part", "no-version", Some(400)),
     ("remove-part", "", Some(404)),

@@ -18,7 +18,7 @@ use local::Stack;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use table::{BatchWrite, Dynamo, Item, JsonText, Key, Table};
-use wellness::{Activity, Case, Employee, Filters, Registration};
+use wellness::{Activity, Case, Employee, Filters, Progress, Registration, Reward};
 
 /// Returns a client for an administrator of the company.
 #[must_use]
@@ -110,6 +110,19 @@ pub async fn put<T: Item>(stack: &Stack, items: &[T]) {
         batch.put(&table, item).expect("an item");
     }
     dynamo.batch_write(batch).await.expect("written");
+}
+
+/// Returns a reward of an activity, to be put directly into the table.
+#[must_use]
+pub fn reward(activity: &str, kind: &str, points: u32, percent: Option<f64>) -> Reward {
+    let percent = percent.map(|percent| Progress::try_from(percent).expect("a percentage"));
+    Reward {
+        partition: ActivityPartition(activity.parse().expect("an id")),
+        sort: ProgramSort::Reward(kind.parse().expect("a kind")),
+        name: "Points".parse().expect("a name"),
+        amount: points.try_into().expect("points"),
+        percent: percent.map(|percent| percent.try_into().expect("a milestone")),
+    }
 }
 
 /// Returns the base row of an active challenge for all employees, to be put directly into the

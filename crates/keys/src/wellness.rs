@@ -16,6 +16,7 @@
 //! | template | `CompanyId-<id>` or `Global` | `Template#TemplateId-<id>` | | | |
 //! | version of the loaded global templates | `Global` | `TemplateSet` | | | |
 //! | employee | `CompanyId-<id>#Employees#<0-9>` | `UserId-<id>` | | | |
+//! | correction of points | `CompanyId-<id>#UserId-<id>#Points` | `Correction#<time>#CorrectionId-<id>` | | | |
 //! | job | `CompanyId-<id>` | `Job#VenueId-<id>`, `Job#ActivityId-<id>`, `Job#EnrolmentId-<id>`, `Job#SeatsId-<id>`, `Job#DepartureId-<id>` or `Job#UploadId-<id>` | | | |
 //! | hold of a replacement on the new venue | `CompanyId-<id>` | `Hold#VenueId-<id>` | | | |
 //! | idempotency record | `CompanyId-<id>` or `Global` | `IDEMPOTENCY#<key>` | | | |
@@ -67,6 +68,10 @@ identifier!(
     TemplateId
 );
 identifier!(
+    /// The id of a correction of an employee's points.
+    CorrectionId
+);
+identifier!(
     /// The id of a company's venue, file, course, tracker or notification. The id is unique within
     /// its company and facet.
     FacetId
@@ -100,12 +105,45 @@ macro_rules! made_at {
     )+};
 }
 
-made_at!(ActivityId, FacetId, GroupId, TemplateId);
+made_at!(ActivityId, CorrectionId, FacetId, GroupId, TemplateId);
 
-/// The status of an activity. The variants are in alphabetical order, which is also the order of
-/// the keys.
+/// The stored status of an activity. The variants are in alphabetical order, which is also the
+/// order of the keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Status {
+    /// Published. Past its end date, the activity is completed ([`ShownStatus`]).
+    #[default]
+    Active,
+    /// Cancelled.
+    Cancelled,
+    /// Not published yet. Lists omit drafts by default.
+    Draft,
+}
+
+names!(
+    Status, "must be draft, active or cancelled",
+    Active => "active",
+    Cancelled => "cancelled",
+    Draft => "draft",
+);
+
+impl Status {
+    /// Returns the status at the time `now` of an activity that ends at `end`.
+    #[must_use]
+    pub fn shown(self, end: PlanTime, now: TimestampSeconds) -> ShownStatus {
+        match self {
+            Self::Active if end.second() < now => ShownStatus::Completed,
+            Self::Active => ShownStatus::Active,
+            Self::Cancelled => ShownStatus::Cancelled,
+            Self::Draft => ShownStatus::Draft,
+        }
+    }
+}
+
+/// The status of an activity in responses and filters. An active activity is completed from the
+/// second after its end date (docs/decisions/wellness-completion.md).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum ShownStatus {
     /// Running or upcoming.
     #[default]
     Active,
@@ -113,17 +151,41 @@ pub enum Status {
     Cancelled,
     /// Ended.
     Completed,
-    /// Not published yet. Lists omit drafts by default.
+    /// Not published yet.
     Draft,
 }
 
 names!(
-    Status, "must be draft, active, completed or cancelled",
+    ShownStatus, "must be draft, active, completed or cancelled",
     Active => "active",
     Cancelled => "cancelled",
     Completed => "completed",
     Draft => "draft",
 );
+
+impl ShownStatus {
+    /// Returns the stored status.
+    #[must_use]
+    pub fn stored(self) -> Status {
+        match self {
+            Self::Active | Self::Completed => Status::Active,
+            Self::Cancelled => Status::Cancelled,
+            Self::Draft => Status::Draft,
+        }
+    }
+
+    /// Returns the part of the period in which activities with the stored status end that have this
+    /// status at the time `now`. `None` if it is empty.
+    #[must_use]
+    pub fn within(self, period: Period, now: TimestampSeconds) -> Option<Period> {
+        let now = PlanTime::from(now);
+        match self {
+            Self::Active => period.from(now),
+            Self::Completed => Period::new(period.first, period.last.min(now.plus_seconds(-1))),
+            Self::Cancelled | Self::Draft => Some(period),
+        }
+    }
+}
 
 /// The type of an activity (docs/requirements/wellness.md#activity-types).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -361,6 +423,12 @@ impl Period {
         (self.first..=self.last).contains(&time)
     }
 
+    /// Returns the time in the period that is nearest to `time`.
+    #[must_use]
+    pub fn nearest(self, time: PlanTime) -> PlanTime {
+        time.max(self.first).min(self.last)
+    }
+
     /// Whether the periods have a second in common.
     #[must_use]
     pub fn overlaps(self, other: Self) -> bool {
@@ -567,6 +635,67 @@ impl EmployeeKey {
         own.then_some(Self { company: partition.company, user }).ok_or(Invalid::key("EmployeeKey"))
     }
 }
+
+/// PK of the corrections of an employee's points: `CompanyId-<id>#UserId-<id>#Points`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PointsPartition(pub EmployeeKey);
+
+impl fmt::Display for PointsPartition {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "CompanyId-{}#UserId-{}#Points", self.0.company, self.0.user)
+    }
+}
+
+impl FromStr for PointsPartition {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let parse = || {
+            let (company, user) = text.strip_prefix("CompanyId-")?.strip_suffix("#Points")?.split_once("#UserId-")?;
+            Some(Self(EmployeeKey { company: company.parse().ok()?, user: user.parse().ok()? }))
+        };
+        parse().ok_or(Invalid::key("PointsPartition"))
+    }
+}
+
+serde_as_text!(PointsPartition);
+
+/// SK of a correction of an employee's points: `Correction#<time>#CorrectionId-<id>`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CorrectionSort {
+    /// The time of the correction, which lies within the corrected plan.
+    pub at: PlanTime,
+    /// The id of the correction.
+    pub id: CorrectionId,
+}
+
+impl CorrectionSort {
+    /// The range of the corrections in the period.
+    #[must_use]
+    pub fn within(period: Period) -> KeyRange {
+        KeyRange::through(format!("Correction#{}#", period.first), format!("Correction#{}#", period.last))
+    }
+}
+
+impl fmt::Display for CorrectionSort {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Correction#{}#CorrectionId-{}", self.at, self.id)
+    }
+}
+
+impl FromStr for CorrectionSort {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let parse = || {
+            let (at, id) = text.strip_prefix("Correction#")?.split_once("#CorrectionId-")?;
+            Some(Self { at: at.parse().ok()?, id: id.parse().ok()? })
+        };
+        parse().filter(|key| key.to_string() == text).ok_or(Invalid::key("CorrectionSort"))
+    }
+}
+
+serde_as_text!(CorrectionSort);
 
 /// PK of a template or an idempotency record: `CompanyId-<id>` or `Global`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -837,8 +966,8 @@ pub struct UseSort {
 }
 
 impl UseSort {
-    /// The range of references that have the status and an end date in the period, for pattern 5 of
-    /// docs/requirements/wellness.md.
+    /// The range of references that have the stored status and an end date in the period, for
+    /// pattern 5 of docs/requirements/wellness.md.
     #[must_use]
     pub fn within(status: Status, period: Period) -> KeyRange {
         KeyRange::through(format!("{status}#{}", period.first), format!("{status}#{}#", period.last))

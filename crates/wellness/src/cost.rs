@@ -27,6 +27,10 @@ pub struct Case {
     pub reference: usize,
     /// Number of references: either those of an activity, or those to a venue.
     pub references: usize,
+    /// Total size of the rewards of an activity.
+    pub rewards: usize,
+    /// Total size of the corrections of an employee's points.
+    pub corrections: usize,
     /// Size of a registration.
     pub registration: usize,
     /// Size of a section, a record, a template, or the plans of a company.

@@ -20,10 +20,11 @@ mod store;
 
 pub use cost::{Case, Pattern};
 pub use model::activity::{Activity, ActivityBody, Filters, FiltersBody, Name};
+pub use model::award::{Award, Correction, CorrectionBody, Reason};
 pub use model::employee::{Employee, EmployeeBody, LastChange};
 pub use model::enrolment::Enrolment;
 pub use model::job::{Hold, Task, following, job_key};
-pub use model::parts::{Amount, Detail, Goal, Group, Groups, Reward};
+pub use model::parts::{Detail, Goal, Group, Groups, Milestone, Points, Reward};
 pub use model::plan::{Plan, Plans};
 pub use model::reference::{Record, Reference};
 pub use model::registration::{Progress, Registration, RegistrationBody};

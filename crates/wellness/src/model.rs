@@ -2,6 +2,7 @@
 
 pub(crate) mod access;
 pub(crate) mod activity;
+pub(crate) mod award;
 pub(crate) mod content;
 pub(crate) mod employee;
 pub(crate) mod enrolment;

@@ -4,6 +4,7 @@
 
 pub mod add_reference;
 pub mod continue_job;
+pub mod correct_points;
 pub mod create_activity;
 pub mod create_file;
 pub mod create_template;
@@ -11,6 +12,7 @@ pub mod get_activity;
 pub mod get_employee;
 pub mod get_job;
 pub mod get_plan;
+pub mod get_points;
 pub mod get_reference;
 pub mod get_template;
 pub mod join_activity;
@@ -32,6 +34,7 @@ pub mod put_plan;
 pub mod put_reference;
 pub mod put_section;
 pub mod receive_file;
+pub mod record_attendance;
 pub mod record_progress;
 pub mod register_new_employee;
 pub mod remove_employee;
@@ -54,6 +57,7 @@ pub fn patterns() -> Vec<Pattern> {
     function::by_number(vec![
         add_reference::PATTERN,
         continue_job::PATTERN,
+        correct_points::PATTERN,
         create_activity::PATTERN,
         create_file::PATTERN,
         create_template::PATTERN,
@@ -61,6 +65,7 @@ pub fn patterns() -> Vec<Pattern> {
         get_employee::PATTERN,
         get_job::PATTERN,
         get_plan::PATTERN,
+        get_points::PATTERN,
         get_reference::PATTERN,
         get_template::PATTERN,
         join_activity::PATTERN,
@@ -82,6 +87,7 @@ pub fn patterns() -> Vec<Pattern> {
         put_reference::PATTERN,
         put_section::PATTERN,
         receive_file::PATTERN,
+        record_attendance::PATTERN,
         record_progress::PATTERN,
         register_new_employee::PATTERN,
         remove_employee::PATTERN,

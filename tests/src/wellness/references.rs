@@ -217,6 +217,12 @@ pub fn without_jobs() -> Builder {
     changed("wellness", (mapping, 1), &format!("{mapping}            Enabled: false\n"))
 }
 
+/// Returns such a stack, whose requests arrive in 2020.
+#[must_use]
+pub fn in_2020() -> Builder {
+    without_jobs().clock("2020-01-01T00:00:00Z".parse().expect("a time"))
+}
+
 /// Starts a stack that does not run jobs, and a proxy. The test invokes the job function itself,
 /// and the proxy forwards the function's calls to DynamoDB.
 pub async fn by_hand() -> (Stack, Proxy) {

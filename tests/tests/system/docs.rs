@@ -80,6 +80,8 @@ fn wellness() -> Room<wellness::Case> {
         parts: 6,
         reference: activity / 3,
         references,
+        rewards: 300,
+        corrections: 200,
         registration: activity / 2,
         own: activity / 2,
         items,

@@ -58,6 +58,8 @@ const ABSENT: [(&str, &[(&str, &str)]); 8] = [
         &[
             ("Absence", "S"),
             ("Assigned", "BOOL"),
+            ("AttendedAt", "S"),
+            ("Awards", "L"),
             ("Capacity", "N"),
             ("Enrolment", "S"),
             ("TemplateId", "S"),

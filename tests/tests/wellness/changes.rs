@@ -23,11 +23,12 @@ use system_tests::{
     parsed, stack, text,
     units::{Consumed, bytes, consumed},
     wellness::{
-        activity, admin, declared, employee, json_text, of_company, put, registration, registration_of, stored, table,
+        activity, admin, declared, employee, json_text, of_company, put, registration, registration_of, reward, stored,
+        table,
     },
 };
 use table::{Item, Table};
-use wellness::{Activity, ActivityBody, Case, Reference, Registration, Section, Task, Wellness, job_key};
+use wellness::{Activity, Case, Reference, Registration, Section, Task, Wellness, job_key};
 
 /// A stack whose job function does nothing.
 fn resting() -> Builder {
@@ -37,7 +38,7 @@ fn resting() -> Builder {
 }
 
 async fn start() -> (Stack, Client) {
-    let stack = resting().start().await.expect("a stack");
+    let stack = resting().clock(parsed("2020-06-01T00:00:00Z")).start().await.expect("a stack");
     let client = Client::operator(&stack);
     (stack, client)
 }
@@ -175,8 +176,9 @@ async fn records_progress_as_in_the_requirement() {
     let (stack, _) = start().await;
     put(&stack, &[activity("123", "789", "Walk 1000", WALK)]).await;
     put(&stack, &[registered()]).await;
+    put(&stack, &[reward("789", "Milestone", 40, Some(40.0)), reward("789", "Goal", 100, None)]).await;
     let admin = admin(&stack, "123");
-    let report = json!({"progress": 40.4, "progressText": "404 / 1000 steps", "earnedPoints": 40});
+    let report = json!({"progress": 40.4, "progressText": "404 / 1000 steps"});
     let answer = admin.patch(REPORT, &report).await;
     let expected = json!({
         "activityId": "789",
@@ -189,6 +191,8 @@ async fn records_progress_as_in_the_requirement() {
         "status": "enrolled",
     });
     assert_eq!((answer.status, &answer.body), (200, &expected));
+    let points = admin.get("/wellness/users/123/points?year=2020").await.body;
+    assert_eq!((&points["total"], &points["items"][0]["kind"]), (&json!(40), &json!("Milestone")));
     let entries = stored(&stack, Some("GSI3"), "UserId-123#Registrations").await;
     assert_eq!(entries[0]["Progress"], AttributeValue::N("40.4".to_owned()));
     let answer = admin.patch(REPORT, &json!({"progress": 40.4, "data": {"device": "watch"}})).await;
@@ -263,23 +267,23 @@ async fn employees_report_from_the_start_date() {
 }
 
 #[tokio::test]
-async fn only_a_correction_lowers_progress() {
+async fn only_a_correction_lowers_progress_and_each_reward_is_earned_once() {
     let (stack, client) = start().await;
+    put(&stack, &[reward("789", "Half", 40, Some(50.0)), reward("789", "Goal", 100, None)]).await;
     put(&stack, &[registered()]).await;
     for (report, status, stands) in [
-        (json!({"progress": 50, "earnedPoints": 40}), 200, (50.0, 40)),
-        (json!({"progress": 50, "earnedPoints": 40}), 200, (50.0, 40)),
+        (json!({"progress": 50}), 200, (50.0, 40)),
+        (json!({"progress": 50}), 200, (50.0, 40)),
         (json!({"progress": 49.99}), 409, (50.0, 40)),
-        (json!({"progress": 49.99, "earnedPoints": 50}), 409, (50.0, 40)),
-        (json!({"progress": 60, "earnedPoints": 39}), 409, (50.0, 40)),
-        (json!({"progress": 60, "earnedPoints": 39, "correction": false}), 409, (50.0, 40)),
+        (json!({"progress": 49.99, "correction": false}), 409, (50.0, 40)),
         (json!({"progress": 60}), 200, (60.0, 40)),
-        (json!({"progress": 10.5, "earnedPoints": 5, "correction": true}), 200, (10.5, 5)),
-        (json!({"progress": 10.49}), 409, (10.5, 5)),
-        (json!({"progress": 0, "correction": true}), 200, (0.0, 5)),
-        (json!({"progress": 9.99}), 200, (9.99, 5)),
-        (json!({"progress": 100, "earnedPoints": 4_294_967_295_u32}), 200, (100.0, u32::MAX)),
-        (json!({"progress": 10_000}), 200, (10_000.0, u32::MAX)),
+        (json!({"progress": 10.5, "correction": true}), 200, (10.5, 40)),
+        (json!({"progress": 10.49}), 409, (10.5, 40)),
+        (json!({"progress": 0, "correction": true}), 200, (0.0, 40)),
+        (json!({"progress": 9.99}), 200, (9.99, 40)),
+        (json!({"progress": 50}), 200, (50.0, 40)),
+        (json!({"progress": 100}), 200, (100.0, 140)),
+        (json!({"progress": 10_000}), 200, (10_000.0, 140)),
     ] {
         let answer = client.patch(REPORT, &report).await;
         assert_eq!(answer.status, status, "{report}: {}", answer.body);
@@ -296,8 +300,10 @@ async fn the_highest_of_fifty_concurrent_reports_wins() {
     let (stack, client) = start().await;
     put(&stack, &[registered()]).await;
     let reports: Vec<u32> = (0..50).map(|_| fastrand::u32(0..=10_000)).collect();
-    let report = |percent: f64, points: u32| {
-        let body = json!({"progress": percent, "earnedPoints": points, "progressText": points.to_string()});
+    let rewards = (1_u8..=10).map(|tenth| reward("789", &format!("At{tenth}"), 1, Some(f64::from(tenth) * 10.0)));
+    put(&stack, &rewards.collect::<Vec<_>>()).await;
+    let report = |percent: f64, text: u32| {
+        let body = json!({"progress": percent, "progressText": text.to_string()});
         let client = &client;
         async move { client.patch(REPORT, &body).await }
     };
@@ -308,16 +314,13 @@ async fn the_highest_of_fifty_concurrent_reports_wins() {
     .await;
     let highest = reports.iter().copied().max().expect("fifty");
     for (hundredths, answer) in &answers {
-        let taken = answer.status == 200 && answer.body["earnedPoints"] == *hundredths;
+        let taken = answer.status == 200 && answer.body["progressText"].as_str() == Some(&*hundredths.to_string());
         assert!(taken || answer.status == 409, "{hundredths}: {}", answer.body);
         assert!(taken || *hundredths < highest, "the highest report is never rejected");
     }
     let now = progress(&stack).await;
-    assert_eq!(
-        (now.earned_points, now.progress_text),
-        (highest, highest.to_string()),
-        "all values come from one report"
-    );
+    assert_eq!((f64::from(now.progress), now.progress_text), (f64::from(highest) / 100.0, highest.to_string()));
+    assert_eq!((now.earned_points, now.awards.len()), (highest / 1_000, (highest / 1_000) as usize));
     assert_problem(&report(0.0, highest).await, 409, "progress-backwards", "a late, lower report");
 }
 
@@ -354,23 +357,15 @@ async fn rejects_reports_of_other_users_and_invalid_reports() {
         (json!({"progress": 10_000.01}), &["/body/progress"]),
         (json!({"progress": 40.404}), &["/body/progress"]),
         (json!({"progress": 1e300}), &["/body/progress"]),
-        (json!({"progress": 1, "earnedPoints": -1}), &["/body/earnedPoints"]),
-        (json!({"progress": 1, "earnedPoints": 1.5}), &["/body/earnedPoints"]),
+        (json!({"progress": 1, "earnedPoints": 1}), &["/body/earnedPoints"]),
         (json!({"progress": 1, "progressText": long}), &["/body/progressText"]),
         (json!({"progress": 1, "progressText": "a\nb"}), &["/body/progressText"]),
         (json!({"progress": 1, "data": []}), &["/body/data"]),
         (json!({"progress": 1, "data": null}), &["/body/data"]),
         (json!({"progress": 1, "correction": "yes"}), &["/body/correction"]),
         (
-            json!({"progressText": 1, "earnedPoints": "1", "data": 1, "correction": 1, "points": 1}),
-            &[
-                "/body/progress",
-                "/body/progressText",
-                "/body/earnedPoints",
-                "/body/data",
-                "/body/correction",
-                "/body/points",
-            ],
+            json!({"progressText": 1, "data": 1, "correction": 1, "points": 1}),
+            &["/body/progress", "/body/progressText", "/body/data", "/body/correction", "/body/points"],
         ),
     ] {
         let answer = operator.patch(REPORT, &body).await;
@@ -403,15 +398,18 @@ async fn reports_and_moves_succeed_despite_one_failed_call() {
     put(&twins.healthy, &[section("123", "7")]).await;
     for (name, fault) in passing() {
         put(&twins.healthy, &[registered()]).await;
+        put(&twins.healthy, &[reward("789", "Milestone", 40, Some(40.0))]).await;
         put(&twins.healthy, &[walk()]).await;
         let rule = move |call: &Call| match (call.action.as_str(), call.nth) {
             ("UpdateItem", 1) => fault.clone(),
             _ => Fault::None,
         };
         twins.proxy.rule(rule.clone());
-        let report = json!({"progress": 40.4, "earnedPoints": 40});
+        let report = json!({"progress": 40.4});
         let answer = client.patch(REPORT, &report).await;
-        assert_eq!((answer.status, twins.proxy.count("UpdateItem")), (200, 2), "{name}: {}", answer.body);
+        // After a lost response, the repeated update finds the award. The report is recorded again.
+        let updates = if name == "response lost" { 3 } else { 2 };
+        assert_eq!((answer.status, twins.proxy.count("UpdateItem")), (200, updates), "{name}: {}", answer.body);
         assert_eq!(answer.body["progress"], 40.4, "{name}");
         assert_eq!(progress(&twins.healthy).await.earned_points, 40, "{name}");
         twins.proxy.rule(rule);
@@ -431,7 +429,7 @@ async fn reports_and_moves_succeed_despite_one_failed_call() {
 
 /// Returns the activity in the form of a response.
 fn body(activity: Activity) -> Value {
-    serde_json::to_value(ActivityBody::from(activity)).expect("JSON")
+    serde_json::to_value(activity.body(parsed("2020-06-01T00:00:00Z"))).expect("JSON")
 }
 
 #[tokio::test]
@@ -449,7 +447,7 @@ async fn a_patch_changes_the_named_fields_and_the_version() {
     let sales = json!({"roles": ["EmployeeOnPlan"], "departments": ["Sales"]});
     for (member, sent, answered) in [
         ("name", json!("Walk 6000"), json!("Walk 6000")),
-        ("status", json!("completed"), json!("completed")),
+        ("status", json!("cancelled"), json!("cancelled")),
         ("startDate", json!("2020-02-01"), json!("2020-02-01T00:00:00Z")),
         ("endDate", json!("2021-01-01T01:00:00+01:00"), json!("2021-01-01T00:00:00Z")),
         ("filters", sales.clone(), sales),
@@ -475,7 +473,7 @@ async fn a_patch_changes_the_named_fields_and_the_version() {
         }
         assert_eq!((row.list_end, body(row.clone())), (Some(row.end), expected.clone()), "{member}");
     }
-    let same = json!({"version": expected["version"], "name": "Walk 6000", "status": "completed"});
+    let same = json!({"version": expected["version"], "name": "Walk 6000", "status": "cancelled"});
     let answer = admin.patch(&path_of("123"), &same).await;
     assert_eq!((answer.status, &answer.body), (200, &expected), "a patch without a change keeps the version");
     assert_eq!(body(collection(&stack, "123").await.0), expected);
@@ -555,7 +553,7 @@ async fn an_oversized_activity_accepts_changes_that_do_not_enlarge_it() {
     let data = |length: usize| json!({"text": "x".repeat(length)});
     put(&stack, &[Activity { data: Some(json_text(&data(8_192))), ..walk() }]).await;
     for (version, patch, status) in [
-        (1, json!({"status": "completed"}), 200),
+        (1, json!({"status": "cancelled"}), 200),
         (2, json!({"name": "Walk 6000"}), 200),
         (3, json!({"name": "Walk 60000"}), 413),
         (3, json!({"data": data(8_100)}), 200),
@@ -595,7 +593,7 @@ async fn references_get_the_new_status_and_end_date() {
     for (patch, found) in [
         (json!({"name": "Blood drive"}), [Some("active#2020-12-31T00:00:00"), None, None]),
         (json!({"endDate": "2020-06-30"}), [Some("active#2020-06-30T00:00:00"), None, None]),
-        (json!({"status": "completed"}), [None, Some("completed#2020-06-30T00:00:00"), None]),
+        (json!({"status": "cancelled"}), [None, Some("cancelled#2020-06-30T00:00:00"), None]),
         (json!({"status": "draft", "endDate": "2020-12-31T23:59:59"}), [None, None, Some("draft#2020-12-31T23:59:59")]),
         (json!({"endDate": "2021-01-01"}), [None, None, None]),
         (json!({"status": "active", "endDate": WALK}), [Some("active#2020-12-31T00:00:00"), None, None]),
@@ -605,7 +603,7 @@ async fn references_get_the_new_status_and_end_date() {
         body["version"] = row.version.into();
         assert_eq!(client.patch(&path_of("123"), &body).await.status, 200, "{patch}");
         for (of, (status, place)) in
-            OF.iter().flat_map(|of| ["active", "completed", "draft"].into_iter().zip(found).map(move |it| (of, it)))
+            OF.iter().flat_map(|of| ["active", "cancelled", "draft"].into_iter().zip(found).map(move |it| (of, it)))
         {
             let mut expected: Vec<String> = place.iter().map(|place| format!("{place}#ActivityId-123")).collect();
             expected.extend((*of == "VenueId-123" && status == "active").then(|| unmoved.clone()));
@@ -774,13 +772,13 @@ async fn a_patch_updates_a_concurrently_replaced_reference() {
         replace(&twins.healthy, "VenueId-123", "VenueId-456").await;
         twins.proxy.release();
     };
-    let (path, change) = (path_of("123"), json!({"version": 1, "status": "completed", "endDate": "2020-06-30"}));
+    let (path, change) = (path_of("123"), json!({"version": 1, "status": "cancelled", "endDate": "2020-06-30"}));
     let (patched, ()) = join(client.patch(&path, &change), meanwhile).await;
     assert_eq!((patched.status, twins.proxy.count("TransactWriteItems")), (200, 2), "{}", patched.body);
     let (row, references) = collection(&twins.healthy, "123").await;
     assert_eq!((row.version, references.len()), (2, 2));
     for reference in references {
-        assert_eq!(reference.place.to_string(), "completed#2020-06-30T00:00:00#ActivityId-123", "{:?}", reference.of());
+        assert_eq!(reference.place.to_string(), "cancelled#2020-06-30T00:00:00#ActivityId-123", "{:?}", reference.of());
     }
 }
 
@@ -796,20 +794,20 @@ async fn an_update_repeats_a_query_that_misses_a_reference() {
         ("Query", 1) => Fault::Refused(axum::http::StatusCode::OK, nothing.clone()),
         _ => Fault::None,
     });
-    let patch = json!({"version": 1, "status": "completed"});
+    let patch = json!({"version": 1, "status": "cancelled"});
     let patched = Client::operator(&twins.faulty).patch(&path_of("123"), &patch).await;
     assert_eq!((patched.status, twins.proxy.count("Query")), (200, 4), "{}", patched.body);
     let (_, references) = collection(&twins.healthy, "123").await;
-    assert_eq!(references[0].place.status, Status::Completed);
+    assert_eq!(references[0].place.status, Status::Cancelled);
 }
 
-const PATCH: &str = r#"{"version": 1, "status": "completed", "endDate": "2020-06-30"}"#;
+const PATCH: &str = r#"{"version": 1, "status": "cancelled", "endDate": "2020-06-30"}"#;
 
 /// Whether the patch was applied. Panics if only a part of it was applied.
 async fn is_done(stack: &Stack, when: &str) -> bool {
     let (row, references) = collection(stack, "123").await;
     let done = row.version == 2;
-    let (status, end) = if done { (Status::Completed, "2020-06-30T00:00:00") } else { (Status::Active, WALK) };
+    let (status, end) = if done { (Status::Cancelled, "2020-06-30T00:00:00") } else { (Status::Active, WALK) };
     assert_eq!((row.status, row.end().to_string()), (status, end.to_owned()), "{when}");
     assert!(references.iter().all(|one| one.place == one.moved(row.status, row.end())), "{when}: {references:?}");
     assert_eq!(job(stack).await.is_some(), done, "{when}");

@@ -153,6 +153,7 @@ impl Measured {
             entries.iter().find(|entry| entry["PK"] == own).map(bytes).unwrap_or_default()
         };
         let employee = stored(&self.stack, None, employee_key(COMPANY, USER).partition()).await;
+        let points = stored(&self.stack, None, &format!("CompanyId-{COMPANY}#UserId-{USER}#Points")).await;
         Case {
             activity: each(&sizes(&|item| is_a(item, "Activity"))),
             program: entry("GSI1", &format!("CompanyId-{COMPANY}#Program")).await,
@@ -161,6 +162,8 @@ impl Measured {
             parts: parts.len(),
             reference: each(&references),
             references: references.len(),
+            rewards: sizes(&|item| is_a(item, "Reward")).into_iter().sum(),
+            corrections: points.iter().map(bytes).sum(),
             registration: each(&sizes(&|item| is_a(item, "Registration"))),
             employee: each(&employee.iter().map(bytes).collect::<Vec<_>>()),
             items: 1,
@@ -431,10 +434,26 @@ impl Measured {
         };
         system_tests::wellness::put(&self.stack, std::slice::from_ref(&goal)).await;
         self.assert("record-progress, value", &case, &employee.patch(&path, &value).await);
+        self.points().await;
         if self.size.detail >= 1_024 {
             let (dynamo, table) = table(&self.stack);
             dynamo.write(table.delete(Key::new(&goal.partition, &goal.sort))).await.expect("deleted");
         }
+    }
+
+    /// Records an attendance, corrects the points and reads them.
+    async fn points(&mut self) {
+        let attended = self.client.post(&format!("{}/attendance", self.path()), &json!({"userIds": [USER]})).await;
+        assert_eq!(attended.body["items"][0]["outcome"], "recorded", "{}", attended.body);
+        self.assert("record-attendance", &self.case().await, &attended);
+        let path = format!("/wellness/users/{USER}/points?companyId={COMPANY}");
+        let plans = self.client.get(&of("plans")).await.body;
+        let correction = json!({"planId": plans["items"][0]["planId"], "amount": 1, "reason": "Helped"});
+        let corrected = self.client.post(&path, &correction).await;
+        let case = Case { own: self.own("Plans").await, ..self.case().await };
+        self.assert("correct-points", &case, &corrected);
+        self.assert("get-points", &case, &self.client.get(&format!("{path}&year={}", year())).await);
+        self.assert("get-points, of a plan", &case, &self.client.get(&path).await);
     }
 
     /// Returns the size of the upload of a file.

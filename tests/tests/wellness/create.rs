@@ -4,7 +4,7 @@ use futures::future::join_all;
 use jiff::Timestamp;
 use keys::wellness::{
     ActivityId, ActivityPartition, ActivityType, CompanyId, EndDateSort, FacetRef, GroupId, ListPartition,
-    ProgramPartition, ProgramSort, RewardKind, Status, UseSort,
+    ProgramPartition, ProgramSort, Status, UseSort,
 };
 use local::Stack;
 use serde_json::{Map, Value, json};
@@ -112,7 +112,7 @@ async fn everything(admin: &Client) -> Value {
             "detail": {"description": "Walk", "steps": 5000, "exact": [1.50, null]},
             "goal": {"type": "steps", "parameters": {"target": 5000}},
             "rewards": [
-                {"kind": "Finish", "name": "Points", "amount": 12.50},
+                {"kind": "Finish", "name": "Points", "amount": 12, "percent": 99.5},
                 {"kind": "Attendance", "name": "Points", "amount": 40},
             ],
             "groups": {"type": "team", "rules": [], "items": [{"name": "Red", "progress": 40.4}, {"name": "Blue"}]},
@@ -181,7 +181,7 @@ async fn an_activity_is_one_item_collection_with_the_required_keys() {
     assert_eq!(venue["CopiedData"], r#"{"Name":"Blood Bank A"}"#);
     assert_eq!(rows["Program#Detail"]["Detail"], r#"{"description":"Walk","exact":[1.5,null],"steps":5000}"#);
     assert_eq!(rows["Program#GoalPrimary"]["GoalType"], "steps");
-    assert_eq!(rows["Program#Reward#Finish"]["Amount"], "12.5");
+    assert_eq!(rows["Program#Reward#Finish"]["Amount"], 12);
     assert_eq!(
         (&rows["Program#Groups"]["GroupType"], &rows["Program#Groups"]["Rules"]),
         (&json!("team"), &json!("[]"))
@@ -215,7 +215,7 @@ async fn returns_all_parts_of_a_created_activity() {
             "goal": sent["goal"],
             "rewards": [
                 {"kind": "Attendance", "name": "Points", "amount": 40},
-                {"kind": "Finish", "name": "Points", "amount": 12.5},
+                {"kind": "Finish", "name": "Points", "amount": 12, "percent": 99.5},
             ],
             "groups": {"type": "team", "rules": [], "items": items},
             "references": [
@@ -307,9 +307,7 @@ fn seed() -> (Activity, Detail, Goal, Reward, Groups, [Group; 2], Reference) {
     let detail = Detail { partition: partition.clone(), sort, detail: json_text(&json!({"description": "Walk"})) };
     let (sort, parameters) = (ProgramSort::GoalPrimary, json_text(&json!({"target": 5000})));
     let goal = Goal { partition: partition.clone(), sort, goal_type: parsed("steps"), parameters };
-    let amount = serde_json::from_value(json!("40")).expect("an amount");
-    let sort = ProgramSort::Reward(parsed::<RewardKind>("Attendance"));
-    let reward = Reward { partition: partition.clone(), sort, name: parsed("Points"), amount };
+    let reward = system_tests::wellness::reward(&partition.0.to_string(), "Attendance", 40, None);
     let (sort, rules) = (ProgramSort::Groups, json_text(&json!({"most": 10})));
     let groups = Groups { partition: partition.clone(), sort, group_type: parsed("team"), rules };
     let group = |group: &str, name: &str, progress: f64| Group {
@@ -344,7 +342,7 @@ async fn put_seed(stack: &Stack) {
 
 #[tokio::test]
 async fn returns_an_activity_as_in_the_requirement() {
-    let stack = stack().start().await.expect("a stack");
+    let stack = stack().clock(parsed("2020-06-01T00:00:00Z")).start().await.expect("a stack");
     put_seed(&stack).await;
     let rows = collection(&stack, "ActivityId-123").await;
     let sorts = [
@@ -686,7 +684,7 @@ async fn rejects_invalid_values_within_fields() {
         ("rewards", reward(json!(-1))),
         ("rewards", reward(json!(-0.01))),
         ("rewards", reward(json!(1.005))),
-        ("rewards", reward(json!(1_000_000_001))),
+        ("rewards", reward(json!(1_000_001))),
         ("rewards", reward(json!(1e300))),
         ("rewards", reward(json!("many"))),
         ("rewards", reward(Value::Null)),
@@ -727,12 +725,10 @@ async fn rejects_invalid_values_within_fields() {
     let request = admin.request("POST", &activities("C-1")).header("content-type", "application/json").body(twice);
     assert_eq!(faults_of(&send(request).await), [("/body/goal/type", "occurs more than once")].into());
     assert!(items(&stack).await.is_empty());
-    for (amount, answered) in
-        [(json!(0), json!(0)), (json!("0.10"), json!(0.1)), (json!(1_000_000_000), json!(1_000_000_000))]
-    {
-        let made = create(&admin, "C-1", &with(&challenge("Walk", END), &reward(amount))).await;
+    for amount in [0, 1_000_000] {
+        let made = create(&admin, "C-1", &with(&challenge("Walk", END), &reward(amount.into()))).await;
         let got = admin.get(&include(&one("C-1", &made), "Program#Reward")).await.body;
-        assert_eq!(got["rewards"][0]["amount"], answered);
+        assert_eq!(got["rewards"][0]["amount"], amount);
     }
     stack.stop().await;
 }

@@ -189,7 +189,7 @@ async fn a_check_killed_at_any_call_completes_later() {
     'calls: for call in 1.. {
         for moment in MOMENTS {
             let (id, upload) = new_file(&admin, "Guide", "application/pdf", PDF).await;
-            assert_eq!(upload_file(&upload, PDF).await, 200);
+            assert_eq!(upload_file(&upload, PDF).await, 200, "{upload}");
             // The event of the object puts the job.
             let job = of(&format!("jobs/UploadId-{id}"));
             until(&admin, &job, |answer| answer.status == 200).await;

@@ -23,8 +23,8 @@ use system_tests::{
 };
 use table::{BatchWrite, Item, JsonText};
 use wellness::{
-    Activity, Employee, Filters, LastChange, Plan, Plans, Record, Reference, Registration, Section, Task, Template,
-    job_key,
+    Activity, Award, Employee, Filters, LastChange, Plan, Plans, Record, Reference, Registration, Section, Task,
+    Template, job_key,
 };
 
 const OURS: &str = "123";
@@ -35,6 +35,7 @@ const SECRET: &str = "of nobody's concern";
 /// An end date in the past, so that no employee is registered during the test.
 const END: &str = "2020-12-31T00:00:00";
 const YEAR: &str = "year=2020";
+const ENDED: &str = "year=2020&status=completed";
 
 fn data(marker: &str) -> JsonText {
     serde_json::from_value(json!(json!({"Name": "Blood Bank A", "Note": marker}).to_string())).expect("data")
@@ -151,7 +152,9 @@ impl Tenant {
     fn registration(&self, activity: &Activity, user: &str) -> Registration {
         let (id, end, now) = (activity.id().clone(), activity.end(), parsed("2020-01-01T00:00:00Z"));
         let progress_text = format!("404 / 1000 steps {}", self.marker);
-        Registration { progress_text, ..Registration::new(self.company(), id, end, parsed(user), now) }
+        let award = Award { kind: parsed(self.marker), points: 1, at: now };
+        let new = Registration::new(self.company(), id, end, parsed(user), now);
+        Registration { progress_text, awards: vec![award], ..new }
     }
 
     async fn seed(&self, stack: &Stack) {
@@ -265,11 +268,11 @@ const LIST_OF_TEMPLATES: &str = "GET /wellness/companies/{companyId}/templates";
 fn cases() -> Vec<Case> {
     let section = json!({"name": "Spring", "startDate": "2020-01-01", "endDate": END});
     let mut cases = vec![
-        reads("GET /wellness/companies/{companyId}/activities", YEAR, &[200]),
-        reads("GET /wellness/companies/{companyId}/activity-options", YEAR, &[200]),
+        reads("GET /wellness/companies/{companyId}/activities", ENDED, &[200]),
+        reads("GET /wellness/companies/{companyId}/activity-options", ENDED, &[200]),
         reads("GET /wellness/users/{userId}/registrations", YEAR, &[200]),
         reads("GET /wellness/companies/{companyId}/activities/{activityId}", "", &[404]),
-        reads(LIST_OF_REFERENCES, "from=2020-01-01&to=2020-12-31", &[200]),
+        reads(LIST_OF_REFERENCES, "status=completed&from=2020-01-01&to=2020-12-31", &[200]),
         reads("GET /wellness/templates", "", &[200]),
         reads(LIST_OF_TEMPLATES, "", &[200]),
         reads("GET /wellness/companies/{companyId}/jobs/{jobId}", "", &[404]),
@@ -292,6 +295,18 @@ fn cases() -> Vec<Case> {
         ),
         writes("POST /wellness/companies/{companyId}/files", system_tests::wellness::new_file(), &[201]),
         reads("GET /wellness/companies/{companyId}/activities/{activityId}/participants", "", &[200]),
+        reads("GET /wellness/users/{userId}/points", YEAR, &[200]),
+        // Our company may have an employee with this id by now.
+        writes(
+            "POST /wellness/users/{userId}/points",
+            json!({"planId": "2020", "amount": 1, "reason": "Helped"}),
+            &[404, 201],
+        ),
+        writes(
+            "POST /wellness/companies/{companyId}/activities/{activityId}/attendance",
+            json!({"userIds": ["user-1"]}),
+            &[404],
+        ),
         // Our company may have an employee with this id by now.
         reads("GET /wellness/companies/{companyId}/employees/{userId}", "", &[404, 200]),
         reads("DELETE /wellness/companies/{companyId}/employees/{userId}", "", &[404, 202]),
@@ -602,7 +617,7 @@ async fn cursors_of_another_company_are_rejected() {
     let mut scene = Scene::start().await;
     let mut wrong = std::mem::take(&mut scene.wrong);
     let (ours, theirs) = (Ids::of(OURS), Ids::of(THEIRS));
-    let period = "from=2020-01-01&to=2020-12-31&";
+    let period = "status=completed&from=2020-01-01&to=2020-12-31&";
     for (route, query, same) in [(LIST_OF_REFERENCES, period, "venue-1"), (LIST_OF_TEMPLATES, "", "none")] {
         let path = |ids: &Ids| format!("{}?{query}", ids.with("facetId", same).path(route));
         let (ours, theirs) = (path(&ours), path(&theirs));
@@ -663,7 +678,7 @@ async fn only_the_exact_subject_gives_access() {
     let ids = Ids::of(THEIRS);
     let of_users = cases().into_iter().filter(|case| case.route.contains("{userId}") && !case.is_of_company());
     let of_users: Vec<_> = of_users.collect();
-    assert_eq!(of_users.len(), 4);
+    assert_eq!(of_users.len(), 6);
     for subject in ["another-of-456", "admin-of-456", "user-of-45", "user-of-4567", "", "UserId-user-of-456", "*"] {
         for company in [THEIRS, OURS] {
             let client = Client::member(&scene.stack, EMPLOYEE, company, subject);

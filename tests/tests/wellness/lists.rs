@@ -4,13 +4,16 @@
 use futures::future::join_all;
 use keys::{
     TimestampSeconds,
-    wellness::{ActivityEndDateSort, CompanyId, CompanyPartition, EndDateSort, ProgramPartition, SectionSort, Status},
+    wellness::{
+        ActivityEndDateSort, CompanyId, CompanyPartition, EndDateSort, ProgramPartition, SectionSort, ShownStatus,
+        Status,
+    },
 };
 use local::Stack;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use system_tests::{
-    Asks, Client, End, stack, text,
+    Asks, Client, End, parsed, stack, text,
     units::{Consumed, bytes, consumed},
     wellness::{activity, admin, declared, employee, json_text, of_company, put, registration, stored},
 };
@@ -47,7 +50,7 @@ fn walk_5000() -> Activity {
 }
 
 async fn start() -> (Stack, Client) {
-    let stack = stack().start().await.expect("a stack");
+    let stack = stack().clock(parsed("2019-12-01T00:00:00Z")).start().await.expect("a stack");
     let client = admin(&stack, "123");
     (stack, client)
 }
@@ -212,7 +215,7 @@ async fn registrations_show_the_current_state_of_their_activities() {
     );
     let now = Activity {
         name: "Walk 2000".parse().expect("a name"),
-        status: Status::Completed,
+        status: Status::Cancelled,
         section_id: Some("8".parse().expect("a section")),
         ..old
     };
@@ -221,7 +224,7 @@ async fn registrations_show_the_current_state_of_their_activities() {
     assert_eq!(items.len(), 1);
     assert_eq!(
         ["name", "activityStatus", "sectionId"].map(|name| text(&items[0], name)),
-        ["Walk 2000", "completed", "8"],
+        ["Walk 2000", "cancelled", "8"],
         "{items:?}"
     );
 }
@@ -293,8 +296,9 @@ async fn the_default_period_is_the_current_year() {
             ("list-registrations", "/wellness/users/{userId}/registrations", json!({"userId": "123"})),
         ] {
             let (route, path) = (format!("GET {route}"), route);
-            let of_user = format!("{path}?companyId=123");
-            let path = if path.starts_with("/wellness/users") { of_user.as_str() } else { path };
+            let is_of_user = path.starts_with("/wellness/users");
+            let query = if is_of_user { "companyId=123" } else { "status=active,completed" };
+            let path = &format!("{path}?{query}");
             let event = Asks { route: &route, path, parameters, key: None, body: None };
             let answer = client.invoke(function, &event.at(time.parse().expect("a time"))).await.body;
             let body: Value = serde_json::from_str(answer["body"].as_str().expect("a body")).expect("JSON");
@@ -344,15 +348,19 @@ async fn lists_return_hundreds_of_entries_with_the_same_end_date() {
     }
 }
 
+const ENDED: &str = "2020-01-31T23:59:59";
+const LATER: &str = "2020-06-30T00:00:00";
+
 #[tokio::test]
 async fn the_status_filter_applies_to_activities_only() {
-    let (stack, client) = start().await;
-    let of_status = |status: Status| Activity {
-        status,
+    let stack = stack().clock(parsed("2020-02-01T00:00:00Z")).start().await.expect("a stack");
+    let client = admin(&stack, "123");
+    let of_status = |status: ShownStatus| Activity {
+        status: status.stored(),
         section_id: Some("7".parse().expect("a section")),
-        ..activity("123", status.as_str(), "Walk", "2020-06-30T00:00:00")
+        ..activity("123", status.as_str(), "Walk", if status == ShownStatus::Completed { ENDED } else { LATER })
     };
-    put(&stack, &Status::ALL.map(of_status)).await;
+    put(&stack, &ShownStatus::ALL.map(of_status)).await;
     put(&stack, &[section("123", "7", "Spring", "2020-06-30"), section("123", "8", "Empty", "2020-06-30")]).await;
     for (status, found) in [
         ("", ["active"].as_slice()),

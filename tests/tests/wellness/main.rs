@@ -12,6 +12,7 @@ mod jobs;
 mod lists;
 mod parts;
 mod plans;
+mod points;
 mod references;
 mod requests;
 mod roles;

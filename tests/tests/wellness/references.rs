@@ -2,7 +2,10 @@
 //! (docs/requirements/wellness.md#pattern-5-find-and-update-the-activities-of-a-venue).
 
 use jiff::Timestamp;
-use keys::wellness::{Facet, Status};
+use keys::{
+    TimestampSeconds,
+    wellness::{Facet, ShownStatus, Status},
+};
 use local::Stack;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -10,7 +13,7 @@ use system_tests::{
     Answer, Asks, Client, stack,
     units::consumed,
     until,
-    wellness::references::{Rows, activity, named, path, read, record, reference, step_of, without_jobs},
+    wellness::references::{Rows, activity, in_2020, named, path, read, record, reference, step_of},
     wellness::{admin, declared, employee, of_company},
 };
 use wellness::{Activity, Case, Record, Reference};
@@ -56,7 +59,7 @@ async fn finish(client: &Client, company: &str, id: &str) -> Value {
 
 #[tokio::test]
 async fn replaces_and_updates_a_venue_as_in_the_requirement() {
-    let stack = stack().start().await.expect("a stack");
+    let stack = stack().clock(read("2020-01-01T00:00:00Z")).start().await.expect("a stack");
     let (rows, client) = (Rows::of(&stack), admin(&stack, "123"));
     let bank_a = blood_bank("Blood Bank A", "211 Wabash Street");
     let end = "2020-12-31T00:00:00";
@@ -112,7 +115,7 @@ async fn replaces_and_updates_a_venue_as_in_the_requirement() {
 
 #[tokio::test]
 async fn each_facet_has_its_own_references() {
-    let stack = without_jobs().start().await.expect("a stack");
+    let stack = in_2020().start().await.expect("a stack");
     let (rows, client) = (Rows::of(&stack), admin(&stack, "C"));
     let walk = activity("C", "walk", Status::Active, "2020-12-31T00:00:00");
     rows.put(std::slice::from_ref(&walk)).await;
@@ -165,7 +168,7 @@ const PERIODS: [(&str, &[usize]); 5] = [
     ("", &[1, 2, 3, 4]),
     ("to=2020-12-31", &[1, 2, 3]),
     ("from=2020-06-15T00:00:01", &[2, 3, 4]),
-    ("from=2000-01-01&to=2020-06-15T11:59:59Z", &[0, 1]),
+    ("from=2000-01-01&to=2020-06-15T12:00:00Z", &[0, 1, 2]),
     ("from=2020-12-31&to=2020-12-31", &[3]),
 ];
 
@@ -182,26 +185,31 @@ fn body(answer: &Answer) -> Value {
 
 #[tokio::test]
 async fn the_default_period_starts_today() {
-    let stack = without_jobs().start().await.expect("a stack");
+    let stack = in_2020().start().await.expect("a stack");
     let (rows, client) = (Rows::of(&stack), Client::operator(&stack));
     of_all_kinds(&rows, "list").await;
     for (query, numbers) in PERIODS {
-        for status in Status::ALL {
+        for status in ShownStatus::ALL {
             let path = path("list", "venues", "1", &format!("/activities?status={status}&{query}"));
             let route = "GET /wellness/companies/{companyId}/references/{facet}/{facetId}/activities";
             let answer =
                 client.invoke("list-references", &asks(route, path.trim_end_matches('&'), None).at(noon())).await;
             let items = body(&answer)["items"].clone();
-            let ids: Vec<_> = numbers.iter().map(|number| json!(format!("list-{status}-{number}"))).collect();
+            let now = TimestampSeconds::containing(noon()).expect("a time");
+            let is_shown = |number: &&usize| status.stored().shown(read(ENDS[**number]), now) == status;
+            let shown = numbers.iter().filter(is_shown);
+            let ids: Vec<_> = shown.map(|number| json!(format!("list-{}-{number}", status.stored()))).collect();
             let found: Vec<_> =
                 items.as_array().expect("items").iter().map(|item| item["activityId"].clone()).collect();
             assert_eq!(found, ids, "{status} {query}");
         }
     }
     for (number, (query, numbers)) in PERIODS.into_iter().enumerate() {
+        // Activities that have ended are completed, and keep their references.
+        let numbers: Vec<_> = numbers.iter().filter(|number| **number >= 2).collect();
         let touched = |activity: &Activity| {
             let open = [Status::Active, Status::Draft].contains(&activity.status);
-            open && numbers.iter().any(|number| activity.end() == read(ENDS[*number]))
+            open && numbers.iter().any(|number| activity.end() == read(ENDS[**number]))
         };
         let company = format!("replace-{number}");
         let all = of_all_kinds(&rows, &company).await;
@@ -242,7 +250,7 @@ async fn the_default_period_starts_today() {
 
 #[tokio::test]
 async fn lists_references_in_pages_sorted_by_end_date() {
-    let stack = without_jobs().start().await.expect("a stack");
+    let stack = in_2020().start().await.expect("a stack");
     let (rows, client) = (Rows::of(&stack), employee(&stack, "C", "U"));
     let end = |number: usize| format!("2020-{:02}-{:02}T00:00:00", 12 - number % 12, 1 + number % 7);
     let all: Vec<_> =
@@ -271,7 +279,7 @@ async fn lists_references_in_pages_sorted_by_end_date() {
 
 #[tokio::test]
 async fn reports_all_faults_of_a_request() {
-    let stack = without_jobs().start().await.expect("a stack");
+    let stack = in_2020().start().await.expect("a stack");
     let client = admin(&stack, "C");
     let (good, data) = (replaced_by("2", &json!({})), json!({"data": {}}));
     let venue = |rest: &str| path("C", "venues", "1", rest);
@@ -281,7 +289,7 @@ async fn reports_all_faults_of_a_request() {
         (get(path("C", "venues", "a%23b", "/activities")), &["/path/facetId"]),
         (get(venue("/activities?status=open&from=x&to=2020-13-01")), &["/query/status", "/query/from", "/query/to"]),
         (get(venue("/activities?from=2020-02-01&to=2020-01-31")), &["/query/to"]),
-        (get(venue("/activities?to=2020-01-31")), &["/query/to"]),
+        (get(venue("/activities?to=2019-12-31")), &["/query/to"]),
         (get(venue("/activities?limit=0&cursor=x&year=2020")), &["/query/cursor", "/query/limit", "/query/year"]),
         (get(venue("/activities?status=active,draft")), &["/query/status"]),
         (get(job("C", "Venue-1")), &["/path/jobId"]),
@@ -296,7 +304,7 @@ async fn reports_all_faults_of_a_request() {
             &["/body/data", "/body/x"],
         ),
         (("POST", venue("/replacement?from=2020-02-01&to=2020-01-31"), good.clone()), &["/query/to"]),
-        (("POST", venue("/replacement?to=2020-01-31"), good.clone()), &["/query/to"]),
+        (("POST", venue("/replacement?to=2019-12-31"), good.clone()), &["/query/to"]),
         (("POST", venue("/replacement?status=draft"), good.clone()), &["/query/status"]),
         (
             ("POST", path("C", "halls", "1", "/replacement?from=x"), json!({"data": 1})),
@@ -304,7 +312,7 @@ async fn reports_all_faults_of_a_request() {
         ),
         (("PATCH", venue(""), json!({})), &["/body/data"]),
         (("PATCH", venue("?to=yesterday"), json!({"data": 1})), &["/body/data", "/query/to"]),
-        (("PATCH", venue("?to=2020-01-31"), data.clone()), &["/query/to"]),
+        (("PATCH", venue("?to=2019-12-31"), data.clone()), &["/query/to"]),
         (("PATCH", venue(""), json!({"data": {}, "name": "N"})), &["/body/name"]),
         (("PATCH", path("C", "venue", "1", ""), data), &["/path/facet"]),
     ];
@@ -326,10 +334,10 @@ async fn reports_all_faults_of_a_request() {
 
 #[tokio::test]
 async fn rejects_references_larger_than_4_kb() {
-    let stack = without_jobs().start().await.expect("a stack");
+    let stack = in_2020().start().await.expect("a stack");
     let (rows, client) = (Rows::of(&stack), admin(&stack, "C"));
     // The id is as long as a generated id.
-    let long = activity("C", &"a".repeat(32), Status::Completed, "2020-12-31T00:00:00");
+    let long = activity("C", &"a".repeat(32), Status::Cancelled, "2020-12-31T00:00:00");
     let empty = table::size(&reference(&long, "VenueId-2", &json!({"text": ""}))).expect("a size");
     rows.put(&[record("C", "VenueId-2", &json!({}))]).await;
     for (room, status) in [(4096 - empty, 202), (4097 - empty, 413)] {
@@ -352,7 +360,7 @@ async fn finish_if(client: &Client, is_started: bool, id: &str) {
 
 #[tokio::test]
 async fn a_venue_has_one_job_at_a_time() {
-    let stack = without_jobs().start().await.expect("a stack");
+    let stack = in_2020().start().await.expect("a stack");
     let (rows, client) = (Rows::of(&stack), admin(&stack, "C"));
     let old = json!({"v": 1});
     rows.put_uses(&[activity("C", "A", Status::Active, "2020-12-31T00:00:00")], "VenueId-1", &old).await;
@@ -425,7 +433,7 @@ async fn a_venue_has_one_job_at_a_time() {
 
 #[tokio::test]
 async fn repeated_and_conflicting_requests_nudge_the_running_job() {
-    let stack = without_jobs().start().await.expect("a stack");
+    let stack = in_2020().start().await.expect("a stack");
     let (rows, client) = (Rows::of(&stack), admin(&stack, "C"));
     let replace = path("C", "venues", "1", "/replacement");
     assert_eq!(client.post(&replace, &replaced_by("2", &json!({}))).await.status, 202);
@@ -457,7 +465,7 @@ async fn nudged(stack: &Stack) -> Option<String> {
 
 #[tokio::test]
 async fn a_replayed_replacement_starts_no_second_job() {
-    let stack = without_jobs().start().await.expect("a stack");
+    let stack = in_2020().start().await.expect("a stack");
     let (rows, client) = (Rows::of(&stack), admin(&stack, "C"));
     rows.put_uses(&[activity("C", "A", Status::Active, "2020-12-31T00:00:00")], "VenueId-1", &json!({})).await;
     let replace = path("C", "venues", "1", &format!("/replacement{YEAR}"));
@@ -486,7 +494,7 @@ async fn a_replayed_replacement_starts_no_second_job() {
 
 #[tokio::test]
 async fn a_replacement_overwrites_an_existing_reference_to_the_new_venue() {
-    let stack = without_jobs().start().await.expect("a stack");
+    let stack = in_2020().start().await.expect("a stack");
     let (rows, client) = (Rows::of(&stack), admin(&stack, "C"));
     let both = activity("C", "A", Status::Draft, "2020-12-31T00:00:00");
     rows.put_uses(std::slice::from_ref(&both), "VenueId-1", &json!({"v": 1})).await;
@@ -500,7 +508,7 @@ async fn a_replacement_overwrites_an_existing_reference_to_the_new_venue() {
 
 #[tokio::test]
 async fn an_update_skips_references_that_are_up_to_date() {
-    let stack = without_jobs().start().await.expect("a stack");
+    let stack = in_2020().start().await.expect("a stack");
     let (rows, client) = (Rows::of(&stack), admin(&stack, "C"));
     let all: Vec<_> =
         (0..130).map(|number| activity("C", &format!("A{number}"), Status::Active, "2020-12-31T00:00:00")).collect();
@@ -519,7 +527,7 @@ async fn an_update_skips_references_that_are_up_to_date() {
 
 #[tokio::test]
 async fn references_are_isolated_by_company() {
-    let stack = without_jobs().start().await.expect("a stack");
+    let stack = in_2020().start().await.expect("a stack");
     let (rows, client, other) = (Rows::of(&stack), admin(&stack, "A"), admin(&stack, "B"));
     let mut theirs: Vec<Vec<Reference>> = Vec::new();
     for company in ["A", "B"] {
@@ -568,7 +576,7 @@ async fn references_are_isolated_by_company() {
 #[tokio::test]
 async fn requests_consume_their_declared_cost() {
     for (references, bytes) in [(0, 10), (3, 10), (3, 3_000), (40, 1_000)] {
-        let stack = without_jobs().start().await.expect("a stack");
+        let stack = in_2020().start().await.expect("a stack");
         let (rows, client) = (Rows::of(&stack), Client::operator(&stack));
         let all: Vec<_> = (0..references)
             .map(|number| activity("C", &format!("A{number:03}"), Status::Active, "2020-12-31T00:00:00"))

@@ -20,7 +20,7 @@ const OTHER: &str = "b-company";
 const USER: &str = "u-1";
 
 /// A valid body for each function.
-const GOOD: [(&str, &str); 18] = [
+const GOOD: [(&str, &str); 20] = [
     (
         "create-activity",
         r#"{"name": "N", "type": "event", "subType": "Fitness", "startDate": "2020-01-01", "endDate": "2020-12-31"}"#,
@@ -30,6 +30,8 @@ const GOOD: [(&str, &str); 18] = [
     ("update-reference", r#"{"data": {}}"#),
     ("put-employee", r#"{"role": "EmployeeOnPlan", "department": "Sales"}"#),
     ("record-progress", r#"{"progress": 50}"#),
+    ("correct-points", r#"{"planId": "2026", "amount": 1, "reason": "Helped"}"#),
+    ("record-attendance", r#"{"userIds": ["u-1"]}"#),
     ("create-template", r#"{"name": "N"}"#),
     (
         "create-file",
@@ -204,7 +206,7 @@ async fn fill(client: &Client, company: &str, user: &str, name: &str) -> Value {
     let list = registrations_of(company, user);
     until(client, &list, |answer| answer.body["items"][0]["name"] == name).await;
     let registration = registration_of(company, user, text(&made.body, "activityId"));
-    let walked = client.patch(&registration, &json!({"progress": 40, "earnedPoints": 40})).await;
+    let walked = client.patch(&registration, &json!({"progress": 40})).await;
     assert_eq!(walked.status, 200, "{}", walked.body);
     made.body
 }
@@ -305,6 +307,10 @@ const REWARDS: &[&str] = &[
     r#"[{"kind": "a", "name": "N", "amount": -1}]"#,
     r#"[{"kind": "a", "name": "N", "amount": 1e9999}]"#,
     r#"[{"kind": "a", "name": "N", "amount": null}]"#,
+    r#"[{"kind": "a", "name": "N", "amount": 1.5}]"#,
+    r#"[{"kind": "a", "name": "N", "amount": 1, "percent": 0}]"#,
+    r#"[{"kind": "a", "name": "N", "amount": 1, "percent": 100.01}]"#,
+    r#"[{"kind": "Attendance", "name": "N", "amount": 1, "percent": 50}]"#,
     r#"[{"kind": "a", "name": "N", "amount": 1, "more": 1}]"#,
     r#"[{"kind": "a", "name": "N", "amount": 1}, {"kind": "a", "name": "M", "amount": 2}]"#,
 ];
@@ -342,13 +348,13 @@ const REFERENCES: &[&str] = &[
 const VERSIONS: &[&str] = &["null", r#""1""#, "1.5", "1.0", "1e0", "true", "[1]", "{}", "9223372036854775808"];
 const PERCENTS: &[&str] =
     &["null", r#""40.4""#, "-1", "-0.01", "0.001", "40.405", "10000.01", "1e5", "1e400", "true", "[40]", "{}"];
-const POINTS: &[&str] = &["null", r#""40""#, "-1", "1.5", "4294967296", "1e2", "true", "[40]"];
+const POINTS: &[&str] = &["null", r#""40""#, "0", "1.5", "1000001", "-1000001", "1e2", "true", "[40]"];
 
 /// Fields of a body, each with invalid values.
 type Wrong = &'static [(&'static str, &'static [&'static str])];
 
 /// Invalid values for each field of each body.
-const MEMBERS: [(&str, Wrong); 18] = [
+const MEMBERS: [(&str, Wrong); 20] = [
     (
         "create-file",
         &[
@@ -447,9 +453,16 @@ const MEMBERS: [(&str, Wrong); 18] = [
         &[
             ("progress", PERCENTS),
             ("progressText", &["null", "5", "[]", r#""a\nb""#, r#""\ud800""#]),
-            ("earnedPoints", POINTS),
             ("data", OBJECTS),
             ("correction", &["null", r#""true""#, "1", "{}"]),
+        ],
+    ),
+    ("correct-points", &[("planId", IDS), ("amount", POINTS), ("reason", NAMES)]),
+    (
+        "record-attendance",
+        &[
+            ("userIds", &["null", "[]", "5", r#""123""#, r#"["1","1"]"#, r##"["#"]"##, "{}"]),
+            ("attended", &["null", "1"]),
         ],
     ),
     // `null` is valid: it removes the field.
@@ -473,7 +486,12 @@ const MEMBERS: [(&str, Wrong); 18] = [
     ("update-part goal", &[("version", VERSIONS), ("type", NAMES)]),
     (
         "update-part rewards/{kind}",
-        &[("version", VERSIONS), ("name", NAMES), ("amount", &["null", "-1", "0.001", "1e3", r#""x""#, "[1]", "{}"])],
+        &[
+            ("version", VERSIONS),
+            ("name", NAMES),
+            ("percent", &["0", "-1", "100.01", "0.001", r#""x""#]),
+            ("amount", &["null", "-1", "0.001", "1e3", r#""x""#, "[1]", "{}"]),
+        ],
     ),
     ("update-part groups", &[("version", VERSIONS), ("type", NAMES)]),
     ("update-part groups/{groupId}", &[("version", VERSIONS), ("name", NAMES)]),
@@ -749,12 +767,7 @@ fn together(world: &World) -> Vec<Case> {
     let replaced = sent(client, "POST", replacement, r##"{"replacementId": "#", "data": []}"##);
     let patched =
         sent(client, "PATCH", "/wellness/companies/%23/activities/%23", r#"{"version": "1", "name": "", "status": 1}"#);
-    let walked = sent(
-        client,
-        "PATCH",
-        "/wellness/users/%23/registrations/%23",
-        r#"{"progress": -1, "earnedPoints": -1, "data": 1}"#,
-    );
+    let walked = sent(client, "PATCH", "/wellness/users/%23/registrations/%23", r#"{"progress": -1, "data": 1}"#);
     vec![
         Case::faults("all faults of an activity", posted.header("idempotency-key", "a#b"), all),
         Case::faults(
@@ -767,11 +780,7 @@ fn together(world: &World) -> Vec<Case> {
             patched,
             "/path/companyId /path/activityId /body/version /body/name /body/status",
         ),
-        Case::faults(
-            "all faults of a report",
-            walked,
-            "/path/userId /path/activityId /body/progress /body/earnedPoints /body/data",
-        ),
+        Case::faults("all faults of a report", walked, "/path/userId /path/activityId /body/progress /body/data"),
         Case::faults(
             "all faults of a list in short form",
             client.request("GET", "/wellness/companies/%23/activity-options?year=x&status=y&type=z&role=%23&subType="),
@@ -872,7 +881,6 @@ fn states(world: &World) -> Vec<Case> {
     let report = |body: Value| client.request("PATCH", &registration).json(&body);
     let mut cases = vec![
         Case::new("lower progress", report(json!({"progress": 39.99})), 409, "progress-backwards"),
-        Case::new("fewer points", report(json!({"progress": 50, "earnedPoints": 39})), 409, "progress-backwards"),
         Case::new(
             "lower progress without correction",
             report(json!({"progress": 0, "correction": false})),
@@ -885,7 +893,9 @@ fn states(world: &World) -> Vec<Case> {
         cases.push(Case::new(format!("version {version}"), request, 412, "another-version"));
     }
     let posts = world.routes.iter().filter(|route| route.method == "POST" && route.path.contains("companyId"));
-    for route in posts.filter(|route| !route.path.ends_with("/retry")) {
+    // A retry or an attendance has the same effect once or twice, without a key.
+    let is_keyed = |route: &&Route| !["/retry", "/attendance"].iter().any(|end| route.path.ends_with(end));
+    for route in posts.filter(is_keyed) {
         for key in ["taken", "taken-by-a-template"] {
             let request = world.request(client, route, ("", "")).header("idempotency-key", key);
             cases.push(Case::new(format!("{} under key {key}", route.path), request, 422, "idempotency-key-reused"));
@@ -913,7 +923,8 @@ fn strangers_to_all(world: &World) -> Vec<Case> {
             }
             let request = world.request(&client, route, ("", ""));
             let name = format!("{who} of another company: {} {}", route.method, route.path);
-            let needs_admin = who == "an employee" && !of_users && (route.method != "GET" || is_of_admins(&route.path));
+            let is_own = of_users && route.method != "POST";
+            let needs_admin = who == "an employee" && !is_own && (route.method != "GET" || is_of_admins(&route.path));
             cases.push(if needs_admin {
                 Case::gateway(name, request, 403)
             } else {
@@ -927,7 +938,12 @@ fn strangers_to_all(world: &World) -> Vec<Case> {
     let colleague = employee(&world.stack, COMPANY, "u-2");
     for route in world.routes.iter().filter(|route| route.path.starts_with("/wellness/users")) {
         let request = world.request(&colleague, route, ("", ""));
-        cases.push(Case::new(format!("a colleague: {} {}", route.method, route.path), request, 403, "forbidden"));
+        let name = format!("a colleague: {} {}", route.method, route.path);
+        cases.push(if route.method == "POST" {
+            Case::gateway(name, request, 403)
+        } else {
+            Case::new(name, request, 403, "forbidden")
+        });
     }
     cases
 }
@@ -1032,10 +1048,11 @@ async fn accepts_unusual_but_valid_requests() {
         assert_eq!((whole.status, &whole.body["references"][0]["id"]), (200, &json!(id)), "{}", whole.body);
         assert_eq!(whole.body["rewards"][0]["kind"], id);
         let query = escaped.replace('+', "%2B");
-        let options = of(&format!("activity-options?year=2020&role={query}&department={query}&subType={query}"));
+        let options =
+            of(&format!("activity-options?year=2020&status=completed&role={query}&department={query}&subType={query}"));
         assert_eq!(client.get(&options).await.body["items"][0]["filters"]["roles"], json!([id]));
         let used =
-            client.get(&of(&format!("references/files/{escaped}/activities?from=2020-12-31&to=2020-12-31"))).await;
+            client.get(&of(&format!("references/files/{escaped}/activities?status=completed&from=2020-12-31"))).await;
         assert_eq!(used.body["items"][0]["activityId"], made["activityId"], "{}", used.body);
         let placed = client.put(&of(&format!("employees/{escaped}")), &json!({"role": id, "department": id})).await;
         assert_eq!((placed.status, &placed.body["userId"]), (201, &json!(id)), "{}", placed.body);

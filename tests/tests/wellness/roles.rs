@@ -109,6 +109,12 @@ fn rows() -> Vec<Row> {
         row(company("GET activities/{activityId}"), "", Value::Null, ["+.34", "+.34", "+.+4"]),
         row(company("GET references/{facet}/{facetId}/activities"), "", Value::Null, ["+.3+", "+.3+", "+.++"]),
         row(company("GET activities/{activityId}/participants"), "", Value::Null, ["3.33", "+.3+", "+.++"]),
+        row(
+            company("POST activities/{activityId}/attendance"),
+            "",
+            json!({"userIds": ["user"]}),
+            ["3.33", "+.34", "+.+4"],
+        ),
         row(company("GET jobs/{jobId}"), "", Value::Null, ["3.33", "+.34", "+.+4"]),
         row(company("POST jobs/{jobId}/retry"), "", Value::Null, ["3.33", "9.34", "9.94"]),
         row(company("POST activities"), "", create, write),
@@ -147,6 +153,14 @@ fn rows() -> Vec<Row> {
         row("DELETE /wellness/templates/{templateId}", "", Value::Null, ["3..3", "3..3", "+..4"]),
         row("GET /wellness/templates", "", Value::Null, ["+...", "+...", "+..."]),
         row("POST /wellness/templates", "", json!({"name": "Walk"}), ["3...", "3...", "+..."]),
+        row("GET /wellness/users/{userId}/points", YEAR, Value::Null, ["+333", "++3+", "++++"]),
+        row(
+            "POST /wellness/users/{userId}/points",
+            "",
+            json!({"planId": "2099", "amount": 1, "reason": "Helped"}),
+            // Each target is an employee by now.
+            ["3333", "++3+", "++++"],
+        ),
         row("GET /wellness/users/{userId}/registrations", YEAR, Value::Null, ["+333", "++3+", "++++"]),
         // The users are registered already.
         row("PUT /wellness/users/{userId}/registrations/{activityId}", "", Value::Null, ["+333", "++34", "+++4"]),
@@ -325,6 +339,9 @@ async fn operators_name_the_company_of_a_user() {
         let path = scene.path(row, Target::Own, false);
         let (status, body) = scene.ask(&operator, row, &path).await;
         assert_eq!((status, &body["errors"][0]["pointer"]), (400, &json!("/query/companyId")), "{path}");
+        if row.employee.starts_with('3') {
+            continue;
+        }
         let named = scene.path(row, Target::Own, true);
         let (status, body) = scene.ask(&employee(&scene.stack, OURS, "user"), row, &named).await;
         assert!(status < 300, "callers may name their own company: {named}: {body}");
@@ -382,7 +399,7 @@ async fn employees_see_only_active_and_completed_activities_on_every_route() {
         }
     }
     let all = BTreeSet::from(Status::ALL);
-    let visible = BTreeSet::from([Status::Active, Status::Completed]);
+    let visible = BTreeSet::from([Status::Active]);
     for (route, [to_employee, to_admin]) in &shown {
         if to_admin.is_empty() {
             continue;
@@ -415,7 +432,6 @@ async fn employees_report_progress_only_on_active_activities_that_have_not_ended
     let report = json!({"progress": 10});
     for (id, status, kind) in [
         ("is-active", 200, ""),
-        ("is-completed", 409, "activity-not-open"),
         ("is-cancelled", 409, "activity-not-open"),
         ("is-draft", 409, "activity-not-open"),
         ("is-ended", 409, "activity-not-open"),
@@ -439,36 +455,24 @@ async fn employees_report_progress_only_on_active_activities_that_have_not_ended
 }
 
 #[tokio::test]
-async fn only_administrators_and_operators_set_points_and_correct() {
+async fn only_administrators_and_operators_correct_progress() {
     let stack = stack().start().await.expect("a stack");
     put_all_statuses(&stack).await;
     let (user, admin, operator) = (employee(&stack, OURS, "user"), admin(&stack, OURS), Client::operator(&stack));
     let path = registration_of(OURS, "user", "is-active");
     assert_eq!(user.patch(&path, &json!({"progress": 10, "correction": false})).await.status, 200);
-    let privileged = [
-        json!({"progress": 10, "earnedPoints": 0}),
-        json!({"progress": 10, "earnedPoints": 1}),
-        json!({"progress": 20, "earnedPoints": 4_294_967_295_u32, "correction": false}),
-        json!({"progress": 5, "correction": true}),
-        json!({"progress": 20, "correction": true}),
-    ];
+    let privileged = [json!({"progress": 5, "correction": true}), json!({"progress": 20, "correction": true})];
     for body in &privileged {
         assert_problem(&user.patch(&path, body).await, 403, "forbidden");
     }
     let list = user.get(&format!("/wellness/users/user/registrations?{YEAR}")).await.body;
     let own = list["items"].as_array().expect("items").iter().find(|item| item["activityId"] == "is-active");
     let own = own.expect("the registration");
-    assert_eq!(
-        (&own["progress"], &own["earnedPoints"]),
-        (&json!(10.0), &json!(0)),
-        "no rejected request has an effect"
-    );
+    assert_eq!(own["progress"], 10.0, "no rejected request has an effect");
     for client in [&admin, &operator] {
-        for body in
-            [json!({"progress": 30, "earnedPoints": 7}), json!({"progress": 5, "earnedPoints": 3, "correction": true})]
-        {
+        for (body, progress) in [(json!({"progress": 30}), 30.0), (json!({"progress": 5, "correction": true}), 5.0)] {
             let answer = client.patch(&path, &body).await;
-            assert_eq!((answer.status, &answer.body["earnedPoints"]), (200, &body["earnedPoints"]), "{}", answer.body);
+            assert_eq!((answer.status, &answer.body["progress"]), (200, &json!(progress)), "{}", answer.body);
         }
     }
 }

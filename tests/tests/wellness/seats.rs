@@ -150,7 +150,6 @@ async fn employees_join_what_is_open_to_them_and_administrators_put_anyone_in() 
         (json!({"enrolment": "closed"}), 409, "enrolment-closed", 201),
         (json!({"filters": {"departments": ["Legal"]}}), 409, "not-eligible", 201),
         (json!({"endDate": "2020-12-31"}), 409, "activity-not-open", 201),
-        (json!({"status": "completed"}), 409, "activity-not-open", 409),
         (json!({"status": "draft"}), 404, "not-found", 409),
         (json!({"status": "cancelled"}), 404, "not-found", 409),
     ] {

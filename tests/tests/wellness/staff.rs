@@ -13,7 +13,7 @@ use system_tests::{
     wellness::{
         activity, admin, create, employee_key, of_company, put,
         references::{by_hand, step_of},
-        registration, registration_of, registrations_of, stored,
+        registration, registration_of, registrations_of, reward, stored,
     },
 };
 use wellness::{Employee, LastChange};
@@ -127,7 +127,8 @@ async fn participants_are_listed_with_their_departments() {
     let users: Vec<_> = (0..31).map(|number| format!("u-{number}")).collect();
     put(&stack, &users.iter().map(|user| registration(&walk, user)).collect::<Vec<_>>()).await;
     put(&stack, &[walk]).await;
-    let report = json!({"progress": 40.4, "progressText": "=1 / 2", "earnedPoints": 7});
+    put(&stack, &[reward("walk", "Milestone", 7, Some(40.0))]).await;
+    let report = json!({"progress": 40.4, "progressText": "=1 / 2"});
     assert_eq!(operator.patch(&registration_of(COMPANY, "u-20", "walk"), &report).await.status, 200);
     let path = of("activities/walk/participants");
     let (mut found, mut cursor) = (Vec::new(), String::new());
@@ -147,9 +148,12 @@ async fn participants_are_listed_with_their_departments() {
     assert_eq!(one("u-30").get("department"), None);
     let file = admin.request("GET", &format!("{path}?limit=100")).header("accept", "text/csv").send().await;
     let file = file.expect("a response").text().await.expect("a text");
-    assert!(file.starts_with("userId,name,department,status,progress,progressText,earnedPoints\r\n"), "{file}");
-    assert!(file.contains("\r\nu-20,\"'=Name, u-20\",Legal,enrolled,40.4,\"'=1 / 2\",7\r\n"), "{file}");
-    assert!(file.contains("\r\nu-30,,,enrolled,0,,0\r\n"), "{file}");
+    assert!(
+        file.starts_with("userId,name,department,status,progress,progressText,earnedPoints,attendedAt\r\n"),
+        "{file}"
+    );
+    assert!(file.contains("\r\nu-20,\"'=Name, u-20\",Legal,enrolled,40.4,\"'=1 / 2\",7,\r\n"), "{file}");
+    assert!(file.contains("\r\nu-30,,,enrolled,0,,0,\r\n"), "{file}");
 }
 
 /// A page makes few calls, even if almost no employee is in the department.
@@ -195,8 +199,9 @@ impl Scene {
         let theirs = activity("D", "theirs", "Walk", END);
         put(stack, &[registration(&theirs, user)]).await;
         put(stack, &[theirs]).await;
+        put(stack, &[reward("walked", "Milestone", 7, Some(40.0))]).await;
         let walked = registration_of(COMPANY, user, "walked");
-        let report = json!({"progress": 40, "earnedPoints": 7});
+        let report = json!({"progress": 40});
         assert_eq!(operator.patch(&walked, &report).await.status, 200);
         Self { walks, event }
     }

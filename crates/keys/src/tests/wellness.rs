@@ -5,11 +5,12 @@ use super::laws::{allowed_character, kinds, must_be_canonical, orders, round_tri
 use crate::{
     IdempotencySort, KeyRange, TimestampSeconds,
     wellness::{
-        ActivityEndDateSort, ActivityId, ActivityPartition, CompanyId, CompanyPartition, EmployeeKey, EmployeeSort,
-        EmployeesPartition, EmployeesPosition, EndDateSort, Facet, FacetRef, HoldSort, JobId, JobSort, Level,
-        ListPartition, Owner, Period, PlanBound, PlanTime, PlansSort, ProgramPartition, ProgramSort, RecordSort,
-        ReferencePartition, RegistrationSort, RegistrationsPartition, SectionSort, Status, TemplateSetSort,
-        TemplateSort, TicketSort, TicketsSort, UploadKey, UploadSort, UseSort, UserId, Year,
+        ActivityEndDateSort, ActivityId, ActivityPartition, CompanyId, CompanyPartition, CorrectionSort, EmployeeKey,
+        EmployeeSort, EmployeesPartition, EmployeesPosition, EndDateSort, Facet, FacetRef, HoldSort, JobId, JobSort,
+        Level, ListPartition, Owner, Period, PlanBound, PlanTime, PlansSort, PointsPartition, ProgramPartition,
+        ProgramSort, RecordSort, ReferencePartition, RegistrationSort, RegistrationsPartition, SectionSort,
+        ShownStatus, Status, TemplateSetSort, TemplateSort, TicketSort, TicketsSort, UploadKey, UploadSort, UseSort,
+        UserId, Year,
     },
 };
 use proptest::{prelude::*, sample::select};
@@ -94,13 +95,14 @@ proptest! {
     #[test]
     fn sort_keys_round_trip(
         program in program_sort(), use_sort in use_sort(), time in plan_time(), of in facet_ref(), job in job_id(),
-        user in id::<UserId>(), section in id(), template in id(), ticket in 1..=TicketSort::MAX
+        user in id::<UserId>(), section in id(), template in id(), correction in id(), ticket in 1..=TicketSort::MAX
     ) {
         round_trips(&program)?;
         round_trips(&use_sort)?;
         round_trips(&EndDateSort(time))?;
         round_trips(&ActivityEndDateSort(time))?;
         round_trips(&EmployeeSort(user.clone()))?;
+        round_trips(&CorrectionSort { at: time, id: correction })?;
         round_trips(&RegistrationSort(user))?;
         round_trips(&SectionSort(section))?;
         round_trips(&PlansSort)?;
@@ -125,6 +127,7 @@ proptest! {
                 ProgramPartition(company.clone()).to_string(),
                 ListPartition(company.clone()).to_string(),
                 EmployeesPartition::of(company.clone(), &user).to_string(),
+                PointsPartition(EmployeeKey { company: company.clone(), user: user.clone() }).to_string(),
                 uses,
             ]
         };
@@ -267,10 +270,21 @@ proptest! {
         let range = UseSort::within(status, period);
         prop_assert_eq!(range.contains(&place.to_string()), inside && place.status == status);
         prop_assert!(UseSort::all().contains(&place.to_string()));
-        for range in [range, EndDateSort::within(period), ActivityEndDateSort::within(period)] {
+        let correction = CorrectionSort { at: end, id: "1".parse().expect("an id") }.to_string();
+        prop_assert_eq!(CorrectionSort::within(period).contains(&correction), inside);
+        for range in [range, EndDateSort::within(period), ActivityEndDateSort::within(period), CorrectionSort::within(period)] {
             prop_assert!(range.from() <= range.to(), "DynamoDB rejects a range that ends before it starts");
         }
         prop_assert!(!EndDateSort::nothing().contains(&EndDateSort(end).to_string()));
+    }
+
+    #[test]
+    fn each_status_is_shown_in_its_part_of_the_period(period in period(), end in plan_time(), now in plan_time(), status in select(Status::ALL.to_vec()), shown in select(ShownStatus::ALL.to_vec())) {
+        for now in [now, end, period.first(), period.last()].map(PlanTime::second) {
+            let part = shown.within(period, now).is_some_and(|part| part.contains(end));
+            let is_shown = status.shown(end, now) == shown && period.contains(end);
+            prop_assert_eq!(status == shown.stored() && part, is_shown);
+        }
     }
 
     #[test]
@@ -356,6 +370,11 @@ proptest! {
         must_be_canonical::<Owner>(&changed(Owner::Company(company.clone()).to_string()))?;
         let employees = EmployeesPartition::of(company.clone(), &company.as_str().parse().expect("an id"));
         must_be_canonical::<EmployeesPartition>(&changed(employees.to_string()))?;
+        let user = company.as_str().parse().expect("an id");
+        let points = PointsPartition(EmployeeKey { company: company.clone(), user });
+        must_be_canonical::<PointsPartition>(&changed(points.to_string()))?;
+        let id = company.as_str().parse().expect("an id");
+        must_be_canonical::<CorrectionSort>(&changed(CorrectionSort { at: time, id }.to_string()))?;
         must_be_canonical::<ReferencePartition>(&changed(ReferencePartition { company, of }.to_string()))?;
     }
 
@@ -366,6 +385,8 @@ proptest! {
         must_be_canonical::<JobId>(&text)?;
         must_be_canonical::<Year>(&text)?;
         must_be_canonical::<Owner>(&text)?;
+        must_be_canonical::<PointsPartition>(&text)?;
+        must_be_canonical::<CorrectionSort>(&text)?;
     }
 
     #[test]

@@ -40,8 +40,8 @@ impl OfUser {
     }
 }
 
-/// Whether the caller may see activities with this status. Employees see active and completed
-/// activities, and administrators and operators see all.
+/// Whether the caller may see activities with this stored status. Employees see active activities,
+/// also after their end. Administrators and operators see all.
 pub(crate) fn sees(caller: &Caller, status: Status) -> bool {
-    caller.administers(DOMAIN) || matches!(status, Status::Active | Status::Completed)
+    caller.administers(DOMAIN) || status == Status::Active
 }

@@ -4,7 +4,7 @@ use keys::{
     TimestampSeconds,
     wellness::{
         ActivityId, ActivityPartition, ActivityType, CompanyId, Department, EndDateSort, ListPartition, PlanTime,
-        ProgramPartition, ProgramSort, Role, SectionId, Status, SubType, TemplateId,
+        ProgramPartition, ProgramSort, Role, SectionId, ShownStatus, Status, SubType, TemplateId,
     },
 };
 use serde::{Deserialize, Serialize};
@@ -46,7 +46,7 @@ pub struct Activity {
     pub activity_type: ActivityType,
     /// The topic, such as `Fitness`.
     pub sub_type: SubType,
-    /// The status: draft, active, completed or cancelled.
+    /// The stored status: draft, active or cancelled.
     pub status: Status,
     /// Start date.
     pub start_date: PlanTime,
@@ -96,31 +96,37 @@ impl Activity {
     pub fn end(&self) -> PlanTime {
         self.end.0
     }
+
+    /// The status at the time `now`.
+    #[must_use]
+    pub fn shown_status(&self, now: TimestampSeconds) -> ShownStatus {
+        self.status.shown(self.end(), now)
+    }
 }
 
 /// The `status` filter of a list: comma-separated names. The default is `active`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Statuses(BTreeSet<Status>);
+pub(crate) struct Statuses(BTreeSet<ShownStatus>);
 
 impl Statuses {
-    pub(crate) fn have(&self, status: Status) -> bool {
+    pub(crate) fn have(&self, status: ShownStatus) -> bool {
         self.0.contains(&status)
     }
 
     /// Returns the statuses without those that the caller may not see.
     pub(crate) fn visible_to(&self, caller: &Caller) -> Self {
-        Self(self.0.iter().copied().filter(|status| sees(caller, *status)).collect())
+        Self(self.0.iter().copied().filter(|status| sees(caller, status.stored())).collect())
     }
 }
 
 impl Default for Statuses {
     fn default() -> Self {
-        Self(BTreeSet::from([Status::default()]))
+        Self(BTreeSet::from([ShownStatus::default()]))
     }
 }
 
 impl FromStr for Statuses {
-    type Err = <Status as FromStr>::Err;
+    type Err = <ShownStatus as FromStr>::Err;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         text.split(',').map(|name| name.trim().parse()).collect::<Result<_, _>>().map(Self)
@@ -185,7 +191,7 @@ pub struct ActivityBody {
     sub_type: SubType,
     start_date: TimestampSeconds,
     end_date: TimestampSeconds,
-    status: Status,
+    status: ShownStatus,
     #[serde(skip_serializing_if = "Option::is_none")]
     section_id: Option<SectionId>,
     filters: FiltersBody,
@@ -209,9 +215,13 @@ pub(crate) fn json_of_some<S: serde::Serializer>(json: &Option<JsonText>, out: S
     }
 }
 
-impl From<Activity> for ActivityBody {
-    fn from(activity: Activity) -> Self {
-        Self {
+impl Activity {
+    /// Returns the activity with its status at the time `now`.
+    #[must_use]
+    pub fn body(self, now: TimestampSeconds) -> ActivityBody {
+        let activity = self;
+        ActivityBody {
+            status: activity.shown_status(now),
             end_date: activity.end().second(),
             enrolment: activity.enrolment(),
             capacity: activity.capacity,
@@ -221,7 +231,6 @@ impl From<Activity> for ActivityBody {
             activity_type: activity.activity_type,
             sub_type: activity.sub_type,
             start_date: activity.start_date.second(),
-            status: activity.status,
             section_id: activity.section_id,
             filters: activity.filters.into(),
             data: activity.data,

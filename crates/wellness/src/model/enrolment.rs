@@ -146,12 +146,13 @@ impl Activity {
 
 impl Wellness {
     /// Returns the change that withdraws an employee who has done nothing yet. DynamoDB refuses it
-    /// if there is progress, points, a text or metadata.
+    /// if there is progress, points, an attendance, a text or metadata.
     pub(crate) fn withdrawing(&self, registration: &Registration) -> Result<Change, Error> {
         let delete = self.table.delete(registration.key());
         let delete = delete.only_if(Condition::is(Registration::PROGRESS, Value::of(&Progress::NONE)?));
         let delete = delete.only_if(Condition::is(Registration::EARNED_POINTS, 0));
         let delete = delete.only_if(Condition::is(Registration::PROGRESS_TEXT, &""));
+        let delete = delete.only_if(Condition::missing(Registration::ATTENDED_AT));
         Ok(delete.only_if(Condition::missing(Registration::DATA)))
     }
 

@@ -3,7 +3,12 @@ use crate::{
     model::enrolment::{Enrolment, Offer},
 };
 use function::Error;
-use keys::wellness::{ActivityPartition, ActivityType, CompanyId, EndDateSort, ListPartition, Period, Status, SubType};
+use keys::{
+    TimestampSeconds,
+    wellness::{
+        ActivityPartition, ActivityType, CompanyId, EndDateSort, ListPartition, Period, ShownStatus, Status, SubType,
+    },
+};
 use serde::{Deserialize, Serialize};
 use table::{Item, Page, Query};
 
@@ -26,6 +31,10 @@ pub(crate) struct ActivityOption {
 }
 
 impl ActivityOption {
+    pub(crate) fn shown_status(&self, now: TimestampSeconds) -> ShownStatus {
+        self.status.shown(self.end.0, now)
+    }
+
     pub(crate) fn offer(&self) -> Offer<'_> {
         let enrolment = self.enrolment.unwrap_or(Enrolment::of_type(self.activity_type));
         Offer { status: self.status, enrolment, end: self.end.0, filters: &self.filters }

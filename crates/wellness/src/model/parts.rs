@@ -124,53 +124,126 @@ pub struct Reward {
     pub sort: ProgramSort,
     /// Name, such as `Points`.
     pub name: Name,
-    /// Amount of the reward.
-    pub amount: Amount,
+    /// Amount of the reward in points.
+    pub amount: Points,
+    /// The progress that earns the reward. Absent for the whole goal, and for attendance.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub percent: Option<Milestone>,
 }
 
 impl Item for Reward {
     const TYPE: &'static str = "Reward";
 }
 
+/// The kind of the reward for attendance. All other rewards are for progress.
+const ATTENDANCE: &str = "Attendance";
+
 /// A reward in requests and responses.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase", try_from = "AnyReward")]
 pub(crate) struct RewardBody {
     pub(crate) kind: RewardKind,
     name: Name,
-    #[serde(with = "number")]
-    amount: Amount,
+    amount: Points,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    percent: Option<Milestone>,
 }
 
-/// An amount in a request: a JSON number or string.
+/// A reward in a request that may name a percentage for attendance.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct AnyReward {
+    kind: RewardKind,
+    name: Name,
+    amount: Points,
+    percent: Option<Milestone>,
+}
+
+impl TryFrom<AnyReward> for RewardBody {
+    type Error = &'static str;
+
+    fn try_from(AnyReward { kind, name, amount, percent }: AnyReward) -> Result<Self, Self::Error> {
+        let is_one = percent.is_none() || kind.as_str() != ATTENDANCE;
+        is_one.then_some(Self { kind, name, amount, percent }).ok_or("a reward for Attendance must not have a percent")
+    }
+}
+
+/// A number of points: 0 to 1,000,000.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "u32", into = "u32")]
+pub struct Points(u32);
+
+impl TryFrom<u32> for Points {
+    type Error = &'static str;
+
+    fn try_from(points: u32) -> Result<Self, Self::Error> {
+        (points <= 1_000_000).then_some(Self(points)).ok_or("must be 0 to 1000000")
+    }
+}
+
+impl From<Points> for u32 {
+    fn from(Points(points): Points) -> Self {
+        points
+    }
+}
+
+/// The progress that earns a reward: more than 0 and at most 100 percent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Progress", into = "Progress")]
+pub struct Milestone(Progress);
+
+impl TryFrom<Progress> for Milestone {
+    type Error = &'static str;
+
+    fn try_from(progress: Progress) -> Result<Self, Self::Error> {
+        let is_one = Progress::NONE < progress && progress <= Progress::COMPLETE;
+        is_one.then_some(Self(progress)).ok_or("must be more than 0 and at most 100")
+    }
+}
+
+impl From<Milestone> for Progress {
+    fn from(Milestone(progress): Milestone) -> Self {
+        progress
+    }
+}
+
+/// A value in the units of a goal, in a request: a JSON number or string.
 #[derive(Debug, Clone, Copy, Deserialize)]
-pub(crate) struct AmountBody(#[serde(with = "number")] pub(crate) Amount);
+pub(crate) struct AmountBody(#[serde(deserialize_with = "number")] pub(crate) Amount);
 
 impl RewardBody {
-    /// Reads `kind` from the path, and `name` and `amount` from the request body.
+    /// Reads `kind` from the path, and the rest from the request body.
     pub(crate) fn read(fields: &mut Fields) -> Option<Self> {
-        let (kind, name, amount) = (fields.path("kind"), fields.body("name"), fields.body::<AmountBody>("amount"));
-        Some(Self { kind: kind?, name: name?, amount: amount?.0 })
+        let (kind, name, amount) = (fields.path("kind"), fields.body("name"), fields.body("amount"));
+        let percent = fields.body_if_any("percent");
+        let reward = AnyReward { kind: kind?, name: name?, amount: amount?, percent };
+        reward.try_into().map_err(|wrong: &str| fields.fault::<()>("/body/percent", wrong)).ok()
     }
 }
 
 impl Reward {
-    pub(crate) fn new(activity: &ActivityId, RewardBody { kind, name, amount }: RewardBody) -> Self {
-        Self { partition: ActivityPartition(activity.clone()), sort: ProgramSort::Reward(kind), name, amount }
+    pub(crate) fn new(activity: &ActivityId, RewardBody { kind, name, amount, percent }: RewardBody) -> Self {
+        Self { partition: ActivityPartition(activity.clone()), sort: ProgramSort::Reward(kind), name, amount, percent }
     }
 
     /// Converts the reward for a response. `None` if the sort key does not belong to a reward.
     pub(crate) fn body(self) -> Option<RewardBody> {
         let ProgramSort::Reward(kind) = self.sort else { return None };
-        Some(RewardBody { kind, name: self.name, amount: self.amount })
+        Some(RewardBody { kind, name: self.name, amount: self.amount, percent: self.percent })
+    }
+
+    /// Whether a registration with this progress or attendance earns the reward.
+    pub(crate) fn is_earned(&self, progress: Progress, has_attended: bool) -> bool {
+        match &self.sort {
+            ProgramSort::Reward(kind) if kind.as_str() == ATTENDANCE => has_attended,
+            _ => progress >= self.percent.map_or(Progress::COMPLETE, Progress::from),
+        }
     }
 }
 
-/// The amount of a reward: 0 to 1,000,000,000 with at most two decimals. The amount is stored as
-/// text, with its trailing zeros.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Decimal", into = "Decimal")]
-pub struct Amount(Decimal);
+/// A value in the units of a goal: 0 to 1,000,000,000 with at most two decimals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Amount(Decimal);
 
 impl Amount {
     const MAX_HUNDREDTHS: i128 = 100_000_000_000;
@@ -190,27 +263,10 @@ impl TryFrom<Decimal> for Amount {
     }
 }
 
-impl From<Amount> for Decimal {
-    fn from(amount: Amount) -> Self {
-        amount.0
-    }
-}
-
-/// Serialises an amount as a JSON number with unchanged digits. Deserialisation also accepts a JSON
-/// string.
-mod number {
-    use super::{Amount, Deserialize, JsonDecimal, Serialize};
-    use serde::{Deserializer, Serializer, de::Error as _, ser::Error as _};
-    use serde_json::value::RawValue;
-
-    pub(super) fn serialize<S: Serializer>(amount: &Amount, out: S) -> Result<S::Ok, S::Error> {
-        RawValue::from_string(amount.0.to_string()).map_err(S::Error::custom)?.serialize(out)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(input: D) -> Result<Amount, D::Error> {
-        let JsonDecimal(decimal) = JsonDecimal::deserialize(input)?;
-        Amount::try_from(decimal).map_err(D::Error::custom)
-    }
+/// Deserialises an amount from a JSON number or string.
+fn number<'de, D: serde::Deserializer<'de>>(input: D) -> Result<Amount, D::Error> {
+    let JsonDecimal(decimal) = JsonDecimal::deserialize(input)?;
+    Amount::try_from(decimal).map_err(serde::de::Error::custom)
 }
 
 /// The row that describes the groups of an activity.
@@ -367,25 +423,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keeps_the_digits_of_an_amount() {
-        let reward = |amount: &str| format!(r#"{{"kind":"Attendance","name":"Points","amount":{amount}}}"#);
-        for (sent, kept) in [
-            ("0", "0"),
-            ("0.10", "0.10"),
-            ("40", "40"),
-            ("12.500", "12.500"),
-            ("\"7.5\"", "7.5"),
-            ("1000000000.00", "1000000000.00"),
+    fn rewards_are_for_attendance_a_milestone_or_the_whole_goal() {
+        let reward = |text: &str| {
+            let body: RewardBody = serde_json::from_str(text).expect("a reward");
+            Reward::new(&"123".parse().expect("an id"), body)
+        };
+        let at = |percent: f64| Progress::try_from(percent).expect("a percentage");
+        for (text, none, half, whole, attended) in [
+            (r#"{"kind":"Attendance","name":"Points","amount":40}"#, false, false, false, true),
+            (r#"{"kind":"Goal","name":"Points","amount":40}"#, false, false, true, false),
+            (r#"{"kind":"Half","name":"Points","amount":40,"percent":50}"#, false, true, true, false),
+            (r#"{"kind":"More","name":"Points","amount":40,"percent":50.01}"#, false, false, true, false),
         ] {
-            let body: RewardBody = serde_json::from_str(&reward(sent)).expect(sent);
-            assert_eq!(serde_json::to_string(&body).expect("JSON"), reward(kept));
-            let item = Reward::new(&"123".parse().expect("an id"), body);
-            let stored = serde_json::to_value(&item).expect("JSON");
-            assert_eq!(stored["Amount"], kept);
-            assert_eq!(serde_json::from_value::<Reward>(stored).expect("an item"), item);
+            let reward = reward(text);
+            let earned = [0.0, 50.0, 100.0].map(|percent| reward.is_earned(at(percent), false));
+            assert_eq!((earned, reward.is_earned(at(0.0), true)), ([none, half, whole], attended), "{text}");
         }
-        for bad in ["-1", "-0.01", "0.001", "1000000000.01", "1e3", "\"\"", "null", "[1]", "true"] {
-            assert!(serde_json::from_str::<RewardBody>(&reward(bad)).is_err(), "{bad}");
+        for bad in ["-1", "1.5", "1000001", "\"\"", "null", "[1]", "true"] {
+            let text = format!(r#"{{"kind":"Goal","name":"Points","amount":{bad}}}"#);
+            assert!(serde_json::from_str::<RewardBody>(&text).is_err(), "{bad}");
+        }
+        for bad in ["0", "100.01", "-1", "1.005"] {
+            let text = format!(r#"{{"kind":"Goal","name":"Points","amount":1,"percent":{bad}}}"#);
+            assert!(serde_json::from_str::<RewardBody>(&text).is_err(), "{bad}");
         }
     }
 

@@ -1,4 +1,4 @@
-use crate::model::activity::json_of_some;
+use crate::model::{activity::json_of_some, award::Award};
 use keys::{
     TimestampSeconds,
     wellness::{
@@ -33,8 +33,14 @@ pub struct Registration {
     pub progress: Progress,
     /// Progress as text, such as `404 / 1000 steps`. Initially empty.
     pub progress_text: String,
-    /// Points earned.
+    /// Points earned: the sum of the awards.
     pub earned_points: u32,
+    /// The rewards that the registration has earned, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub awards: Vec<Award>,
+    /// The time at which an administrator recorded the attendance. Absent if nobody did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attended_at: Option<TimestampSeconds>,
     /// Supplementary metadata: a JSON object. It is not authoritative.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<JsonText>,
@@ -78,6 +84,8 @@ impl Registration {
             progress: Progress::NONE,
             progress_text: String::new(),
             earned_points: 0,
+            awards: Vec::new(),
+            attended_at: None,
             data: None,
             registered_at: now,
             absence: None,
@@ -109,6 +117,8 @@ pub struct RegistrationBody {
     progress: Progress,
     progress_text: String,
     earned_points: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    attended_at: Option<TimestampSeconds>,
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "json_of_some")]
     data: Option<JsonText>,
     registered_at: TimestampSeconds,
@@ -118,13 +128,17 @@ pub struct RegistrationBody {
     place: Option<u64>,
 }
 
-/// The status of a registration in a response.
+/// The status of a registration in a response (docs/decisions/wellness-completion.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum RegistrationStatus {
     Enrolled,
     Waiting,
     Withdrawn,
+    /// The goal is reached, or the attendance is recorded.
+    Completed,
+    /// The activity ended before that.
+    NotCompleted,
 }
 
 impl RegistrationStatus {
@@ -133,16 +147,8 @@ impl RegistrationStatus {
             Self::Enrolled => "enrolled",
             Self::Waiting => "waiting",
             Self::Withdrawn => "withdrawn",
-        }
-    }
-}
-
-impl From<Option<Absence>> for RegistrationStatus {
-    fn from(absence: Option<Absence>) -> Self {
-        match absence {
-            None => Self::Enrolled,
-            Some(Absence::Waiting) => Self::Waiting,
-            Some(Absence::Withdrawn) => Self::Withdrawn,
+            Self::Completed => "completed",
+            Self::NotCompleted => "not-completed",
         }
     }
 }
@@ -154,18 +160,32 @@ impl RegistrationBody {
     }
 }
 
-impl From<Registration> for RegistrationBody {
-    fn from(registration: Registration) -> Self {
-        Self {
+impl Registration {
+    /// Returns the status at the time `now`, if the activity ends at `end`.
+    pub(crate) fn status(&self, end: PlanTime, now: TimestampSeconds) -> RegistrationStatus {
+        match self.absence {
+            Some(Absence::Waiting) => RegistrationStatus::Waiting,
+            Some(Absence::Withdrawn) => RegistrationStatus::Withdrawn,
+            None if self.progress >= Progress::COMPLETE || self.attended_at.is_some() => RegistrationStatus::Completed,
+            None if end.second() < now => RegistrationStatus::NotCompleted,
+            None => RegistrationStatus::Enrolled,
+        }
+    }
+
+    /// Returns the registration with its status at the time `now`.
+    pub(crate) fn body(self, now: TimestampSeconds) -> RegistrationBody {
+        let registration = self;
+        RegistrationBody {
+            status: registration.status(registration.end.0, now),
             activity_id: registration.partition.0,
             user_id: registration.sort.0,
             end_date: registration.end.0.second(),
             progress: registration.progress,
             progress_text: registration.progress_text,
             earned_points: registration.earned_points,
+            attended_at: registration.attended_at,
             data: registration.data,
             registered_at: registration.registered_at,
-            status: registration.absence.into(),
             place: None,
         }
     }
@@ -182,6 +202,8 @@ pub struct Progress(u32);
 impl Progress {
     /// No progress.
     pub const NONE: Self = Self(0);
+    /// The whole goal: 100 percent.
+    pub const COMPLETE: Self = Self(10_000);
     /// The maximum, in hundredths of a percent.
     const MAX: f64 = 1_000_000.0;
 

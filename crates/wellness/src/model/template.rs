@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn returns_the_content_unchanged() {
-        let sent = r#"{"name":"Walk","type":"challenge","subType":"Fitness","filters":{"roles":["Nurse"],"departments":[]},"detail":{"b": 1.50, "a":1e999},"goal":{"type":"steps","parameters":[0.10]},"rewards":[{"kind":"A","name":"B","amount":0.10}],"groups":{"type":"team","rules":null,"items":[]},"data":{}}"#;
+        let sent = r#"{"name":"Walk","type":"challenge","subType":"Fitness","filters":{"roles":["Nurse"],"departments":[]},"detail":{"b": 1.50, "a":1e999},"goal":{"type":"steps","parameters":[0.10]},"rewards":[{"kind":"A","name":"B","amount":10,"percent":0.1}],"groups":{"type":"team","rules":null,"items":[]},"data":{}}"#;
         let content: Content = serde_json::from_str(sent).expect("a content");
         let now: TimestampSeconds = "2026-12-01T09:30:00Z".parse().expect("a time");
         let template = Template::new(Owner::Global, "T-1".parse().expect("an id"), &content, now).expect("a template");

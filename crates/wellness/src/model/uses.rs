@@ -25,8 +25,8 @@ pub(crate) struct Uses {
     to: Option<PlanBound>,
 }
 
-/// The statuses of activities whose references may change. The references of completed and
-/// cancelled activities are history and keep their data.
+/// The statuses of activities whose references may change. The references of cancelled and
+/// completed activities are history and keep their data.
 ///
 /// An activity usually changes from draft to active, so a pass reads the drafts first.
 pub(crate) const OPEN: [Status; 2] = [Status::Draft, Status::Active];
@@ -55,6 +55,18 @@ impl Uses {
         Period::new(first, to.last()).ok_or_else(fault)
     }
 
+    /// Returns the part of the requested period that has not ended. Activities that ended before
+    /// are completed.
+    ///
+    /// # Errors
+    /// 400 if the whole period has ended.
+    pub(crate) fn open_period(&self, now: TimestampSeconds) -> Result<Period, Error> {
+        let fault = || {
+            Error::invalid("/query/to", "must not be in the past, because completed activities keep their references")
+        };
+        self.period(now)?.from(now.into()).ok_or_else(fault)
+    }
+
     /// Returns the request as text for the fingerprint. The text omits the default start, because
     /// the default changes every day.
     pub(crate) fn asked(&self) -> String {
@@ -78,9 +90,9 @@ impl Uses {
         random: &Random,
     ) -> Result<(), Error> {
         // All generated activity ids have the same length, and no status name is longer than
-        // `completed`.
+        // `cancelled`.
         let activity = ActivityId::new(now.instant(), random);
-        let place = UseSort { status: Status::Completed, end: now.into(), activity };
+        let place = UseSort { status: Status::Cancelled, end: now.into(), activity };
         must_fit(&Reference::new(self.company.clone(), of.clone(), place, data.clone()), MAX_REFERENCE)
     }
 }

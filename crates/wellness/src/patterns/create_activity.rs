@@ -158,7 +158,7 @@ pub async fn create_activity(
 ) -> Result<Created<ActivityBody>, Error> {
     request.caller.must_belong_to(&request.input.company, DOMAIN)?;
     let activity = optimistically(|| wellness.create(&request)).await?;
-    Ok(Created { id: activity.id().to_string(), body: activity.into() })
+    Ok(Created { id: activity.id().to_string(), body: activity.body(request.now) })
 }
 
 impl Wellness {

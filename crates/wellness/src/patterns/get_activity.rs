@@ -12,7 +12,10 @@ use crate::{
 };
 use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger};
 use futures::future::{try_join, try_join_all};
-use keys::wellness::{ActivityId, ActivityPartition, CompanyId, Level, ProgramSort};
+use keys::{
+    TimestampSeconds,
+    wellness::{ActivityId, ActivityPartition, CompanyId, Level, ProgramSort},
+};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeSet, str::FromStr};
 use table::{
@@ -167,9 +170,9 @@ enum Head {
 }
 
 impl PartsBody {
-    fn new(activity: Activity, levels: &Levels, rows: Vec<Row>) -> Self {
+    fn new(activity: Activity, levels: &Levels, rows: Vec<Row>, now: TimestampSeconds) -> Self {
         let head = if levels.have(&[Level::Program]) {
-            Head::Row(Box::new(activity.into()))
+            Head::Row(Box::new(activity.body(now)))
         } else {
             Head::Ids { activity_id: activity.partition.0, company_id: activity.company }
         };
@@ -219,7 +222,7 @@ pub async fn get_activity(wellness: Wellness, request: Request<Wanted>) -> Resul
     if !sees(&request.caller, activity.status) {
         return Err(Error::NotFound("activity"));
     }
-    Ok(Json(PartsBody::new(activity, &wanted.levels, rows)))
+    Ok(Json(PartsBody::new(activity, &wanted.levels, rows, request.now)))
 }
 
 impl Wellness {

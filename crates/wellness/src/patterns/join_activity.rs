@@ -126,14 +126,14 @@ impl Join<'_> {
         let old = table.get::<Registration>(&Registration::key_of(self.activity, &self.of.user)).await?;
         if let Some(old) = old.as_ref().filter(|old| old.absence != Some(Absence::Withdrawn)) {
             let place = self.place(&found, old).await?;
-            return Ok(Put { is_new: false, body: RegistrationBody::from(old.clone()).at(place) });
+            return Ok(Put { is_new: false, body: old.clone().body(self.now).at(place) });
         }
         let employee = table.get::<Employee>(&Employee::key_of(self.of)).await?.ok_or(Error::NotFound("employee"))?;
         self.must_admit(&found, &employee)?;
         let new = self.registration(&found, old.as_ref());
         if found.enrolment() == Enrolment::Automatic {
             self.wellness.dynamo.write(self.put(&new, old.as_ref())?).await?;
-            return Ok(Put { is_new: true, body: new.into() });
+            return Ok(Put { is_new: true, body: new.body(self.now) });
         }
         self.take_seat(&found, new, old.as_ref()).await
     }
@@ -206,7 +206,7 @@ impl Join<'_> {
         let changes = vec![self.put(&new, old)?, self.wellness.table.put_new(&ticket)?];
         self.wellness.dynamo.transact(changes).await?;
         if !waits {
-            return Ok(Put { is_new: true, body: new.into() });
+            return Ok(Put { is_new: true, body: new.body(self.now) });
         }
         self.wait(activity, new, &counter, &ticket).await
     }
@@ -225,12 +225,12 @@ impl Join<'_> {
         let limit = counter.limit(activity.capacity);
         if number > limit {
             let place = (number - limit).saturating_sub(counter.gone).max(1);
-            return Ok(Put { is_new: true, body: RegistrationBody::from(new).at(Some(place)) });
+            return Ok(Put { is_new: true, body: new.body(self.now).at(Some(place)) });
         }
         match self.wellness.dynamo.transact(self.wellness.seat(ticket, &self.of.user)?).await {
             // The job was faster.
             Ok(()) | Err(table::Error::Refused(_)) => {
-                Ok(Put { is_new: true, body: Registration { absence: None, ..new }.into() })
+                Ok(Put { is_new: true, body: Registration { absence: None, ..new }.body(self.now) })
             }
             Err(error) => Err(error.into()),
         }

@@ -119,21 +119,22 @@ pub async fn list_activities(wellness: Wellness, request: Request<OfCompany>) ->
     let range = EndDateSort::within(wellness.period(wanted, company, request.now).await?);
     let query = Query::new(&ProgramPartition(company.clone()), &range).on(&wellness.program);
     let page = wellness.table.query_all(&query).await?;
-    Ok(Json(Programme::of(page, &statuses.visible_to(&request.caller))))
+    Ok(Json(Programme::of(page, &statuses.visible_to(&request.caller), request.now)))
 }
 
 impl Programme {
-    fn of(entries: Page<Entry>, statuses: &Statuses) -> Self {
+    fn of(entries: Page<Entry>, statuses: &Statuses, now: TimestampSeconds) -> Self {
         let (mut activities, mut sections) = (Vec::new(), Vec::new());
         for entry in entries.items {
             match entry {
-                Entry::Activity(activity) if statuses.have(activity.status) => activities.push(*activity),
+                Entry::Activity(activity) if statuses.have(activity.shown_status(now)) => activities.push(*activity),
                 Entry::Activity(_) => {}
                 Entry::Section(section) => sections.push(section),
             }
         }
         let sections = sections.into_iter().map(|section| SectionBody::of(section, &activities)).collect();
-        Self { items: activities.into_iter().map(ActivityBody::from).collect(), sections, skipped: entries.skipped }
+        let items = activities.into_iter().map(|activity| activity.body(now)).collect();
+        Self { items, sections, skipped: entries.skipped }
     }
 }
 

@@ -9,7 +9,7 @@ use crate::{
 use function::{Error, Fields, Function, Input, List, Request, Route, Trigger};
 use keys::{
     TimestampSeconds,
-    wellness::{ActivityId, ActivityType, CompanyId, Department, Role, Status, SubType},
+    wellness::{ActivityId, ActivityType, CompanyId, Department, Role, ShownStatus, SubType},
 };
 use serde::Serialize;
 use table::{
@@ -76,8 +76,8 @@ impl Input for Asked {
 }
 
 impl Asked {
-    fn admits(&self, option: &ActivityOption, statuses: &Statuses) -> bool {
-        statuses.have(option.status)
+    fn admits(&self, option: &ActivityOption, statuses: &Statuses, now: TimestampSeconds) -> bool {
+        statuses.have(option.shown_status(now))
             && self.activity_type.is_none_or(|wanted| wanted == option.activity_type)
             && self.sub_type.as_ref().is_none_or(|wanted| *wanted == option.sub_type)
             && option.filters.admit(self.role.as_ref(), self.department.as_ref())
@@ -93,19 +93,19 @@ pub struct OptionBody {
     #[serde(rename = "type")]
     activity_type: ActivityType,
     sub_type: SubType,
-    status: Status,
+    status: ShownStatus,
     end_date: TimestampSeconds,
     filters: FiltersBody,
 }
 
-impl From<ActivityOption> for OptionBody {
-    fn from(option: ActivityOption) -> Self {
+impl OptionBody {
+    fn new(option: ActivityOption, now: TimestampSeconds) -> Self {
         Self {
+            status: option.shown_status(now),
             activity_id: option.partition.0,
             name: option.name,
             activity_type: option.activity_type,
             sub_type: option.sub_type,
-            status: option.status,
             end_date: option.end.0.second(),
             filters: option.filters.into(),
         }
@@ -126,6 +126,7 @@ pub async fn list_activity_options(wellness: Wellness, request: Request<Asked>) 
     let period = wellness.period(&asked.wanted, &asked.company, request.now).await?;
     let Page { items, next, skipped } = wellness.options(&asked.company, period).await?;
     let statuses = asked.statuses.visible_to(&request.caller);
-    let items = items.into_iter().filter(|option| asked.admits(option, &statuses)).map(OptionBody::from).collect();
+    let items = items.into_iter().filter(|option| asked.admits(option, &statuses, request.now));
+    let items = items.map(|option| OptionBody::new(option, request.now)).collect();
     Ok(List::whole(Page { items, next, skipped }))
 }

@@ -9,7 +9,10 @@ use crate::{
 use function::{
     Cell, Csv, CsvRow, Error, Fields, Function, Input, JsonOrCsv, List, MediaType, Request, Route, Trigger,
 };
-use keys::wellness::{ActivityId, ActivityPartition, CompanyId, Department, EmployeeKey, RegistrationSort, UserId};
+use keys::{
+    TimestampSeconds,
+    wellness::{ActivityId, ActivityPartition, CompanyId, Department, EmployeeKey, RegistrationSort, UserId},
+};
 use serde::Serialize;
 use table::{
     Condition, Key, Query,
@@ -74,29 +77,33 @@ pub struct ParticipantBody {
     progress: Progress,
     progress_text: String,
     earned_points: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    attended_at: Option<TimestampSeconds>,
 }
 
 impl ParticipantBody {
-    fn new(registration: Registration, employee: Option<Employee>) -> Self {
+    fn new(registration: Registration, employee: Option<Employee>, now: TimestampSeconds) -> Self {
         let (name, department) = employee.map_or((None, None), |employee| (employee.name, Some(employee.department)));
         Self {
+            status: registration.status(registration.end.0, now),
             user_id: registration.sort.0,
             name,
             department,
-            status: registration.absence.into(),
             progress: registration.progress,
             progress_text: registration.progress_text,
             earned_points: registration.earned_points,
+            attended_at: registration.attended_at,
         }
     }
 }
 
 impl CsvRow for ParticipantBody {
     const COLUMNS: &'static [&'static str] =
-        &["userId", "name", "department", "status", "progress", "progressText", "earnedPoints"];
+        &["userId", "name", "department", "status", "progress", "progressText", "earnedPoints", "attendedAt"];
 
     fn add_to(&self, csv: &mut Csv) {
         let (progress, points) = (f64::from(self.progress).to_string(), self.earned_points.to_string());
+        let attended = self.attended_at.map(|time| time.to_string());
         csv.row([
             Cell::Text(self.user_id.as_str()),
             self.name.as_ref().map_or(Cell::Empty, |name| Cell::Text(name.as_str())),
@@ -105,6 +112,7 @@ impl CsvRow for ParticipantBody {
             Cell::Value(&progress),
             Cell::Text(&self.progress_text),
             Cell::Value(&points),
+            attended.as_deref().map_or(Cell::Empty, Cell::Value),
         ]);
     }
 }
@@ -133,7 +141,7 @@ pub async fn list_participants(
     page.skipped += found - page.items.len();
     let list = listing.list(page.map(|registration| {
         let employee = employees.items.remove(&key(&registration.sort.0));
-        ParticipantBody::new(registration, employee)
+        ParticipantBody::new(registration, employee, request.now)
     }));
     Ok(list.in_format(*format))
 }

@@ -9,7 +9,7 @@ use crate::{
 use function::{Error, Fields, Function, Input, List, Request, Route, Trigger};
 use keys::{
     TimestampSeconds,
-    wellness::{ActivityId, Status, UseSort},
+    wellness::{ActivityId, ShownStatus, UseSort},
 };
 use serde::Serialize;
 use table::{
@@ -45,7 +45,7 @@ pub const PATTERN: Pattern = Pattern {
 #[derive(Debug, Clone)]
 pub struct Wanted {
     uses: Uses,
-    status: Status,
+    status: ShownStatus,
 }
 
 impl Input for Wanted {
@@ -61,14 +61,17 @@ impl Input for Wanted {
 #[serde(rename_all = "camelCase")]
 pub struct ReferenceBody {
     activity_id: ActivityId,
-    status: Status,
+    status: ShownStatus,
     end_date: TimestampSeconds,
     #[serde(with = "table::raw_json")]
     data: JsonText,
 }
 
-impl From<Reference> for ReferenceBody {
-    fn from(Reference { place: UseSort { status, end, activity }, copied_data, .. }: Reference) -> Self {
+impl ReferenceBody {
+    fn new(
+        Reference { place: UseSort { end, activity, .. }, copied_data, .. }: Reference,
+        status: ShownStatus,
+    ) -> Self {
         Self { activity_id: activity, status, end_date: end.second(), data: copied_data }
     }
 }
@@ -83,12 +86,13 @@ impl From<Reference> for ReferenceBody {
 pub async fn list_references(wellness: Wellness, request: Request<Wanted>) -> Result<List<ReferenceBody>, Error> {
     let Wanted { uses, status } = &request.input;
     request.caller.must_belong_to(&uses.company, DOMAIN)?;
-    let range = UseSort::within(*status, uses.period(request.first_page)?);
-    let listing = request.listing(range, "")?;
-    if !sees(&request.caller, *status) {
+    let asked = uses.period(request.first_page)?;
+    let period = status.within(asked, request.first_page);
+    let listing = request.listing(UseSort::within(status.stored(), period.unwrap_or(asked)), "")?;
+    if period.is_none() || !sees(&request.caller, status.stored()) {
         return Ok(listing.list(Page { items: Vec::new(), next: None, skipped: 0 }));
     }
     let query = Query::new(&uses.partition(), &listing.range).on(&wellness.lists);
     let page = wellness.table.page::<Reference>(&query, listing.limit).await?;
-    Ok(listing.list(page.map(ReferenceBody::from)))
+    Ok(listing.list(page.map(|reference| ReferenceBody::new(reference, *status))))
 }

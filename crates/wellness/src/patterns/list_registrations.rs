@@ -17,7 +17,7 @@ use crate::{
 use function::{Error, Fields, Function, Input, List, Request, Route, Trigger};
 use keys::{
     TimestampSeconds,
-    wellness::{ActivityEndDateSort, ActivityId, EmployeeKey, RegistrationsPartition, SectionId, Status},
+    wellness::{ActivityEndDateSort, ActivityId, EmployeeKey, RegistrationsPartition, SectionId, ShownStatus, Status},
 };
 use serde::Serialize;
 use table::{
@@ -84,7 +84,7 @@ pub struct OnHomePage {
     activity_id: ActivityId,
     name: Name,
     end_date: TimestampSeconds,
-    activity_status: Status,
+    activity_status: ShownStatus,
     /// The status of the registration.
     status: RegistrationStatus,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -92,22 +92,25 @@ pub struct OnHomePage {
     progress: Progress,
     progress_text: String,
     earned_points: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    attended_at: Option<TimestampSeconds>,
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "json_of_some")]
     data: Option<JsonText>,
 }
 
 impl OnHomePage {
-    fn new(registration: Registration, activity: Activity) -> Self {
+    fn new(registration: Registration, activity: Activity, now: TimestampSeconds) -> Self {
         Self {
+            status: registration.status(activity.end(), now),
+            activity_status: activity.shown_status(now),
             activity_id: registration.partition.0,
             name: activity.name,
             end_date: registration.end.0.second(),
-            activity_status: activity.status,
-            status: registration.absence.into(),
             section_id: activity.section_id,
             progress: registration.progress,
             progress_text: registration.progress_text,
             earned_points: registration.earned_points,
+            attended_at: registration.attended_at,
             data: registration.data,
         }
     }
@@ -140,7 +143,7 @@ pub async fn list_registrations(wellness: Wellness, request: Request<Asked>) -> 
         activities.items.retain(|_, activity| activity.status != Status::Draft);
     }
     // A user has one registration per activity, so each activity is needed only once.
-    let shown = |(registration, key)| Some(OnHomePage::new(registration, activities.items.remove(key)?));
+    let shown = |(registration, key)| Some(OnHomePage::new(registration, activities.items.remove(key)?, request.now));
     let items = registrations.into_iter().zip(&keys).filter_map(shown).collect();
     Ok(List::whole(Page { items, next: None, skipped: skipped + activities.unreadable.len() }))
 }

@@ -86,6 +86,6 @@ pub async fn move_activity(wellness: Wellness, request: Request<Move>) -> Result
     };
     match wellness.dynamo.update::<Activity>(change).await {
         Err(table::Error::Refused(_)) => Err(Error::NotFound("activity")),
-        moved => Ok(Json(moved?.into())),
+        moved => Ok(Json(moved?.body(request.now))),
     }
 }

@@ -2,7 +2,7 @@
 //! (docs/requirements/wellness.md#pattern-3-list-registrations-of-a-user).
 //!
 //! docs/decisions/wellness-progress.md explains why progress never decreases.
-//! docs/decisions/wellness-visibility.md explains who may set points.
+//! docs/decisions/wellness-points.md explains who gets points, and when.
 
 use crate::{
     Activity, DOMAIN, Progress, Registration, RegistrationBody, Wellness,
@@ -14,10 +14,11 @@ use crate::{
         registration::Absence,
     },
 };
-use function::{BoundedText, Error, Fields, Function, Input, Json, Problem, Request, Route, Trigger};
+use function::{BoundedText, Error, Fields, Function, Input, Json, Problem, Request, Route, Trigger, optimistically};
+use futures::future::join4;
 use keys::{
     TimestampSeconds,
-    wellness::{ActivityId, EmployeeKey, Status, UserId},
+    wellness::{ActivityId, EmployeeKey, ShownStatus},
 };
 use serde::Deserialize;
 use table::{
@@ -43,14 +44,14 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[
         Calls {
             variant: "",
-            condition: "get SK = Program, and SK = Registration#UserId-…, strongly consistent. Then update SK = Registration#UserId-… if CompanyId is the company and the stored Progress is not greater than the reported one",
-            formula: "⌈activity⌉ R; ⌈registration⌉ R and W; GSI3 ⌈registration⌉ W",
+            condition: "get SK = Program and SK = Registration#UserId-…, and query SK begins with Program#Reward, all strongly consistent. Then update SK = Registration#UserId-… if CompanyId is the company, and the stored Progress and Awards are those that were read or less",
+            formula: "⌈activity⌉ + ⌈Σ rewards⌉ R; ⌈registration⌉ R and W; GSI3 ⌈registration⌉ W",
             cost: |case| update_cost(case).read(cost::ACTIVITIES, case.activity_read()),
         },
         Calls {
             variant: ", value",
-            condition: "get SK = Program, SK = Program#GoalPrimary and SK = Registration#UserId-…, strongly consistent. Then as for a percentage, also for an administrator",
-            formula: "⌈activity⌉ + ⌈goal⌉ R; ⌈registration⌉ R and W; GSI3 ⌈registration⌉ W",
+            condition: "as above, and get SK = Program#GoalPrimary, also for an administrator",
+            formula: "as above, plus ⌈goal⌉ R",
             cost: |case| {
                 let goal = read(case.part);
                 update_cost(case).read(cost::ACTIVITIES, case.activity_read() + goal)
@@ -58,8 +59,8 @@ pub const PATTERN: Pattern = Pattern {
         },
         Calls {
             variant: ", administrator",
-            condition: "get SK = Registration#UserId-…, strongly consistent. Then update it if CompanyId is the company and, unless it is a correction, the stored Progress and EarnedPoints are not greater than the reported ones",
-            formula: "⌈registration⌉ R and W; GSI3 ⌈registration⌉ W",
+            condition: "as above, without the activity",
+            formula: "⌈Σ rewards⌉ R; ⌈registration⌉ R and W; GSI3 ⌈registration⌉ W",
             cost: update_cost,
         },
     ],
@@ -68,7 +69,7 @@ pub const PATTERN: Pattern = Pattern {
 
 fn update_cost(case: &Case) -> Cost {
     let registration = write(case.registration);
-    let cost = Cost::default().read(cost::ACTIVITIES, read(case.registration));
+    let cost = Cost::default().read(cost::ACTIVITIES, read(case.registration) + read(case.rewards));
     cost.write(cost::ACTIVITIES, registration).write(cost::REGISTRATIONS, registration)
 }
 
@@ -82,7 +83,6 @@ pub struct Report {
     activity: ActivityId,
     reached: Reported,
     text: Option<ProgressText>,
-    points: Option<u32>,
     data: Option<JsonObject>,
     correction: bool,
 }
@@ -111,9 +111,8 @@ impl Input for Report {
             fields.body("progress").map(Reported::Percent)
         };
         let text = fields.body_if_any("progressText");
-        let (points, data) = (fields.body_if_any("earnedPoints"), fields.body_if_any("data"));
-        let correction = fields.body_if_any("correction").unwrap_or_default();
-        Some(Self { of: of?, activity: activity?, reached: reached?, text, points, data, correction })
+        let (data, correction) = (fields.body_if_any("data"), fields.body_if_any("correction").unwrap_or_default());
+        Some(Self { of: of?, activity: activity?, reached: reached?, text, data, correction })
     }
 }
 
@@ -133,24 +132,25 @@ impl TryFrom<String> for ProgressText {
     }
 }
 
-/// Records the progress, the earned points, a progress text and metadata.
+/// Records the progress, a progress text and metadata, and awards the rewards that the progress
+/// earns ([`Registration::awards`]).
 ///
 /// The progress is a percentage, or a `value` in the units of the activity's goal: 404 of a goal
 /// with the target 1000 is 40.4 percent, and its text is `404 / 1000 steps`. Digits after the
 /// second decimal are dropped, so that 100 percent always means the whole goal.
 ///
-/// Only a correction can lower the stored progress or points, even if several reports arrive
-/// concurrently. A report that repeats the stored values succeeds, because it may be a retry.
+/// Only a correction can lower the stored progress, even if several reports arrive concurrently. A
+/// report that repeats the stored progress succeeds, because it may be a retry. A correction takes
+/// no awards away.
 ///
-/// Only administrators and operators set points and correct, and they may do so at any time.
-/// Employees report while the activity is active, from its start date to its end date.
+/// Only administrators and operators correct, and they may report at any time. Employees report
+/// while the activity is active, from its start date to its end date.
 ///
 /// # Errors
 /// - 400 if the input is invalid, or an operator does not name the company.
-/// - 403 if the caller is another user or belongs to another company, or if an employee sets points
-///   or corrects.
+/// - 403 if the caller is another user or belongs to another company, or if an employee corrects.
 /// - 404 if the registration does not exist.
-/// - 409 if the reported progress or points are lower than the stored ones.
+/// - 409 if the reported progress is lower than the stored one.
 /// - 409 if the caller is an employee and the activity is not active, has not started or has ended.
 /// - 409 if a value is reported, and the goal of the activity has no positive `target`.
 /// - 413 if `data` is too large.
@@ -158,94 +158,112 @@ pub async fn record_progress(wellness: Wellness, request: Request<Report>) -> Re
     let report = &request.input;
     let of = report.of.of(&request.caller)?;
     let administers = request.caller.administers(DOMAIN);
-    if !administers && (report.points.is_some() || report.correction) {
+    if !administers && report.correction {
         return Err(Error::Forbidden);
     }
     if report.data.as_ref().is_some_and(|JsonObject(data)| data.text().len() > MAX_DATA) {
         return Err(Error::TooLarge(format!("The data of a registration must not exceed {MAX_DATA} bytes.")));
     }
-    if !administers || matches!(report.reached, Reported::Value(_)) {
-        let activity = wellness.activity_of(&report.activity, &of).await?;
-        if !administers {
-            wellness.must_take_reports(&activity, &of, request.now).await?;
-        }
-    }
-    let (progress, text) = match report.reached {
-        Reported::Percent(progress) => (progress, None),
-        Reported::Value(value) => wellness.in_percent(&report.activity, value).await?,
-    };
-    let change = report.change(&wellness.table, &of.user, progress, text.as_deref())?;
-    let change = change.only_if(Condition::is(Registration::COMPANY, &of.company));
-    let change = change.only_if(Condition::missing(Registration::ABSENCE));
-    match wellness.dynamo.update::<Registration>(change).await {
-        Err(table::Error::Refused(refused)) => {
-            let found = refused.found::<Registration>(0)?;
-            let found = found.filter(|found| found.company == of.company).ok_or(Error::NotFound("registration"))?;
-            match found.absence {
-                Some(Absence::Withdrawn) => return Err(Error::NotFound("registration")),
-                Some(Absence::Waiting) => {
-                    let detail = "The employee is on the waiting list.".to_owned();
-                    return Err(Error::Conflict(Problem::ActivityNotOpen, detail));
-                }
-                None => {}
-            }
-            let detail = "The stored progress or points are higher. Only a correction can lower them.".to_owned();
-            Err(Error::Conflict(Problem::ProgressBackwards, detail))
-        }
-        updated => Ok(Json(updated?.into())),
-    }
+    let recorded = optimistically(|| wellness.record(report, &of, administers, request.now)).await?;
+    Ok(Json(recorded.body(request.now)))
 }
 
 impl Wellness {
-    /// Returns the activity, if it belongs to the company of the user.
-    async fn activity_of(&self, activity: &ActivityId, of: &EmployeeKey) -> Result<Activity, Error> {
-        let found = self.table.get::<Activity>(&Activity::key_of(activity)).await?;
-        found.filter(|found| found.company == of.company).ok_or(Error::NotFound("registration"))
+    /// Makes one attempt to record the progress.
+    async fn record(
+        &self,
+        report: &Report,
+        of: &EmployeeKey,
+        administers: bool,
+        now: TimestampSeconds,
+    ) -> Result<Registration, Error> {
+        let is_value = matches!(report.reached, Reported::Value(_));
+        let (activity, goal) = (Activity::key_of(&report.activity), Goal::key_of(&report.activity));
+        let old = Registration::key_of(&report.activity, &of.user);
+        let reads = join4(
+            optional(!administers || is_value, self.table.get::<Activity>(&activity)),
+            optional(is_value, self.table.get::<Goal>(&goal)),
+            self.table.get::<Registration>(&old),
+            self.rewards(&report.activity),
+        );
+        let (activity, goal, old, rewards) = Box::pin(reads).await;
+        let activity = activity?.flatten();
+        let old = old?.filter(|old| old.company == of.company && old.absence != Some(Absence::Withdrawn));
+        let old = old.ok_or(Error::NotFound("registration"))?;
+        if !administers {
+            activity.as_ref().ok_or(Error::NotFound("registration"))?.must_take_reports(now)?;
+        }
+        if old.absence == Some(Absence::Waiting) {
+            return Err(Error::Conflict(Problem::ActivityNotOpen, "The employee is on the waiting list.".to_owned()));
+        }
+        let (progress, text) = report.reached.in_percent(goal?.flatten().as_ref())?;
+        if !report.correction && progress < old.progress {
+            let detail = "The stored progress is higher. Only a correction can lower it.".to_owned();
+            return Err(Error::Conflict(Problem::ProgressBackwards, detail));
+        }
+        let change = report.change(&self.table, &old, progress, text.as_deref())?;
+        let new = Registration { progress, ..old };
+        let change = new.awarding(change, &new.due(&rewards?, now))?;
+        Ok(self.dynamo.update_as_read(change).await?)
     }
+}
 
-    /// Converts a value in the units of the activity's goal to a percentage and its text.
-    async fn in_percent(&self, activity: &ActivityId, value: Amount) -> Result<(Progress, Option<String>), Error> {
-        let goal = self.table.get::<Goal>(&Goal::key_of(activity)).await?;
-        let reached = goal.and_then(|goal| goal.reached(value)).map(|(progress, text)| (progress, Some(text)));
-        reached.ok_or_else(|| {
-            let detail = "The goal of the activity has no positive target. Report progress in percent.".to_owned();
-            Error::Conflict(Problem::GoalWithoutTarget, detail)
-        })
+/// Awaits the read if it is wanted.
+async fn optional<T>(is_wanted: bool, read: impl Future<Output = Result<T, table::Error>>) -> Result<Option<T>, Error> {
+    if is_wanted { Ok(Some(read.await?)) } else { Ok(None) }
+}
+
+impl Reported {
+    /// Converts the report to a percentage and, for a value in the units of the goal, its text.
+    fn in_percent(self, goal: Option<&Goal>) -> Result<(Progress, Option<String>), Error> {
+        match self {
+            Self::Percent(progress) => Ok((progress, None)),
+            Self::Value(value) => {
+                let reached = goal.and_then(|goal| goal.reached(value)).map(|(progress, text)| (progress, Some(text)));
+                reached.ok_or_else(|| {
+                    let detail = "The goal of the activity has no positive target. Report progress in percent.";
+                    Error::Conflict(Problem::GoalWithoutTarget, detail.to_owned())
+                })
+            }
+        }
     }
+}
 
+impl Activity {
     /// Requires the activity to be active, to have started and not to have ended.
     ///
     /// The update that follows does not check the activity again. A transaction would consume more
     /// write units, and thousands of reports would contend for the activity.
-    async fn must_take_reports(&self, found: &Activity, of: &EmployeeKey, now: TimestampSeconds) -> Result<(), Error> {
-        let reason = match found.status {
-            Status::Active if found.start_date.second() > now => "has not started",
-            Status::Active if found.end().second() >= now => return Ok(()),
-            Status::Active => "has ended",
-            Status::Completed => "is completed",
-            Status::Cancelled => "was cancelled",
-            Status::Draft => "is not published yet",
+    fn must_take_reports(&self, now: TimestampSeconds) -> Result<(), Error> {
+        let reason = match self.shown_status(now) {
+            ShownStatus::Active if self.start_date.second() > now => "has not started",
+            ShownStatus::Active => return Ok(()),
+            ShownStatus::Completed => "has ended",
+            ShownStatus::Cancelled => "was cancelled",
+            ShownStatus::Draft => "is not published yet",
         };
-        // Only registered employees learn that the activity exists.
-        let registration = self.table.get::<Registration>(&Registration::key_of(found.id(), &of.user)).await?;
-        registration.ok_or(Error::NotFound("registration"))?;
         let detail = format!("The activity {reason}. Only an administrator can change the progress.");
         Err(Error::Conflict(Problem::ActivityNotOpen, detail))
     }
 }
 
 impl Report {
-    fn change(&self, table: &Table, user: &UserId, progress: Progress, text: Option<&str>) -> Result<Change, Error> {
-        let progress = Value::of(&progress)?;
-        let points = self.points.map(|points| Value::from(i64::from(points)));
-        let mut change = table.update(Registration::key_of(&self.activity, user));
-        for (attribute, reported) in [(Registration::PROGRESS, Some(progress)), (Registration::EARNED_POINTS, points)] {
-            let Some(reported) = reported else { continue };
-            if !self.correction {
-                change = change.only_if(Condition::at_most(attribute, reported.clone()));
-            }
-            change = change.set(attribute, reported);
+    /// Returns the change of the registration. DynamoDB refuses it if the progress has risen above
+    /// the reported one, or if the employee has left.
+    fn change(
+        &self,
+        table: &Table,
+        old: &Registration,
+        progress: Progress,
+        text: Option<&str>,
+    ) -> Result<Change, Error> {
+        let reported = Value::of(&progress)?;
+        let mut change = table.update(old.key()).only_if(Condition::missing(Registration::ABSENCE));
+        change = change.only_if(Condition::is(Registration::COMPANY, &old.company));
+        if !self.correction {
+            change = change.only_if(Condition::at_most(Registration::PROGRESS, reported.clone()));
         }
+        change = change.set(Registration::PROGRESS, reported);
         if let Some(text) = self.text.as_ref().map(|ProgressText(text)| text.as_str()).or(text) {
             change = change.set(Registration::PROGRESS_TEXT, &text);
         }

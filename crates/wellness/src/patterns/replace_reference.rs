@@ -110,7 +110,7 @@ impl Wellness {
             self.jobs.nudge(&job, &request.id).await?;
             return Ok(job);
         }
-        let period = uses.period(request.now)?;
+        let period = uses.open_period(request.now)?;
         let (replacement, copied_data) = (wanted.by.clone(), wanted.data.clone());
         let task = Task::Replace { replacement, copied_data, period };
         let total = self.count_uses(uses, period, None).await?;

@@ -205,7 +205,7 @@ impl Wellness {
         }
         let new = patch.applied_to(&old)?;
         if new == old {
-            return Ok(Updated { activity: old.into(), job_id: None, enrolment_job_id: None });
+            return Ok(Updated { activity: old.body(request.now), job_id: None, enrolment_job_id: None });
         }
         let new = Activity { version: old.version + 1, ..new };
         let mut changes = vec![self.row(&old, &new)?];
@@ -226,7 +226,7 @@ impl Wellness {
         }
         self.dynamo.transact(changes).await?;
         let job_id = ends_otherwise.then(|| JobId::Registrations(new.id().clone()));
-        Ok(Updated { activity: new.into(), job_id, enrolment_job_id })
+        Ok(Updated { activity: new.body(request.now), job_id, enrolment_job_id })
     }
 
     /// Returns the update of the base row, which fails if the version has changed. It does not

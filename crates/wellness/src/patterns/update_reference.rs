@@ -84,7 +84,7 @@ pub async fn update_reference(wellness: Wellness, request: Request<Update>) -> R
 impl Wellness {
     async fn change_data(&self, request: &Request<Update>) -> Result<Job, Error> {
         let Update { uses, data } = &request.input;
-        let period = uses.period(request.now)?;
+        let period = uses.open_period(request.now)?;
         let task = Task::Update { copied_data: data.clone(), period };
         let total = self.count_uses(uses, period, Some(data)).await?;
         let start = Start::new(&uses.company, &uses.of, (&task, total), request.id, request.now)?;

@@ -1,0 +1,112 @@
+//! W25: corrects the points of an employee
+//! (docs/requirements/wellness.md#points).
+
+use crate::{
+    DOMAIN, Employee, Wellness,
+    cost::{self, Calls, Pattern},
+    model::{
+        access::OfUser,
+        award::{Correction, CorrectionBody, Difference, Reason},
+    },
+};
+use function::{
+    Error, Fields, Fingerprint, Function, IdempotentRequest, Input, Put, Request, Route, Trigger, optimistically,
+};
+use futures::future::try_join;
+use keys::wellness::{CompanyPartition, CorrectionId, CorrectionSort, EmployeeKey, PlanId, PointsPartition};
+use table::{
+    Key,
+    cost::{Cost, read, write},
+};
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(correct_points, Wellness::warm_by_get)
+}
+
+/// The access pattern.
+pub const PATTERN: Pattern = Pattern {
+    id: "W25",
+    name: "correct-points",
+    trigger: Trigger::Http(&[Route {
+        method: "POST",
+        path: "/wellness/users/{userId}/points",
+        scopes: &["wellness:admin", "wellness:operate"],
+    }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "get SK = Plans and SK = UserId-…, strongly consistent. Then in a transaction put if absent: PK = CompanyId-…#UserId-…#Points, SK = Correction#<time>#CorrectionId-…",
+        formula: "⌈plans⌉ R, or 1 R without plans; ⌈employee⌉ R; 2 × ⌈correction⌉ W. With an Idempotency-Key, also 1 R and 2 × ⌈record⌉ W",
+        cost: |case| {
+            Cost::default()
+                .read(cost::ACTIVITIES, read(case.own) + read(case.employee) + case.record_read())
+                .write(cost::ACTIVITIES, (write(case.corrections) + case.record_write()).times(2))
+        },
+    }],
+    function,
+};
+
+/// A request to correct points.
+#[derive(Debug, Clone)]
+pub struct NewCorrection {
+    of: OfUser,
+    plan: PlanId,
+    difference: Difference,
+    reason: Reason,
+}
+
+impl Input for NewCorrection {
+    const BODY: bool = true;
+
+    fn read(fields: &mut Fields) -> Option<Self> {
+        let (of, plan) = (OfUser::read(fields), fields.body("planId"));
+        let (difference, reason) = (fields.body("amount"), fields.body("reason"));
+        Some(Self { of: of?, plan: plan?, difference: difference?, reason: reason? })
+    }
+}
+
+/// Adds a correction to the points of an employee in a plan. The correction is dated now, or at the
+/// nearest end of the plan if the plan is over or has not begun.
+///
+/// # Errors
+/// - 400 if the input is invalid, or an operator does not name the company.
+/// - 403 if the caller belongs to another company.
+/// - 404 if the plan or the employee does not exist.
+/// - 422 if the idempotency key was used for a different request.
+pub async fn correct_points(wellness: Wellness, request: Request<NewCorrection>) -> Result<Put<CorrectionBody>, Error> {
+    if !request.caller.administers(DOMAIN) {
+        return Err(Error::Forbidden);
+    }
+    let of = request.input.of.of(&request.caller)?;
+    let correction = optimistically(|| wellness.correct(&of, &request)).await?;
+    Ok(Put { is_new: true, body: correction.into() })
+}
+
+impl Wellness {
+    async fn correct(&self, of: &EmployeeKey, request: &Request<NewCorrection>) -> Result<Correction, Error> {
+        let NewCorrection { plan, difference, reason, .. } = &request.input;
+        let points = i32::from(*difference);
+        let partition = PointsPartition(of.clone());
+        let asked = [of.user.as_str(), plan.as_str(), &points.to_string(), reason.as_str()];
+        let fingerprint = Fingerprint::of(&["correct-points", asked[0], asked[1], asked[2], asked[3]]);
+        let (owner, key) = (CompanyPartition(of.company.clone()), request.idempotency_key.as_ref());
+        let once = IdempotentRequest::new(&self.table, &owner, key, fingerprint, request.milli);
+        if let Some(sort) = once.before::<CorrectionSort>().await? {
+            let found = self.table.get(&Key::new(&partition, &sort)).await?;
+            return found.ok_or(Error::NotFound("correction"));
+        }
+        let employee = async { Ok(self.table.get::<Employee>(&Employee::key_of(of)).await?) };
+        let (plans, employee) = try_join(self.plans(&of.company), employee).await?;
+        employee.ok_or(Error::NotFound("employee"))?;
+        let period = plans.named(plan).ok_or(Error::NotFound("plan"))?.period;
+        let id = CorrectionId::new(request.now.instant(), &request.random);
+        let sort = CorrectionSort { at: period.nearest(request.now.into()), id };
+        let (corrected_by, corrected_at) = (request.caller.subject.clone(), request.now);
+        let new = Correction { partition, sort, points, reason: reason.clone(), corrected_by, corrected_at };
+        let mut changes = vec![self.table.put_new(&new)?];
+        changes.extend(once.remember(&new.sort)?);
+        self.dynamo.transact(changes).await?;
+        Ok(new)
+    }
+}

@@ -1,0 +1,162 @@
+//! W25: reads the points of an employee in a plan
+//! (docs/requirements/wellness.md#points).
+
+use crate::{
+    Registration, Wellness,
+    cost::{self, Calls, Case, Pattern},
+    model::{
+        access::OfUser,
+        award::{Award, Correction, CorrectionBody},
+        period::Wanted,
+    },
+};
+use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger};
+use futures::future::try_join;
+use keys::{
+    TimestampSeconds,
+    wellness::{ActivityEndDateSort, ActivityId, CorrectionSort, PointsPartition, RegistrationsPartition, RewardKind},
+};
+use serde::Serialize;
+use table::{
+    Condition, Page, Query,
+    cost::{Cost, read, read_eventually},
+};
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(get_points, Wellness::warm_by_registrations)
+}
+
+/// The access pattern.
+pub const PATTERN: Pattern = Pattern {
+    id: "W25",
+    name: "get-points",
+    trigger: Trigger::Http(&[Route {
+        method: "GET",
+        path: "/wellness/users/{userId}/points",
+        scopes: &["wellness:read", "wellness:admin", "wellness:operate"],
+    }]),
+    calls: &[
+        Calls {
+            variant: "",
+            condition: "GSI3PK = UserId-…#Registrations, GSI3SK between ActivityEndDate#first and ActivityEndDate#last second of the plan, filtered by CompanyId; PK = CompanyId-…#UserId-…#Points, SK between Correction#first and Correction#last second of the plan",
+            formula: "½ ⌈Σ registrations⌉ R on GSI3, and ⌈Σ corrections⌉ R",
+            cost: points_cost,
+        },
+        Calls {
+            variant: ", of a plan",
+            condition: "for the current plan or with planId: also get SK = Plans",
+            formula: "as above, plus ½ ⌈plans⌉ R, or ½ R without plans",
+            cost: |case| points_cost(case).read(cost::ACTIVITIES, read_eventually(case.own)),
+        },
+    ],
+    function,
+};
+
+fn points_cost(case: &Case) -> Cost {
+    Cost::default()
+        .read(cost::REGISTRATIONS, case.listed(case.registration))
+        .read(cost::ACTIVITIES, read(case.corrections))
+}
+
+/// The employee and the period.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    of: OfUser,
+    wanted: Wanted,
+}
+
+impl Input for Asked {
+    fn read(fields: &mut Fields) -> Option<Self> {
+        let (of, wanted) = (OfUser::read(fields), Wanted::read(fields));
+        Some(Self { of: of?, wanted: wanted? })
+    }
+}
+
+/// The points of an employee, with the entries that they consist of.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PointsBody {
+    start_date: TimestampSeconds,
+    end_date: TimestampSeconds,
+    /// The sum of the entries.
+    total: i64,
+    /// The entries, oldest first.
+    items: Vec<Entry>,
+    /// Number of unreadable items that were left out.
+    #[serde(skip_serializing_if = "function::is_zero")]
+    skipped: usize,
+}
+
+/// An entry of the journal.
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+enum Entry {
+    #[serde(rename_all = "camelCase")]
+    Award {
+        activity_id: ActivityId,
+        kind: RewardKind,
+        points: u32,
+        at: TimestampSeconds,
+    },
+    Correction(CorrectionBody),
+}
+
+impl Entry {
+    fn points(&self) -> i64 {
+        match self {
+            Self::Award { points, .. } => i64::from(*points),
+            Self::Correction(correction) => i64::from(correction.points),
+        }
+    }
+
+    fn at(&self) -> TimestampSeconds {
+        match self {
+            Self::Award { at, .. } => *at,
+            Self::Correction(correction) => correction.at,
+        }
+    }
+}
+
+/// Lists the awards and the corrections of an employee, with their sum. Awards belong to the plan
+/// in which their activity ends.
+///
+/// # Errors
+/// - 400 if the input is invalid, or an operator does not name the company.
+/// - 403 if the caller is another user or belongs to another company.
+/// - 404 if the plan does not exist.
+/// - 413 if a query reads more than 5 MB.
+pub async fn get_points(wellness: Wellness, request: Request<Asked>) -> Result<Json<PointsBody>, Error> {
+    let Asked { of, wanted } = &request.input;
+    let of = of.of(&request.caller)?;
+    let period = wellness.period(wanted, &of.company, request.now).await?;
+    let range = ActivityEndDateSort::within(period);
+    let partition = RegistrationsPartition(of.user.clone());
+    let registrations = Query::new(&partition, &range).on(&wellness.registrations);
+    let registrations = registrations.only_if(Condition::is(Registration::COMPANY, &of.company));
+    let (partition, range) = (PointsPartition(of), CorrectionSort::within(period));
+    let corrections = Query::new(&partition, &range);
+    let (registrations, corrections) = try_join(
+        wellness.table.query_all::<Registration>(&registrations),
+        wellness.table.query_all::<Correction>(&corrections),
+    )
+    .await?;
+    let skipped = registrations.skipped + corrections.skipped;
+    let items = entries(registrations, corrections);
+    let total = items.iter().map(Entry::points).sum();
+    let (start_date, end_date) = (period.first().second(), period.last().second());
+    Ok(Json(PointsBody { start_date, end_date, total, items, skipped }))
+}
+
+fn entries(registrations: Page<Registration>, corrections: Page<Correction>) -> Vec<Entry> {
+    let awards = registrations.items.into_iter().flat_map(|registration| {
+        let activity = registration.partition.0;
+        let entry = move |Award { kind, points, at }| Entry::Award { activity_id: activity.clone(), kind, points, at };
+        registration.awards.into_iter().map(entry)
+    });
+    let corrections = corrections.items.into_iter().map(|correction| Entry::Correction(correction.into()));
+    let mut entries: Vec<Entry> = awards.chain(corrections).collect();
+    entries.sort_by_key(Entry::at);
+    entries
+}

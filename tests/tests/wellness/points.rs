@@ -1,0 +1,338 @@
+//! Tests of W24 to W27: points, attendance and completion.
+
+use futures::future::join_all;
+use local::Stack;
+use serde_json::{Value, json};
+use std::time::Duration;
+use system_tests::{
+    Answer, Asks, Client, assert_problem,
+    faults::{Fault, MOMENTS, Twins},
+    parsed, stack,
+    wellness::{
+        activity, admin, employee, employee_key, of_company, put, registration, registration_of, registrations_of,
+        reward, stored, table,
+    },
+};
+use table::Key;
+use wellness::{Activity, Award, Correction, Employee, LastChange, Registration};
+
+const COMPANY: &str = "C";
+const USER: &str = "erin";
+const END: &str = "2099-12-31T23:59:59";
+const POINTS: &str = "/wellness/users/erin/points";
+const ATTENDANCE: &str = "POST /wellness/companies/{companyId}/activities/{activityId}/attendance";
+
+/// The employee, to be put directly into the table.
+fn staff() -> Employee {
+    let key = employee_key(COMPANY, USER);
+    Employee {
+        partition: parsed(key.partition()),
+        sort: parsed(key.sort()),
+        name: None,
+        role: parsed("R"),
+        department: parsed("Sales"),
+        last_change: LastChange::Other,
+        version: 1,
+    }
+}
+
+/// Puts an activity with three rewards and registrations of the users.
+async fn seed(stack: &Stack, id: &str, end: &str, users: &[&str]) {
+    let walk = activity(COMPANY, id, "Walk", end);
+    put(stack, &users.iter().map(|user| registration(&walk, user)).collect::<Vec<_>>()).await;
+    put(stack, &[reward(id, "Half", 10, Some(50.0)), reward(id, "Goal", 50, None)]).await;
+    put(stack, &[reward(id, "Attendance", 40, None)]).await;
+    put(stack, &[walk]).await;
+}
+
+async fn stands(stack: &Stack, id: &str, user: &str) -> Registration {
+    let items = stored(stack, None, &format!("ActivityId-{id}")).await;
+    let sort = format!("Registration#UserId-{user}");
+    let item = items.into_iter().find(|item| item["SK"].as_s().is_ok_and(|found| *found == sort));
+    serde_dynamo::from_item(item.expect("an item")).expect("a registration")
+}
+
+fn kinds(awards: &[Award]) -> Vec<String> {
+    awards.iter().map(|award| award.kind.to_string()).collect()
+}
+
+async fn attend(client: &Client, id: &str, users: &[&str]) -> Answer {
+    client.post(&of_company(COMPANY, &format!("activities/{id}/attendance")), &json!({"userIds": users})).await
+}
+
+#[tokio::test]
+async fn progress_and_attendance_earn_each_reward_once() {
+    let stack = stack().start().await.expect("a stack");
+    let (admin, user) = (admin(&stack, COMPANY), employee(&stack, COMPANY, USER));
+    seed(&stack, "walk", END, &[USER]).await;
+    put(&stack, &[staff()]).await;
+    let path = registration_of(COMPANY, USER, "walk");
+    for (progress, points, status) in
+        [(49.99, 0, "enrolled"), (50.0, 10, "enrolled"), (50.0, 10, "enrolled"), (100.0, 60, "completed")]
+    {
+        let answer = user.patch(&path, &json!({"progress": progress})).await;
+        assert_eq!((&answer.body["earnedPoints"], &answer.body["status"]), (&json!(points), &json!(status)));
+    }
+    for _ in 0..2 {
+        let attended = attend(&admin, "walk", &[USER]).await;
+        assert_eq!(attended.body, json!({"items": [{"userId": USER, "outcome": "recorded", "earnedPoints": 100}]}));
+    }
+    let lowered = admin.patch(&path, &json!({"progress": 0, "correction": true})).await;
+    assert_eq!((&lowered.body["earnedPoints"], &lowered.body["status"]), (&json!(100), &json!("completed")));
+    assert_eq!(user.patch(&path, &json!({"progress": 100})).await.body["earnedPoints"], 100);
+
+    let correction = json!({"planId": "2099", "amount": -30, "reason": "Counted twice"});
+    assert_eq!(user.post(POINTS, &correction).await.status, 403);
+    let corrected = admin.post_once(POINTS, "K", &correction).await;
+    assert_eq!((corrected.status, &corrected.body["points"]), (201, &json!(-30)));
+    assert_eq!(corrected.body["correctedBy"], "admin-of-C");
+    assert_eq!(admin.post_once(POINTS, "K", &correction).await.body, corrected.body);
+    let other = json!({"planId": "2099", "amount": -31, "reason": "Counted twice"});
+    assert_problem(&admin.post_once(POINTS, "K", &other).await, 422, "idempotency-key-reused");
+    for client in [&user, &admin] {
+        let points = client.get(&format!("{POINTS}?planId=2099")).await.body;
+        let entries: Vec<(&Value, &Value)> =
+            points["items"].as_array().expect("items").iter().map(|item| (&item["type"], &item["points"])).collect();
+        let [award, correction] = [json!("award"), json!("correction")];
+        let right = [10, 50, 40].map(|points| (award.clone(), json!(points)));
+        assert_eq!(points["total"], 70, "{points}");
+        assert_eq!(entries[..3], right.each_ref().map(|(kind, points)| (kind, points)), "{points}");
+        assert_eq!(entries[3], (&correction, &json!(-30)), "{points}");
+    }
+    let before = admin.get(&format!("{POINTS}?planId=2098")).await.body;
+    assert_eq!((&before["total"], &before["items"]), (&json!(0), &json!([])));
+}
+
+#[tokio::test]
+async fn corrections_name_an_existing_plan_and_employee() {
+    let stack = stack().start().await.expect("a stack");
+    let admin = admin(&stack, COMPANY);
+    put(&stack, &[staff()]).await;
+    let plan = json!({"name": "All", "startDate": "2030-01-01", "endDate": "2030-12-31"});
+    assert_eq!(admin.put(&of_company(COMPANY, "plans/all"), &plan).await.status, 201);
+    let correction = |plan: &str| json!({"planId": plan, "amount": 1, "reason": "Helped"});
+    for (path, plan, status) in [
+        (POINTS, "all", 201),
+        (POINTS, "2031", 201),
+        (POINTS, "2030", 404),
+        (POINTS, "unknown", 404),
+        ("/wellness/users/nobody/points", "all", 404),
+    ] {
+        let answer = admin.post(path, &correction(plan)).await;
+        assert_eq!(answer.status, status, "{path} {plan}: {}", answer.body);
+    }
+    // A correction of a plan that is not current is within its period.
+    for (query, total) in [("planId=all", 1), ("year=2031", 1), ("year=2029", 0), ("from=2030-01-01&to=2031-12-31", 2)]
+    {
+        assert_eq!(admin.get(&format!("{POINTS}?{query}")).await.body["total"], total, "{query}");
+    }
+}
+
+#[tokio::test]
+async fn attendance_is_recorded_for_the_enrolled_and_can_be_removed() {
+    let stack = stack().start().await.expect("a stack");
+    let admin = admin(&stack, COMPANY);
+    seed(&stack, "walk", END, &["a", "b", "waits", "gone", "bad"]).await;
+    let (dynamo, own) = table(&stack);
+    let of = |user: &str| Registration::key_of(&parsed("walk"), &parsed(user));
+    for (user, attribute, value) in [
+        ("waits", Registration::ABSENCE, "waiting"),
+        ("gone", Registration::ABSENCE, "withdrawn"),
+        ("bad", Registration::PROGRESS, "none"),
+    ] {
+        dynamo.write(own.update(of(user)).set(attribute, &value)).await.expect("written");
+    }
+    let outcomes = |answer: &Answer| -> Vec<String> {
+        let items = answer.body["items"].as_array().expect("items").iter();
+        items.map(|item| item["outcome"].as_str().expect("a text").to_owned()).collect()
+    };
+    let answer = attend(&admin, "walk", &["a", "waits", "gone", "nobody", "bad", "b"]).await;
+    assert_eq!(
+        outcomes(&answer),
+        ["recorded", "not-enrolled", "not-enrolled", "not-enrolled", "skipped", "recorded"],
+        "{}",
+        answer.body
+    );
+    let participants = admin.get(&of_company(COMPANY, "activities/walk/participants")).await.body;
+    let of_a = &participants["items"][0];
+    assert_eq!((&of_a["status"], &of_a["earnedPoints"]), (&json!("completed"), &json!(40)), "{participants}");
+    assert!(of_a["attendedAt"].is_string());
+    let path = of_company(COMPANY, "activities/walk/attendance");
+    let removed = admin.post(&path, &json!({"userIds": ["a"], "attended": false})).await;
+    assert_eq!(removed.body, json!({"items": [{"userId": "a", "outcome": "recorded", "earnedPoints": 40}]}));
+    let now = stands(&stack, "walk", "a").await;
+    assert_eq!((now.attended_at, kinds(&now.awards)), (None, vec!["Attendance".to_owned()]));
+    // A repeated request awards a reward that was added since.
+    let late = activity(COMPANY, "late", "Walk", END);
+    put(&stack, &[registration(&late, "a")]).await;
+    put(&stack, &[late]).await;
+    assert_eq!(attend(&admin, "late", &["a"]).await.body["items"][0]["earnedPoints"], 0);
+    put(&stack, &[reward("late", "Attendance", 40, None)]).await;
+    assert_eq!(attend(&admin, "late", &["a"]).await.body["items"][0]["earnedPoints"], 40);
+    let many: Vec<String> = (0..26).map(|number| format!("u-{number}")).collect();
+    for bad in [json!([]), json!(["a", "a"]), json!(many), json!("a"), json!([1])] {
+        let answer = admin.post(&path, &json!({"userIds": bad})).await;
+        let pointer = answer.body["errors"][0]["pointer"].as_str().expect("a pointer");
+        assert!(answer.status == 400 && pointer.starts_with("/body/userIds"), "{bad}: {}", answer.body);
+    }
+}
+
+#[tokio::test]
+async fn attendance_needs_a_published_activity_that_has_started() {
+    let stack = stack().start().await.expect("a stack");
+    let admin = admin(&stack, COMPANY);
+    let walk = |id: &str| activity(COMPANY, id, "Walk", "2021-12-31");
+    let status = |id: &str, status| Activity { status, ..walk(id) };
+    let later = Activity { start_date: parsed("2098-01-01"), ..activity(COMPANY, "later", "Walk", END) };
+    let draft = status("draft", keys::wellness::Status::Draft);
+    put(&stack, &[walk("ended"), draft, status("cancelled", keys::wellness::Status::Cancelled), later]).await;
+    put(&stack, &[activity("D", "theirs", "Walk", END)]).await;
+    for id in ["later", "draft", "cancelled"] {
+        assert_problem(&attend(&admin, id, &[USER]).await, 409, "activity-not-open");
+    }
+    assert_eq!(attend(&admin, "ended", &[USER]).await.status, 200);
+    for id in ["theirs", "nothing"] {
+        assert_problem(&attend(&admin, id, &[USER]).await, 404, "not-found");
+    }
+}
+
+/// Reports and attendance at the same time award each reward once, and lose no award.
+#[tokio::test(flavor = "multi_thread")]
+async fn concurrent_reports_and_attendance_earn_each_reward_once() {
+    let stack = stack().start().await.expect("a stack");
+    let (admin, user) = (admin(&stack, COMPANY), employee(&stack, COMPANY, USER));
+    seed(&stack, "walk", END, &[USER]).await;
+    let path = registration_of(COMPANY, USER, "walk");
+    let both = (0..12).map(async |number| {
+        if number % 2 == 0 {
+            attend(&admin, "walk", &[USER]).await.status
+        } else {
+            user.patch(&path, &json!({"progress": 100})).await.status
+        }
+    });
+    assert!(join_all(both).await.into_iter().all(|status| status == 200));
+    let now = stands(&stack, "walk", USER).await;
+    let mut kinds = kinds(&now.awards);
+    kinds.sort();
+    assert_eq!((kinds, now.earned_points), (["Attendance", "Goal", "Half"].map(str::to_owned).to_vec(), 100));
+}
+
+/// Each function dies before or after any of its calls. A retry completes it once.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_function_awards_and_corrects_once() {
+    let twins = Twins::start(stack).await;
+    let admin = admin(&twins.healthy, COMPANY);
+    put(&twins.healthy, &[staff()]).await;
+    let (report, attendance) = (json!({"progress": 100}), json!({"userIds": [USER]}));
+    let correction = json!({"planId": "2099", "amount": 7, "reason": "Helped"});
+    let (of_user, of_both) = (json!({"userId": USER}), json!({"userId": USER, "activityId": "walk"}));
+    let of_activity = json!({"companyId": COMPANY, "activityId": "walk"});
+    let (walk, attended) = (registration_of(COMPANY, USER, "walk"), of_company(COMPANY, "activities/walk/attendance"));
+    let corrected = format!("{POINTS}?companyId={COMPANY}");
+    let route = "PATCH /wellness/users/{userId}/registrations/{activityId}";
+    for (function, route, path, parameters, body, total, calls) in [
+        ("record-progress", route, &*walk, of_both, &report, 60, 3),
+        ("record-attendance", ATTENDANCE, &attended, of_activity, &attendance, 40, 4),
+        ("correct-points", "POST /wellness/users/{userId}/points", &corrected, of_user, &correction, 7, 4),
+    ] {
+        let mut deaths = 0;
+        for (number, moment) in (1..=7).flat_map(|number| MOMENTS.map(|moment| (number, moment))) {
+            seed(&twins.healthy, "walk", END, &[USER]).await;
+            forget_corrections(&twins.healthy).await;
+            let key = format!("{function}-{moment:?}-{number}");
+            let asks = Asks { route, path, parameters: parameters.clone(), key: Some(&key), body: Some(body) };
+            let event = asks.at(jiff::Timestamp::now());
+            twins.proxy.rule(move |call| if call.number == number { Fault::Death(moment) } else { Fault::None });
+            let process = twins.process(function, &system_tests::patterns::function_named(function));
+            let ended = process.run(&event, Duration::from_mins(1)).await;
+            twins.proxy.heal();
+            for _ in 0..2 {
+                let answer = admin.invoke(function, &event).await;
+                assert!(matches!(answer.body["statusCode"].as_u64(), Some(200 | 201)), "{key}: {}", answer.body);
+            }
+            let points = admin.get(&format!("{POINTS}?planId=2099")).await.body;
+            assert_eq!(points["total"], total, "{key}: {points}");
+            deaths += usize::from(ended.is_none());
+        }
+        assert_eq!(deaths, 2 * calls, "{function} makes {calls} calls");
+    }
+}
+
+async fn forget_corrections(stack: &Stack) {
+    let (dynamo, table) = table(stack);
+    for item in stored(stack, None, &format!("CompanyId-{COMPANY}#UserId-{USER}#Points")).await {
+        let correction: Correction = serde_dynamo::from_item(item).expect("a correction");
+        let key = Key::new(&correction.partition, &correction.sort);
+        dynamo.write(table.delete(key)).await.expect("deleted");
+    }
+}
+
+/// The home page needs two requests: pattern 1 with all statuses, and pattern 3.
+#[tokio::test]
+async fn the_home_page_shows_activities_by_section_and_status_in_two_requests() {
+    let stack = stack().clock(parsed("2020-06-15T12:00:00Z")).start().await.expect("a stack");
+    let (admin, user) = (admin(&stack, COMPANY), employee(&stack, COMPANY, USER));
+    let section = json!({"name": "Spring", "startDate": "2020-01-01", "endDate": "2020-12-31"});
+    assert_eq!(admin.put(&of_company(COMPANY, "sections/spring"), &section).await.status, 201);
+    let walk = |id: &str, start: &str, end: &str| Activity {
+        start_date: parsed(start),
+        section_id: Some(parsed("spring")),
+        ..activity(COMPANY, id, id, end)
+    };
+    let activities = [
+        walk("done", "2020-01-01", "2020-03-31T23:59:59"),
+        walk("missed", "2020-01-01", "2020-06-15T11:59:59"),
+        walk("current", "2020-06-01", "2020-06-15T12:00:00"),
+        walk("upcoming", "2020-09-01", "2020-12-31T23:59:59"),
+    ];
+    put(&stack, &activities).await;
+    let mut registrations = activities.each_ref().map(|activity| registration(activity, USER));
+    registrations[0].progress = 100.0.try_into().expect("a percentage");
+    put(&stack, &registrations).await;
+
+    let list = of_company(COMPANY, "activities?year=2020&status=active,completed");
+    let (programme, own) = (user.get(&list).await.body, user.get(&registrations_of(COMPANY, USER)).await.body);
+    assert_eq!(programme["sections"][0]["activityIds"], json!(["done", "missed", "current", "upcoming"]));
+    let pairs = |body: &Value, names: [&str; 2]| -> Vec<[Value; 2]> {
+        let items = body["items"].as_array().expect("items").iter();
+        items.map(|item| names.map(|name| item[name].clone())).collect()
+    };
+    let right = |pairs: [[&str; 2]; 4]| pairs.map(|pair| pair.map(Value::from)).to_vec();
+    assert_eq!(
+        pairs(&programme, ["activityId", "status"]),
+        right([["done", "completed"], ["missed", "completed"], ["current", "active"], ["upcoming", "active"]])
+    );
+    assert_eq!(
+        pairs(&own, ["activityStatus", "status"]),
+        right([
+            ["completed", "completed"],
+            ["completed", "not-completed"],
+            ["active", "enrolled"],
+            ["active", "enrolled"]
+        ])
+    );
+    assert_eq!(programme["items"][3]["startDate"], "2020-09-01T00:00:00Z", "upcoming activities start later");
+}
+
+/// Ending an activity early, or extending it, changes its status and that of its registrations.
+#[tokio::test]
+async fn the_end_date_alone_completes_an_activity() {
+    let stack = stack().clock(parsed("2020-06-15T12:00:00Z")).start().await.expect("a stack");
+    let admin = admin(&stack, COMPANY);
+    seed(&stack, "walk", "2020-12-31T23:59:59", &[USER]).await;
+    let path = of_company(COMPANY, "activities/walk");
+    let completed = admin.patch(&path, &json!({"version": 1, "status": "completed"})).await;
+    assert_eq!((completed.status, &completed.body["errors"][0]["pointer"]), (400, &json!("/body/status")));
+    for (version, end, status) in [(1, "2020-06-15T11:59:59", "completed"), (2, "2020-06-15T12:00:00", "active")] {
+        let moved = admin.patch(&path, &json!({"version": version, "endDate": end})).await;
+        assert_eq!((moved.status, &moved.body["status"]), (200, &json!(status)), "{}", moved.body);
+        assert_eq!(admin.get(&path).await.body["status"], status);
+        for list in ["activities", "activity-options"] {
+            for asked in ["active", "completed"] {
+                let found = admin.get(&of_company(COMPANY, &format!("{list}?year=2020&status={asked}"))).await.body;
+                let count = found["items"].as_array().map(Vec::len);
+                assert_eq!(count, Some(usize::from(asked == status)), "{list} {asked}: {found}");
+            }
+        }
+    }
+}
