@@ -174,8 +174,8 @@ async fn a_page_of_the_list_makes_a_bounded_number_of_calls() {
 
 /// A user with a registration of each kind, and the ids of the activities.
 struct Scene {
-    /// A challenge without progress, a challenge with progress, and one that has ended.
-    walks: [&'static str; 3],
+    /// A challenge without progress, one with progress, one that has ended, and one with attendance.
+    walks: [&'static str; 4],
     /// An event with one seat. The user has the seat, and another employee waits.
     event: String,
 }
@@ -191,10 +191,12 @@ impl Scene {
             let seat = registration_of(COMPANY, one, &event);
             assert_eq!(send(operator.request("PUT", &seat)).await.status, 201);
         }
-        let walks = ["empty", "walked", "ended"];
-        let ends = [END, END, "2021-01-01T00:00:00"];
-        let activities = [0, 1, 2].map(|at| activity(COMPANY, walks[at], "Walk", ends[at]));
-        put(stack, &activities.each_ref().map(|one| registration(one, user))).await;
+        let walks = ["empty", "walked", "ended", "attended"];
+        let ends = [END, END, "2021-01-01T00:00:00", END];
+        let activities = [0, 1, 2, 3].map(|at| activity(COMPANY, walks[at], "Walk", ends[at]));
+        let mut registrations = activities.each_ref().map(|one| registration(one, user));
+        registrations[3].attended_at = Some(registrations[3].registered_at);
+        put(stack, &registrations).await;
         put(stack, &activities).await;
         let theirs = activity("D", "theirs", "Walk", END);
         put(stack, &[registration(&theirs, user)]).await;
@@ -217,7 +219,7 @@ impl Scene {
                 }
             }
         }
-        let right = [("walked", true, "7"), ("ended", false, "0"), ("theirs", false, "0")];
+        let right = [("walked", true, "7"), ("ended", false, "0"), ("attended", true, "0"), ("theirs", false, "0")];
         let right = right.map(|(id, is_absent, points)| (id.to_owned(), (is_absent, points.to_owned())));
         assert_eq!(stays, right.into());
     }

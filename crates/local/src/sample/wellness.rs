@@ -116,7 +116,8 @@ fn template() -> Value {
         "type": "challenge",
         "subType": "Fitness",
         "goal": {"type": "steps", "parameters": {"target": 1000}},
-        "rewards": [{"kind": "Attendance", "name": "Points for every day", "amount": 40}],
+        "rewards": [{"kind": "Half", "name": "Points", "amount": 20, "percent": 50},
+            {"kind": "Goal", "name": "Points", "amount": 40}],
         "groups": {"type": "team", "rules": {"most": 10}, "items": [{"name": "Red"}, {"name": "Blue"}]},
     })
 }

@@ -1,4 +1,4 @@
-use crate::{Employee, LastChange, Progress, Registration, Wellness, model::registration::Absence};
+use crate::{Employee, LastChange, Registration, Wellness, model::registration::Absence};
 use function::{Deadline, Error, is_zero};
 use futures::{StreamExt, TryStreamExt, stream};
 use jobs::{Job, JobRunner, Next, PAGE, Step};
@@ -88,11 +88,11 @@ impl<'a> Depart<'a> {
     /// Ends a registration. The next pass repeats a refused change.
     async fn end(&self, registration: &Registration, job: &Job) -> Result<u64, Error> {
         let wellness = self.wellness;
-        let is_empty = (registration.progress, registration.earned_points) == (Progress::NONE, 0)
-            && registration.progress_text.is_empty()
-            && registration.data.is_none();
-        let ending =
-            if is_empty { wellness.withdrawing(registration)? } else { wellness.marking_withdrawn(registration)? };
+        let ending = if registration.is_untouched() {
+            wellness.withdrawing(registration)?
+        } else {
+            wellness.marking_withdrawn(registration)?
+        };
         let run = RequestId::new(job.started_at.instant(), wellness.dynamo.random());
         let mut changes = wellness.with_ticket(ending, registration, run, job.started_at)?;
         changes.push(wellness.table.absent(Employee::key_of(&self.employee)));

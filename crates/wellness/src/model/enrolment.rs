@@ -146,7 +146,7 @@ impl Activity {
 
 impl Wellness {
     /// Returns the change that withdraws an employee who has done nothing yet. DynamoDB refuses it
-    /// if there is progress, points, an attendance, a text or metadata.
+    /// unless [`Registration::is_untouched`] holds.
     pub(crate) fn withdrawing(&self, registration: &Registration) -> Result<Change, Error> {
         let delete = self.table.delete(registration.key());
         let delete = delete.only_if(Condition::is(Registration::PROGRESS, Value::of(&Progress::NONE)?));

@@ -161,6 +161,15 @@ impl RegistrationBody {
 }
 
 impl Registration {
+    /// Whether the employee has done nothing yet.
+    pub(crate) fn is_untouched(&self) -> bool {
+        self.progress == Progress::NONE
+            && self.earned_points == 0
+            && self.progress_text.is_empty()
+            && self.attended_at.is_none()
+            && self.data.is_none()
+    }
+
     /// Returns the status at the time `now`, if the activity ends at `end`.
     pub(crate) fn status(&self, end: PlanTime, now: TimestampSeconds) -> RegistrationStatus {
         match self.absence {
