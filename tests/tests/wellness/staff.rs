@@ -174,7 +174,7 @@ async fn a_page_of_the_list_makes_a_bounded_number_of_calls() {
 
 /// A user with a registration of each kind, and the ids of the activities.
 struct Scene {
-    /// A challenge without progress, one with progress, one that has ended, and one with attendance.
+    /// Challenges: without progress, with progress, after its end, and with attendance.
     walks: [&'static str; 4],
     /// An event with one seat. The user has the seat, and another employee waits.
     event: String,
@@ -238,7 +238,7 @@ async fn a_removed_employee_loses_future_registrations_and_the_seat() {
     assert_eq!((removed.status, &removed.body["kind"]), (202, &json!("departure")), "{}", removed.body);
     assert_eq!(removed.headers["location"], of("jobs/DepartureId-u").as_str());
     let job = departed(&admin, "u").await;
-    assert_eq!((&job["status"], &job["done"]), (&json!("done"), &json!(3)), "{job}");
+    assert_eq!((&job["status"], &job["done"]), (&json!("done"), &json!(4)), "{job}");
     scene.assert_ended(&stack, "u").await;
     let seat = registration_of(COMPANY, "other", &scene.event);
     let has_seat = |answer: &Answer| answer.body["status"] == "done";
