@@ -222,7 +222,7 @@ impl Guide {
         let call = Call::put(format!("{}/goal", walk.path), goal);
         let reply = self.step(Step { what: "Change the goal", call, status: StatusCode::OK }).await?;
         let version = reply.body["version"].clone();
-        let call = Call::delete(format!("{}/rewards/Attendance?version={version}", walk.path));
+        let call = Call::delete(format!("{}/rewards/Half?version={version}", walk.path));
         let what = "Remove a reward under the version of the activity";
         self.step(Step { what, call, status: StatusCode::NO_CONTENT }).await?;
         let course = json!({"name": "Healthy feet", "data": {"minutes": 20}});
