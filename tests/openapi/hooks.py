@@ -9,13 +9,13 @@ import schemathesis
 # Fields with rules that a schema cannot express: a cursor must come from a page, a day must exist,
 # a day to close must be over, the time of a balance must not be in the future, a hold must expire
 # within 366 days, a job id must have the form of its kind, a range must not be reversed, a currency
-# must exist, and amounts and values have two decimals. Only operators must name the company of a
-# user, a list takes only one of a plan, a year and a period, and only a request that closes an
-# account may have transferTo.
+# must exist, and amounts, values and percentages have two decimals. Only operators must name the
+# company of a user, a list takes only one of a plan, a year and a period, and only a request that
+# closes an account may have transferTo.
 BEYOND_SCHEMA = re.compile(
     "/path/(paymentId|jobId|date)"
     "|/query/(companyId|cursor|at|date|planId|from|to|since|until|year|idempotencyKey)"
-    "|/body/(value|scheduledTime|startDate|endDate|expiresAt|from|to|currency|price|creditAccountId|replacementId|progress|transferTo)"
+    "|/body/(value|percent|scheduledTime|startDate|endDate|expiresAt|from|to|currency|price|creditAccountId|replacementId|progress|transferTo)"
     "|/body/(amount|legs|rewards|groups|references)(/.*)?"
 )
 # JSON Schema accepts 42.0 as an integer, but the functions reject it.
