@@ -309,6 +309,7 @@ const REWARDS: &[&str] = &[
     r#"[{"kind": "a", "name": "N", "amount": null}]"#,
     r#"[{"kind": "a", "name": "N", "amount": 1.5}]"#,
     r#"[{"kind": "a", "name": "N", "amount": 1, "percent": 0}]"#,
+    r#"[{"kind": "a", "name": "N", "amount": 1, "percent": null}]"#,
     r#"[{"kind": "a", "name": "N", "amount": 1, "percent": 100.01}]"#,
     r#"[{"kind": "Attendance", "name": "N", "amount": 1, "percent": 50}]"#,
     r#"[{"kind": "a", "name": "N", "amount": 1, "more": 1}]"#,

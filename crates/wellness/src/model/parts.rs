@@ -156,7 +156,13 @@ struct AnyReward {
     kind: RewardKind,
     name: Name,
     amount: Points,
+    #[serde(default, deserialize_with = "not_null")]
     percent: Option<Milestone>,
+}
+
+/// Deserialises an optional field that must not be `null`.
+fn not_null<'de, T: Deserialize<'de>, D: serde::Deserializer<'de>>(input: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(input).map(Some)
 }
 
 impl TryFrom<AnyReward> for RewardBody {
