@@ -76,7 +76,8 @@ def call_cart(client):
 
 def call_wellness(client):
     plan = list_activities.sync("123", client=client, year=datetime.datetime.now(datetime.UTC).year)
-    check("list-activities takes the year as a number", len(plan.items) == 6)
+    names = {one.name for one in plan.items}
+    check("list-activities takes the year as a number", {"Walk 5000", "Run 50"} <= names)
     activity = next(one for one in plan.items if one.type_ == ActivityType.CHALLENGE)
     parts = get_activity.sync("123", activity.activity_id, client=client)
     complete = parts.name == activity.name and len(parts.groups.items) > 0

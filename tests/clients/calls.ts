@@ -72,7 +72,7 @@ async function main(): Promise<void> {
     }),
   );
   const names: string[] = plan.items.map((activity) => activity.name);
-  check("list-activities takes the year as a number", names.length === 6);
+  check("list-activities takes the year as a number", names.includes("Walk 5000") && names.includes("Run 50"));
   const activity = plan.items.find((one) => one.type === "challenge");
   if (activity === undefined) throw new Error("there is no challenge");
   const parts = dataOf(

@@ -62,5 +62,5 @@ def _registrations(stack, base, user, activities):
     path = f"/wellness/users/{user}/registrations"
     stack.until("wellness: the employee is enrolled", path + of_company, lambda found: len(found["items"]) == len(activities))
     one = f"{path}/{activities[0]}{of_company}"
-    stack.expect(200, "wellness: record progress", "PATCH", one, body={"progress": 50.25, "earnedPoints": 10})
+    stack.expect(200, "wellness: record progress", "PATCH", one, body={"progress": 50.25})
     stack.refused(409, "progress-backwards", "wellness: reject lower progress", "PATCH", one, body={"progress": 50})
