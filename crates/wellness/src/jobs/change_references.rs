@@ -5,7 +5,7 @@ use crate::{Reference, Task, Wellness, jobs::passes::PassItems, model::uses::OPE
 use function::Error;
 use jobs::{ItemState, PAGE, PagedItems};
 use keys::{
-    KeyRange,
+    KeyRange, TimestampSeconds,
     wellness::{FacetRef, Period, ReferencePartition, UseSort},
 };
 use table::{Change, Condition, JsonText, Key, Page, Query, Value};
@@ -21,16 +21,24 @@ pub(crate) struct References<'a> {
 }
 
 impl<'a> References<'a> {
-    /// Returns `None` if the task does not change references.
-    pub(crate) fn of(wellness: &'a Wellness, uses: ReferencePartition, task: Task) -> Option<Self> {
+    /// Returns `None` if the task does not change references. Activities that ended before the job
+    /// started are completed. The task has the whole period, so that equal requests have equal
+    /// tasks.
+    pub(crate) fn of(
+        wellness: &'a Wellness,
+        uses: ReferencePartition,
+        task: Task,
+        started_at: TimestampSeconds,
+    ) -> Option<Self> {
         let facet = uses.of.facet;
+        let open = |period: Period| period.from(started_at.into()).unwrap_or(period);
         match task {
             Task::Replace { replacement: id, copied_data, period } => {
                 let replacement = Some(FacetRef { facet, id });
-                Some(Self { wellness, uses, period, copied_data, replacement })
+                Some(Self { wellness, uses, period: open(period), copied_data, replacement })
             }
             Task::Update { copied_data, period } => {
-                Some(Self { wellness, uses, period, copied_data, replacement: None })
+                Some(Self { wellness, uses, period: open(period), copied_data, replacement: None })
             }
             Task::Follow | Task::Enrol | Task::Seat | Task::Depart | Task::Receive => None,
         }

@@ -219,7 +219,8 @@ impl JobService for Wellness {
                 run.steps(Receive::new(self, company, file)).await?;
             }
             JobId::Uses(of) => {
-                let references = References::of(self, ReferencePartition { company, of }, task);
+                let started_at = run.job().started_at;
+                let references = References::of(self, ReferencePartition { company, of }, task, started_at);
                 let references = references
                     .ok_or_else(|| Error::Internal("a job on references has a task for registrations".to_owned()))?;
                 run.steps(Passes::new(self, references)).await?;

@@ -110,10 +110,10 @@ impl Wellness {
             self.jobs.nudge(&job, &request.id).await?;
             return Ok(job);
         }
-        let period = uses.open_period(request.now)?;
+        let (period, open) = (uses.period(request.now)?, uses.open_period(request.now)?);
         let (replacement, copied_data) = (wanted.by.clone(), wanted.data.clone());
         let task = Task::Replace { replacement, copied_data, period };
-        let total = self.count_uses(uses, period, None).await?;
+        let total = self.count_uses(uses, open, None).await?;
         let start = Start::new(&uses.company, &uses.of, (&task, total), request.id, request.now)?;
         let record = once.remember(start.job())?;
         self.start(&start.with(record), request.id).await
