@@ -51,6 +51,8 @@ REASONS = {
     "get-template": {"0.5 R": STRONG},
     "update-template": {"1 R": "the template is read first, so that omitted fields keep their values", "1 W": ONCE},
     "remove-template": {"1 W": ONCE},
+    "start-report": {"1 R": "the plans are read first"},
+    "get-report": {"1 R": "the last complete report is read first, strongly consistent"},
     "load-templates": {"1 R": "the version of the loaded templates is read first"},
     "update-part": {"2 R": "the activity and the parts of the level are read first"},
     "remove-part": {"2 R": "the activity and the parts of the level are read first"},

@@ -127,6 +127,8 @@ def wellness(step):
     correction = {"planId": str(YEAR), "amount": 5, "reason": "Helped"}
     step("W25", "correct-points", "POST", points, correction, types="Correction")
     step("W25", "get-points", "GET", f"{points}&year={YEAR}")
+    step("W33", "start-report", "POST", f"{COMPANY}/plans/{YEAR}/report", types="Job")
+    step("W33", "get-report", "GET", f"{COMPANY}/plans/{YEAR}/report")
     event = {"name": "Blood drive", "type": "event", "subType": "Health", "capacity": 10,
              "startDate": f"{YEAR}-06-01", "endDate": f"{YEAR}-12-31T23:59:59"}
     drive = step("W1", None, "POST", f"{COMPANY}/activities", event, types="Activity")["activityId"]

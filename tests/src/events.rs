@@ -103,7 +103,7 @@ const STREAM: [Event; 9] = [
 
 /// The events of the wellness service. The lists return the created items. Activity 123 and venue
 /// 789 do not exist.
-const WELLNESS: [Event; 81] = [
+const WELLNESS: [Event; 87] = [
     ("put-plan", "", Some(201)),
     ("put-plan", "another-year", Some(400)),
     ("put-section", "", Some(201)),
@@ -167,6 +167,10 @@ const WELLNESS: [Event; 81] = [
     ("correct-points", "no-reason", Some(400)),
     ("record-attendance", "", Some(404)),
     ("record-attendance", "no-users", Some(400)),
+    ("start-report", "", Some(202)),
+    ("start-report", "another-company", Some(403)),
+    ("get-report", "", Some(404)),
+    ("get-report", "another-company", Some(403)),
     ("update-part", "", Some(404)),
     ("update-part", "no-version", Some(400)),
     ("remove-part", "", Some(404)),
@@ -185,6 +189,8 @@ const WELLNESS: [Event; 81] = [
     ("remove-template", "no-operator", Some(403)),
     ("load-templates", "", None),
     ("load-templates", "no-such-time", None),
+    ("start-group-progress", "", None),
+    ("start-group-progress", "no-such-time", None),
 ];
 
 /// The events of the ledger. They open two accounts, post and reverse a transaction, capture and

@@ -4,7 +4,8 @@
 //! | item | PK | SK | GSI1 | GSI2 | GSI3 |
 //! | --- | --- | --- | --- | --- | --- |
 //! | activity | `ActivityId-<id>` | `Program` | `CompanyId-<id>#Program`, `EndDate#<end>` | `CompanyId-<id>#Program#List`, `EndDate#<end>` | |
-//! | part of an activity | `ActivityId-<id>` | `Program#Detail`, `Program#GoalPrimary`, `Program#Reward#<kind>`, `Program#Groups`, `Program#Groups#GroupId-<id>` | | | |
+//! | part of an activity | `ActivityId-<id>` | `Program#Detail`, `Program#GoalPrimary`, `Program#Reward#<kind>`, `Program#Groups#GroupId-<id>` | | | |
+//! | groups of an activity | `ActivityId-<id>` | `Program#Groups` | | `Groups#<0-9>`, `CompanyId-<id>#ActivityId-<id>` | |
 //! | reference to a venue | `ActivityId-<id>` | `Program#Venue#VenueId-<id>` | | `CompanyId-<id>#VenueId-<id>`, `<status>#<end>#ActivityId-<id>` | |
 //! | registration | `ActivityId-<id>` | `Registration#UserId-<id>` | | | `UserId-<id>#Registrations`, `ActivityEndDate#<end>` |
 //! | counter of tickets | `ActivityId-<id>` | `Tickets` | | | |
@@ -17,7 +18,9 @@
 //! | version of the loaded global templates | `Global` | `TemplateSet` | | | |
 //! | employee | `CompanyId-<id>#Employees#<0-9>` | `UserId-<id>` | | | |
 //! | correction of points | `CompanyId-<id>#UserId-<id>#Points` | `Correction#<time>#CorrectionId-<id>` | | | |
-//! | job | `CompanyId-<id>` | `Job#VenueId-<id>`, `Job#ActivityId-<id>`, `Job#EnrolmentId-<id>`, `Job#SeatsId-<id>`, `Job#DepartureId-<id>` or `Job#UploadId-<id>` | | | |
+//! | report of a plan | `CompanyId-<id>#Reports` | `PlanId-<id>` | | | |
+//! | row of a report | `CompanyId-<id>#Reports` | `PlanId-<id>#ReportId-<id>#ActivityId-<id>` or `PlanId-<id>#ReportId-<id>#Total` | | | |
+//! | job | `CompanyId-<id>` | `Job#VenueId-<id>`, `Job#ActivityId-<id>`, `Job#EnrolmentId-<id>`, `Job#SeatsId-<id>`, `Job#DepartureId-<id>`, `Job#UploadId-<id>`, `Job#ReportId-<id>` or `Job#GroupsId-<id>` | | | |
 //! | hold of a replacement on the new venue | `CompanyId-<id>` | `Hold#VenueId-<id>` | | | |
 //! | idempotency record | `CompanyId-<id>` or `Global` | `IDEMPOTENCY#<key>` | | | |
 //!
@@ -26,13 +29,13 @@
 //!
 //! GSI2 contains both the lists of activities and the references. Their partition keys never
 //! collide: after the company id, a reference continues with `#VenueId-` or a similar name, and a
-//! list continues with `#Program`.
+//! list continues with `#Program`. It also contains the activities with groups, below `Groups#`.
 //!
 //! The employees of a company are spread over ten partitions
 //! (docs/decisions/wellness-employees.md).
 
 use crate::{
-    Day, KeyRange, Random, TimestampSeconds,
+    Day, KeyRange, Random, RequestId, TimestampSeconds,
     id::{identifier, label},
     text::{Invalid, framed_key, hashed, names, prefixed_key, serde_as_text, uuid_of},
 };
@@ -549,6 +552,79 @@ impl FromStr for EmployeesPartition {
 }
 
 serde_as_text!(EmployeesPartition);
+
+/// GSI2PK of a tenth of all activities with groups: `Groups#<0-9>`. The digit is a hash of the
+/// activity id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GroupsPartition(u8);
+
+impl GroupsPartition {
+    const PARTS: u8 = 10;
+
+    /// Returns the partition that contains the activity.
+    #[must_use]
+    pub fn of(activity: &ActivityId) -> Self {
+        Self(hashed(activity.as_str(), Self::PARTS))
+    }
+
+    /// All partitions.
+    pub fn all() -> impl Iterator<Item = Self> {
+        (0..Self::PARTS).map(Self)
+    }
+}
+
+impl fmt::Display for GroupsPartition {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Groups#{}", self.0)
+    }
+}
+
+impl FromStr for GroupsPartition {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        Self::all().find(|part| part.to_string() == text).ok_or(Invalid::key("GroupsPartition"))
+    }
+}
+
+serde_as_text!(GroupsPartition);
+
+/// GSI2SK of an activity with groups: `CompanyId-<id>#ActivityId-<id>`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GroupsSort {
+    /// The company that owns the activity.
+    pub company: CompanyId,
+    /// The activity.
+    pub activity: ActivityId,
+}
+
+impl GroupsSort {
+    /// The range of all activities.
+    #[must_use]
+    pub fn all() -> KeyRange {
+        KeyRange::beginning_with("CompanyId-")
+    }
+}
+
+impl fmt::Display for GroupsSort {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "CompanyId-{}#ActivityId-{}", self.company, self.activity)
+    }
+}
+
+impl FromStr for GroupsSort {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let parse = || {
+            let (company, activity) = text.strip_prefix("CompanyId-")?.split_once("#ActivityId-")?;
+            Some(Self { company: company.parse().ok()?, activity: activity.parse().ok()? })
+        };
+        parse().ok_or(Invalid::key("GroupsSort"))
+    }
+}
+
+serde_as_text!(GroupsSort);
 
 /// A position in the list of all employees of a company: the number of a partition, and a text
 /// after which the list continues in this partition, as `<0-9>#UserId-<id>`.
@@ -1276,9 +1352,10 @@ impl FromStr for RecordSort {
 serde_as_text!(RecordSort);
 
 /// The id of a job is the id of the venue or activity that the job processes: `VenueId-<id>`,
-/// `ActivityId-<id>`, or `EnrolmentId-<id>` or `SeatsId-<id>` with the id of an activity, or
-/// `DepartureId-<id>` with the id of a user, or `UploadId-<id>` with the id of a file. Each venue
-/// therefore has at most one job at a time, and each activity and user at most one of each kind.
+/// `ActivityId-<id>`, or `EnrolmentId-<id>`, `SeatsId-<id>` or `GroupsId-<id>` with the id of an
+/// activity, or `DepartureId-<id>` with the id of a user, `UploadId-<id>` with the id of a file, or
+/// `ReportId-<id>` with the id of a plan. Each venue therefore has at most one job at a time, and
+/// each activity, user and plan at most one of each kind.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum JobId {
     /// A job that processes the references to a venue.
@@ -1293,6 +1370,10 @@ pub enum JobId {
     Departure(UserId),
     /// A job that checks an uploaded file, or deletes the object of a removed file.
     Upload(FacetId),
+    /// A job that writes the report of a plan.
+    Report(PlanId),
+    /// A job that computes the progress of the groups of an activity.
+    Groups(ActivityId),
 }
 
 impl fmt::Display for JobId {
@@ -1304,6 +1385,8 @@ impl fmt::Display for JobId {
             Self::Seats(activity) => write!(out, "SeatsId-{activity}"),
             Self::Departure(user) => write!(out, "DepartureId-{user}"),
             Self::Upload(file) => write!(out, "UploadId-{file}"),
+            Self::Report(plan) => write!(out, "ReportId-{plan}"),
+            Self::Groups(activity) => write!(out, "GroupsId-{activity}"),
         }
     }
 }
@@ -1318,6 +1401,8 @@ impl FromStr for JobId {
             Some(("Seats", activity)) => activity.parse().ok().map(Self::Seats),
             Some(("Departure", user)) => user.parse().ok().map(Self::Departure),
             Some(("Upload", file)) => file.parse().ok().map(Self::Upload),
+            Some(("Report", plan)) => plan.parse().ok().map(Self::Report),
+            Some(("Groups", activity)) => activity.parse().ok().map(Self::Groups),
             _ => text.parse().ok().map(Self::Uses),
         };
         job.ok_or_else(|| Invalid::new("is not a job id"))
@@ -1325,6 +1410,87 @@ impl FromStr for JobId {
 }
 
 serde_as_text!(JobId);
+
+framed_key!(
+    /// PK of the reports of a company's plans: `CompanyId-<id>#Reports`.
+    ReportsPartition,
+    "CompanyId-",
+    "#Reports",
+    CompanyId
+);
+
+/// SK of the last complete report of a plan: `PlanId-<id>`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReportSort(pub PlanId);
+
+impl fmt::Display for ReportSort {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "PlanId-{}", self.0)
+    }
+}
+
+impl FromStr for ReportSort {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let plan = text.strip_prefix("PlanId-").and_then(|plan| plan.parse().ok());
+        plan.map(Self).ok_or(Invalid::key("ReportSort"))
+    }
+}
+
+serde_as_text!(ReportSort);
+
+/// SK of a row of a report: `PlanId-<id>#ReportId-<id>#ActivityId-<id>` for an activity, and
+/// `PlanId-<id>#ReportId-<id>#Total` for the sums.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReportRowSort {
+    /// The plan.
+    pub plan: PlanId,
+    /// The id of the report.
+    pub report: RequestId,
+    /// The activity. `None` for the sums.
+    pub of: Option<ActivityId>,
+}
+
+impl ReportRowSort {
+    /// The range of the rows of a report. The activities are sorted by id, and the sums come last.
+    #[must_use]
+    pub fn of_report(plan: &PlanId, report: &RequestId) -> KeyRange {
+        KeyRange::beginning_with(format!("PlanId-{plan}#ReportId-{report}#"))
+    }
+
+    /// The range of the rows of all reports of a plan.
+    #[must_use]
+    pub fn of_plan(plan: &PlanId) -> KeyRange {
+        KeyRange::beginning_with(format!("PlanId-{plan}#"))
+    }
+}
+
+impl fmt::Display for ReportRowSort {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "PlanId-{}#ReportId-{}#", self.plan, self.report)?;
+        match &self.of {
+            Some(activity) => write!(out, "ActivityId-{activity}"),
+            None => out.write_str("Total"),
+        }
+    }
+}
+
+impl FromStr for ReportRowSort {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let parse = || {
+            let (plan, rest) = text.strip_prefix("PlanId-")?.split_once("#ReportId-")?;
+            let (report, row) = rest.split_once('#')?;
+            let of = row.strip_prefix("ActivityId-").map(str::parse).transpose().ok()?;
+            Some(Self { plan: plan.parse().ok()?, report: report.parse().ok()?, of })
+        };
+        parse().filter(|key| key.to_string() == text).ok_or(Invalid::key("ReportRowSort"))
+    }
+}
+
+serde_as_text!(ReportRowSort);
 
 prefixed_key!(
     /// SK of a job: `Job#` and the id of the job, such as `Job#VenueId-<id>`.

@@ -23,6 +23,8 @@ pub struct Case {
     pub part: usize,
     /// Number of parts of an activity.
     pub parts: usize,
+    /// Number of rows `Program#Groups` of an activity: 0 or 1.
+    pub groups: usize,
     /// Size of a reference, in the table and in GSI2. GSI2 projects almost all of its attributes.
     pub reference: usize,
     /// Number of references: either those of an activity, or those to a venue.
@@ -31,6 +33,8 @@ pub struct Case {
     pub rewards: usize,
     /// Total size of the corrections of an employee's points.
     pub corrections: usize,
+    /// Size of a row of a report.
+    pub report: usize,
     /// Size of a registration.
     pub registration: usize,
     /// Size of a section, a record, a template, or the plans of a company.

@@ -14,6 +14,7 @@ pub mod get_job;
 pub mod get_plan;
 pub mod get_points;
 pub mod get_reference;
+pub mod get_report;
 pub mod get_template;
 pub mod join_activity;
 pub mod leave_activity;
@@ -44,6 +45,8 @@ pub mod remove_reference_record;
 pub mod remove_template;
 pub mod replace_reference;
 pub mod retry_job;
+pub mod start_group_progress;
+pub mod start_report;
 pub mod update_activity;
 pub mod update_part;
 pub mod update_reference;
@@ -67,6 +70,7 @@ pub fn patterns() -> Vec<Pattern> {
         get_plan::PATTERN,
         get_points::PATTERN,
         get_reference::PATTERN,
+        get_report::PATTERN,
         get_template::PATTERN,
         join_activity::PATTERN,
         leave_activity::PATTERN,
@@ -97,6 +101,8 @@ pub fn patterns() -> Vec<Pattern> {
         remove_template::PATTERN,
         replace_reference::PATTERN,
         retry_job::PATTERN,
+        start_group_progress::PATTERN,
+        start_report::PATTERN,
         update_activity::PATTERN,
         update_part::PATTERN,
         update_reference::PATTERN,

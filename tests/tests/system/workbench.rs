@@ -62,6 +62,7 @@ const ABSENT: [(&str, &[(&str, &str)]); 8] = [
             ("Awards", "L"),
             ("Capacity", "N"),
             ("Enrolment", "S"),
+            ("GroupId", "S"),
             ("TemplateId", "S"),
             ("Ticket", "N"),
             ("UsedBy", "S"),

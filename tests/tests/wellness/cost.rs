@@ -154,16 +154,19 @@ impl Measured {
         };
         let employee = stored(&self.stack, None, employee_key(COMPANY, USER).partition()).await;
         let points = stored(&self.stack, None, &format!("CompanyId-{COMPANY}#UserId-{USER}#Points")).await;
+        let reports = stored(&self.stack, None, &format!("CompanyId-{COMPANY}#Reports")).await;
         Case {
             activity: each(&sizes(&|item| is_a(item, "Activity"))),
             program: entry("GSI1", &format!("CompanyId-{COMPANY}#Program")).await,
             narrow: entry("GSI2", &format!("CompanyId-{COMPANY}#Program#List")).await,
             part: each(&parts),
             parts: parts.len(),
+            groups: sizes(&|item| is_a(item, "Groups")).len(),
             reference: each(&references),
             references: references.len(),
             rewards: sizes(&|item| is_a(item, "Reward")).into_iter().sum(),
             corrections: points.iter().map(bytes).sum(),
+            report: each(&reports.iter().filter(|item| is_a(item, "ReportRow")).map(bytes).collect::<Vec<_>>()),
             registration: each(&sizes(&|item| is_a(item, "Registration"))),
             employee: each(&employee.iter().map(bytes).collect::<Vec<_>>()),
             items: 1,
@@ -358,6 +361,11 @@ impl Measured {
         let parts = if case.parts > 1 { 3 } else { 1 };
         let removed = send(client.request("DELETE", &format!("{path}/groups"))).await;
         self.assert("remove-part, groups", &Case { parts, ..case }, &removed);
+        let version = client.get(&path).await.body["version"].clone();
+        let groups = json!({"version": version, "type": "team", "rules": free(self.size.detail)});
+        let put = client.put(&format!("{path}/groups"), &groups).await;
+        self.assert("update-part, new groups", &Case { parts: 0, ..case }, &put);
+        assert_eq!(send(client.request("DELETE", &format!("{path}/groups"))).await.status, 204);
         let reference = format!("{path}/references/venues/123");
         let removed = send(client.request("DELETE", &reference)).await;
         self.assert("remove-reference", &case, &removed);
@@ -435,6 +443,7 @@ impl Measured {
         system_tests::wellness::put(&self.stack, std::slice::from_ref(&goal)).await;
         self.assert("record-progress, value", &case, &employee.patch(&path, &value).await);
         self.points().await;
+        self.report().await;
         if self.size.detail >= 1_024 {
             let (dynamo, table) = table(&self.stack);
             dynamo.write(table.delete(Key::new(&goal.partition, &goal.sort))).await.expect("deleted");
@@ -454,6 +463,25 @@ impl Measured {
         self.assert("correct-points", &case, &corrected);
         self.assert("get-points", &case, &self.client.get(&format!("{path}&year={}", year())).await);
         self.assert("get-points, of a plan", &case, &self.client.get(&path).await);
+    }
+
+    /// Writes the report of the plan and reads it.
+    async fn report(&mut self) {
+        let plans = self.client.get(&of("plans")).await.body;
+        let plan = text(&plans["items"][0], "planId");
+        let path = of(&format!("plans/{plan}/report"));
+        let started = self.client.post(&path, &json!({})).await;
+        let job = text(&started.body, "jobId").to_owned();
+        let case = Case { own: self.own("Plans").await, ..self.case().await };
+        self.assert("start-report", &case, &started);
+        let consumed = self.until_done(&job).await;
+        let report = self.client.get(&path).await;
+        let items = report.body["items"].as_array().map_or(0, Vec::len);
+        let case = Case { items, ..self.case().await };
+        self.assert("get-report", &case, &report);
+        // The last row has the sums.
+        self.assert_sum("continue-job, report", &Case { items: items - 1, ..case }, &consumed);
+        forget(&self.stack, &job).await;
     }
 
     /// Returns the size of the upload of a file.
@@ -523,6 +551,7 @@ impl Measured {
         event["type"] = "event".into();
         event["capacity"] = 1.into();
         event["references"] = json!([]);
+        event["groups"] = json!({"type": "team", "rules": {}, "items": [{"name": "Red"}]});
         let made = client.post(&of("activities"), &event).await;
         let id = text(&made.body, "activityId");
         let path = |user: &str| registration_of(COMPANY, user, id);
@@ -535,6 +564,7 @@ impl Measured {
         let sizes = signed_up.iter().filter(|item| is_a(item, "Registration")).map(bytes).collect::<Vec<_>>();
         let (of_walk, case) = (case, Case { registration: each(&sizes), ..case });
         self.assert("join-activity", &case, &joined);
+        self.groups(id, &case).await;
         let waiting = send(put("u-2")).await;
         assert_eq!((&waiting.body["status"], &waiting.body["place"]), (&json!("waiting"), &json!(1)));
         self.assert("join-activity, waiting", &case, &waiting);
@@ -552,6 +582,27 @@ impl Measured {
         self.assert_sum("leave-activity, automatic enrolment", &of_walk, &consumed(&left));
         let back = send(client.request("PUT", &own)).await;
         self.assert("join-activity, automatic enrolment", &of_walk, &back);
+    }
+
+    /// Moves the employee to the group of the event, and computes its progress.
+    async fn groups(&mut self, event: &str, case: &Case) {
+        let groups = self.client.get(&of(&format!("activities/{event}?include=Program%23Groups"))).await;
+        let group = text(&groups.body["groups"]["items"][0], "groupId");
+        let path = registration_of(COMPANY, USER, event);
+        let moved = self.client.put(&path, &json!({"groupId": group})).await;
+        self.assert("join-activity, another group", case, &moved);
+        let started = self.client.invoke("start-group-progress", &json!({})).await;
+        let items = usize::try_from(started.body["started"].as_u64().expect("a number")).expect("a number");
+        assert!(items > 0, "{}", started.body);
+        let job = self.own("Job").await;
+        self.assert("start-group-progress", &Case { items, job, ..*case }, &started);
+        let job = format!("GroupsId-{event}");
+        let sum = self.until_done(&job).await;
+        let case = Case { items: 1, job: self.own("Job").await, ..*case };
+        self.assert_sum("continue-job, groups", &case, &sum);
+        for job in [job, format!("GroupsId-{}", self.activity)] {
+            forget(&self.stack, &job).await;
+        }
     }
 
     async fn forget_registration(&self) {

@@ -3,8 +3,8 @@
 use futures::future::join_all;
 use jiff::Timestamp;
 use keys::wellness::{
-    ActivityId, ActivityPartition, ActivityType, CompanyId, EndDateSort, FacetRef, GroupId, ListPartition,
-    ProgramPartition, ProgramSort, Status, UseSort,
+    ActivityId, ActivityPartition, ActivityType, CompanyId, EndDateSort, FacetRef, GroupId, GroupsPartition,
+    GroupsSort, ListPartition, ProgramPartition, ProgramSort, Status, UseSort,
 };
 use local::Stack;
 use serde_json::{Map, Value, json};
@@ -23,7 +23,7 @@ use system_tests::{
 };
 use table::{BatchWrite, Item, JsonText, Units};
 use wellness::{
-    Activity, Case, Detail, Filters, Goal, Group, Groups, Progress, Record, Reference, Reward, Section, Template,
+    Activity, Case, Detail, Filters, Goal, Group, GroupProgress, Groups, Record, Reference, Reward, Section, Template,
 };
 
 const END: &str = "2020-12-31T00:00:00";
@@ -115,7 +115,7 @@ async fn everything(admin: &Client) -> Value {
                 {"kind": "Finish", "name": "Points", "amount": 12, "percent": 99.5},
                 {"kind": "Attendance", "name": "Points", "amount": 40},
             ],
-            "groups": {"type": "team", "rules": [], "items": [{"name": "Red", "progress": 40.4}, {"name": "Blue"}]},
+            "groups": {"type": "team", "rules": [], "items": [{"name": "Red"}, {"name": "Blue"}]},
             "data": {"colour": "red"},
             "references": [
                 {"facet": "venues", "id": "123", "data": {"Name": "Blood Bank A"}},
@@ -207,7 +207,7 @@ async fn returns_all_parts_of_a_created_activity() {
         let names: Vec<_> = items.iter().map(|group| (&group["name"], group["progress"].as_f64())).collect();
         assert_eq!(
             names,
-            [(&json!("Red"), Some(40.4)), (&json!("Blue"), Some(0.0))],
+            [(&json!("Red"), Some(0.0)), (&json!("Blue"), Some(0.0))],
             "groups keep the order of the request"
         );
         let parts = json!({
@@ -309,12 +309,16 @@ fn seed() -> (Activity, Detail, Goal, Reward, Groups, [Group; 2], Reference) {
     let goal = Goal { partition: partition.clone(), sort, goal_type: parsed("steps"), parameters };
     let reward = system_tests::wellness::reward(&partition.0.to_string(), "Attendance", 40, None);
     let (sort, rules) = (ProgramSort::Groups, json_text(&json!({"most": 10})));
-    let groups = Groups { partition: partition.clone(), sort, group_type: parsed("team"), rules };
+    let (list, place) = (GroupsPartition::of(&id), GroupsSort { company: company.clone(), activity: id.clone() });
+    let (list, place) = (Some(list), Some(place));
+    let groups = Groups { partition: partition.clone(), sort, group_type: parsed("team"), rules, list, place };
     let group = |group: &str, name: &str, progress: f64| Group {
         partition: partition.clone(),
         sort: ProgramSort::Group(parsed::<GroupId>(group)),
         name: parsed(name),
-        progress: Progress::try_from(progress).expect("a progress"),
+        progress: GroupProgress::try_from(progress).expect("a progress"),
+        members: None,
+        as_of: None,
     };
     let each = [group("123", "Red", 40.4), group("456", "Blue", 20.0)];
     let place = UseSort { status: Status::Active, end: parsed(END), activity: id };
@@ -468,7 +472,7 @@ async fn fields_of_an_activity_override_its_template() {
         if let Some(company) = company {
             body["companyId"] = company.into();
         }
-        assert_eq!(groups_without_progress(&template.body), with(&filled, &body));
+        assert_eq!(template.body, with(&filled, &body));
         let listed = admin.get(&path).await;
         assert_eq!((listed.status, &listed.body), (200, &json!({"items": [template.body]})));
         let dates = json!({"startDate": "2020-01-01", "endDate": "2020-12-31", "templateId": id});
@@ -488,15 +492,6 @@ async fn fields_of_an_activity_override_its_template() {
         assert_eq!(whole["groups"]["items"].as_array().map(Vec::len), Some(2));
     }
     stack.stop().await;
-}
-
-/// Removes the progress of the groups. The request omits it, and the response contains the default.
-fn groups_without_progress(template: &Value) -> Value {
-    let mut template = template.clone();
-    for group in template["groups"]["items"].as_array_mut().expect("groups") {
-        assert_eq!(group.as_object_mut().and_then(|group| group.remove("progress")), Some(json!(0.0)));
-    }
-    template
 }
 
 #[tokio::test]
@@ -695,9 +690,7 @@ async fn rejects_invalid_values_within_fields() {
         ("references", json!({"references": [{"facet": "venues", "id": "", "data": {}}]})),
         ("references", json!({"references": [{"facet": "venues", "id": "1"}]})),
         ("groups", group(json!({"name": ""}))),
-        ("groups", group(json!({"name": "Red", "progress": -1}))),
-        ("groups", group(json!({"name": "Red", "progress": 1.005}))),
-        ("groups", group(json!({"name": "Red", "progress": "1"}))),
+        ("groups", group(json!({"name": "Red", "progress": 1}))),
         ("groups", group(json!(["Red"]))),
         ("groups", json!({"groups": {"type": "team", "items": []}})),
         ("groups", json!({"groups": []})),
@@ -989,6 +982,7 @@ async fn weighed(stack: &Stack, activity: &Value, key: Option<&str>) -> Case {
             + NO_FILTERS,
         part: parts.iter().sum::<usize>().div_ceil(parts.len()),
         parts: parts.len(),
+        groups: rows.values().filter(|row| row["Type"] == "Groups").count(),
         reference: references.first().map_or(0, |row| bytes::<Reference>(row)),
         references: references.len(),
         record,

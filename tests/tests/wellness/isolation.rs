@@ -18,7 +18,7 @@ use std::{
     fmt::Debug,
 };
 use system_tests::{
-    Answer, Client, dynamo, parsed, send, stack,
+    Answer, Client, dynamo, parsed, send, stack, until,
     wellness::{admin, challenge, of_company},
 };
 use table::{BatchWrite, Item, JsonText};
@@ -296,6 +296,8 @@ fn cases() -> Vec<Case> {
         writes("POST /wellness/companies/{companyId}/files", system_tests::wellness::new_file(), &[201]),
         reads("GET /wellness/companies/{companyId}/activities/{activityId}/participants", "", &[200]),
         reads("GET /wellness/users/{userId}/points", YEAR, &[200]),
+        reads("GET /wellness/companies/{companyId}/plans/{planId}/report", "", &[404]),
+        reads("POST /wellness/companies/{companyId}/plans/{planId}/report", "", &[404]),
         // Our company may have an employee with this id by now.
         writes(
             "POST /wellness/users/{userId}/points",
@@ -465,6 +467,11 @@ impl Scene {
             json!({"name": SECRET, "type": "challenge", "detail": {"description": SECRET}, "data": {"is": SECRET}});
         let first = made(&mut wrong, &theirs, "templates", &template, "templateId").await;
         made(&mut wrong, &theirs, "templates", &template, "templateId").await;
+        let plan = format!("plan-of-{THEIRS}");
+        let started = theirs.post(&of_company(THEIRS, &format!("plans/{plan}/report")), &json!({})).await;
+        wrong.expect(&format!("no report: {}", started.body), started.status == 202);
+        let job = of_company(THEIRS, &format!("jobs/ReportId-{plan}"));
+        until(&theirs, &job, |answer| answer.body["status"] == "done").await;
         Self { stack, ours, theirs, activity, template: first, wrong }
     }
 
@@ -729,8 +736,9 @@ async fn only_the_scopes_of_a_route_give_access() {
         let by_users = of_users.iter().any(|begin| case.route.starts_with(begin));
         let opens = &routes[case.route].scopes;
         let to_employees = opens.iter().any(|open| open == "wellness:read" || open == "wellness:write");
-        let of_admins = ["/jobs/", "/employees", "/participants"].iter().any(|part| case.route.contains(part))
-            || case.route.ends_with("/references/{facet}");
+        let of_admins =
+            ["/jobs/", "/employees", "/participants", "/report"].iter().any(|part| case.route.contains(part))
+                || case.route.ends_with("/references/{facet}");
         let right = to_employees == (by_users && !of_admins);
         wrong.expect(&format!("{} accepts the scopes {opens:?}", case.route), right);
         let to_operators_only = case.route.contains(" /wellness/templates") && !case.route.starts_with("GET ");

@@ -106,6 +106,8 @@ fn rows() -> Vec<Row> {
             // Another plan of the year would overlap this plan.
             ["3.33", "+.39", "+.+9"],
         ),
+        row(company("POST plans/{planId}/report"), "", Value::Null, ["3.33", "+.34", "+.+4"]),
+        row(company("GET plans/{planId}/report"), "", Value::Null, ["3.33", "+.34", "+.+4"]),
         row(company("GET activities/{activityId}"), "", Value::Null, ["+.34", "+.34", "+.+4"]),
         row(company("GET references/{facet}/{facetId}/activities"), "", Value::Null, ["+.3+", "+.3+", "+.++"]),
         row(company("GET activities/{activityId}/participants"), "", Value::Null, ["3.33", "+.3+", "+.++"]),
@@ -226,8 +228,11 @@ impl Scene {
             let job = of_company(company, "references/venues/of-job");
             operator.put(&job, &json!({"name": "Hall", "data": {}})).await;
             assert_eq!(operator.patch(&job, &json!({"data": {"Name": "Hall"}})).await.status, 202);
-            let job = of_company(company, "jobs/VenueId-of-job");
-            system_tests::until(&operator, &job, |answer| answer.body["status"] == "done").await;
+            assert_eq!(operator.post(&of_company(company, "plans/2099/report"), &json!({})).await.status, 202);
+            for job in ["VenueId-of-job", "ReportId-2099"] {
+                let job = of_company(company, &format!("jobs/{job}"));
+                system_tests::until(&operator, &job, |answer| answer.body["status"] == "done").await;
+            }
         }
         Self { stack, activities, templates }
     }

@@ -30,7 +30,7 @@ fn whole() -> Value {
         "detail": {"b": 1.50, "a": null},
         "goal": {"type": "courses", "parameters": {"target": 3}},
         "rewards": [{"kind": "Goal", "name": "Points", "amount": 30}],
-        "groups": {"type": "team", "rules": {}, "items": [{"name": "Red", "progress": 0.0}]},
+        "groups": {"type": "team", "rules": {}, "items": [{"name": "Red"}]},
         "references": [{"facet": "courses", "id": "one", "data": {"Name": "One"}}],
         "data": {"banner": "x.png"},
     })

@@ -6,11 +6,11 @@ use crate::{
     IdempotencySort, KeyRange, TimestampSeconds,
     wellness::{
         ActivityEndDateSort, ActivityId, ActivityPartition, CompanyId, CompanyPartition, CorrectionSort, EmployeeKey,
-        EmployeeSort, EmployeesPartition, EmployeesPosition, EndDateSort, Facet, FacetRef, HoldSort, JobId, JobSort,
-        Level, ListPartition, Owner, Period, PlanBound, PlanTime, PlansSort, PointsPartition, ProgramPartition,
-        ProgramSort, RecordSort, ReferencePartition, RegistrationSort, RegistrationsPartition, SectionSort,
-        ShownStatus, Status, TemplateSetSort, TemplateSort, TicketSort, TicketsSort, UploadKey, UploadSort, UseSort,
-        UserId, Year,
+        EmployeeSort, EmployeesPartition, EmployeesPosition, EndDateSort, Facet, FacetRef, GroupsPartition, GroupsSort,
+        HoldSort, JobId, JobSort, Level, ListPartition, Owner, Period, PlanBound, PlanId, PlanTime, PlansSort,
+        PointsPartition, ProgramPartition, ProgramSort, RecordSort, ReferencePartition, RegistrationSort,
+        RegistrationsPartition, ReportRowSort, ReportSort, ReportsPartition, SectionSort, ShownStatus, Status,
+        TemplateSetSort, TemplateSort, TicketSort, TicketsSort, UploadKey, UploadSort, UseSort, UserId, Year,
     },
 };
 use proptest::{prelude::*, sample::select};
@@ -69,6 +69,8 @@ fn job_id() -> impl Strategy<Value = JobId> {
         id().prop_map(JobId::Enrolment),
         id().prop_map(JobId::Seats),
         id().prop_map(JobId::Departure),
+        id().prop_map(JobId::Report),
+        id().prop_map(JobId::Groups),
         id().prop_map(JobId::Upload)
     ]
 }
@@ -80,8 +82,8 @@ fn period() -> impl Strategy<Value = Period> {
 
 proptest! {
     #[test]
-    fn partition_keys_round_trip(company in id::<CompanyId>(), activity in id(), user in id::<UserId>(), of in facet_ref()) {
-        round_trips(&ActivityPartition(activity))?;
+    fn partition_keys_round_trip(company in id::<CompanyId>(), activity in id::<ActivityId>(), user in id::<UserId>(), of in facet_ref()) {
+        round_trips(&ActivityPartition(activity.clone()))?;
         round_trips(&CompanyPartition(company.clone()))?;
         round_trips(&EmployeesPartition::of(company.clone(), &user))?;
         round_trips(&ProgramPartition(company.clone()))?;
@@ -89,13 +91,20 @@ proptest! {
         round_trips(&RegistrationsPartition(user))?;
         round_trips(&Owner::Company(company.clone()))?;
         round_trips(&Owner::Global)?;
+        round_trips(&ReportsPartition(company.clone()))?;
+        round_trips(&GroupsPartition::of(&activity))?;
+        prop_assert!(GroupsPartition::all().any(|part| part == GroupsPartition::of(&activity)));
+        let groups = GroupsSort { company: company.clone(), activity: activity.clone() };
+        prop_assert!(GroupsSort::all().contains(&groups.to_string()));
+        round_trips(&groups)?;
         round_trips(&ReferencePartition { company, of })?;
     }
 
     #[test]
     fn sort_keys_round_trip(
         program in program_sort(), use_sort in use_sort(), time in plan_time(), of in facet_ref(), job in job_id(),
-        user in id::<UserId>(), section in id(), template in id(), correction in id(), ticket in 1..=TicketSort::MAX
+        user in id::<UserId>(), section in id(), template in id(), correction in id(), ticket in 1..=TicketSort::MAX,
+        plan in id::<PlanId>(), report in "[0-9a-f]{32}", row in prop::option::of(id())
     ) {
         round_trips(&program)?;
         round_trips(&use_sort)?;
@@ -106,6 +115,13 @@ proptest! {
         round_trips(&RegistrationSort(user))?;
         round_trips(&SectionSort(section))?;
         round_trips(&PlansSort)?;
+        let report = report.parse().expect("a request id");
+        let row = ReportRowSort { plan: plan.clone(), report, of: row };
+        prop_assert!(ReportRowSort::of_report(&row.plan, &row.report).contains(&row.to_string()));
+        prop_assert!(ReportRowSort::of_plan(&row.plan).contains(&row.to_string()));
+        round_trips(&row)?;
+        prop_assert!(ReportSort(plan.clone()).to_string().parse::<ReportRowSort>().is_err());
+        round_trips(&ReportSort(plan))?;
         round_trips(&TicketsSort)?;
         round_trips(&TicketSort::new(ticket).expect("a number"))?;
         round_trips(&TemplateSort(template))?;
@@ -137,17 +153,19 @@ proptest! {
     }
 
     #[test]
-    fn partition_keys_parse_as_exactly_one_type(company in id::<CompanyId>(), activity in id(), user in id(), of in facet_ref()) {
+    fn partition_keys_parse_as_exactly_one_type(company in id::<CompanyId>(), activity in id::<ActivityId>(), user in id(), of in facet_ref()) {
         for key in [
-            ActivityPartition(activity).to_string(),
+            ActivityPartition(activity.clone()).to_string(),
             Owner::Company(company.clone()).to_string(),
             Owner::Global.to_string(),
             EmployeesPartition::of(company.clone(), &user).to_string(),
+            ReportsPartition(company.clone()).to_string(),
         ] {
-            prop_assert_eq!(kinds!(key, ActivityPartition, Owner, EmployeesPartition), 1, "{}", key);
+            prop_assert_eq!(kinds!(key, ActivityPartition, Owner, EmployeesPartition, ReportsPartition), 1, "{}", key);
         }
-        for key in [ListPartition(company.clone()).to_string(), ReferencePartition { company, of }.to_string()] {
-            prop_assert_eq!(kinds!(key, ListPartition, ReferencePartition), 1, "{}", key);
+        let groups = GroupsPartition::of(&activity).to_string();
+        for key in [ListPartition(company.clone()).to_string(), ReferencePartition { company, of }.to_string(), groups] {
+            prop_assert_eq!(kinds!(key, ListPartition, ReferencePartition, GroupsPartition), 1, "{}", key);
         }
     }
 
@@ -367,6 +385,10 @@ proptest! {
         must_be_canonical::<RecordSort>(&changed(RecordSort(of.clone()).to_string()))?;
         must_be_canonical::<HoldSort>(&changed(HoldSort(of.clone()).to_string()))?;
         must_be_canonical::<ListPartition>(&changed(ListPartition(company.clone()).to_string()))?;
+        must_be_canonical::<ReportsPartition>(&changed(ReportsPartition(company.clone()).to_string()))?;
+        let plan = company.as_str().parse().expect("an id");
+        let report = "0".repeat(32).parse().expect("a request id");
+        must_be_canonical::<ReportRowSort>(&changed(ReportRowSort { plan, report, of: None }.to_string()))?;
         must_be_canonical::<Owner>(&changed(Owner::Company(company.clone()).to_string()))?;
         let employees = EmployeesPartition::of(company.clone(), &company.as_str().parse().expect("an id"));
         must_be_canonical::<EmployeesPartition>(&changed(employees.to_string()))?;

@@ -40,7 +40,13 @@ impl<'a> References<'a> {
             Task::Update { copied_data, period } => {
                 Some(Self { wellness, uses, period: open(period), copied_data, replacement: None })
             }
-            Task::Follow | Task::Enrol | Task::Seat | Task::Depart | Task::Receive => None,
+            Task::Follow
+            | Task::Enrol
+            | Task::Seat
+            | Task::Depart
+            | Task::Receive
+            | Task::Group
+            | Task::Report { .. } => None,
         }
     }
 

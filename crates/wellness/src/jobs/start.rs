@@ -43,7 +43,14 @@ impl Start {
         let id = JobId::Uses(of.clone());
         let target = match task {
             Task::Replace { replacement, .. } => Some(FacetRef { facet: of.facet, id: replacement.clone() }),
-            Task::Update { .. } | Task::Follow | Task::Enrol | Task::Seat | Task::Depart | Task::Receive => None,
+            Task::Update { .. }
+            | Task::Follow
+            | Task::Enrol
+            | Task::Seat
+            | Task::Depart
+            | Task::Receive
+            | Task::Group
+            | Task::Report { .. } => None,
         };
         let hold = target.clone().map(|target| HoldSort(target).to_string());
         let job = Job { total: Some(total), hold, ..Job::new(&job_key(company, &id), &id, &run, task, now)? };
@@ -175,7 +182,9 @@ impl Wellness {
             | JobId::Enrolment(_)
             | JobId::Seats(_)
             | JobId::Departure(_)
-            | JobId::Upload(_) => Ok(Vec::new()),
+            | JobId::Upload(_)
+            | JobId::Report(_)
+            | JobId::Groups(_) => Ok(Vec::new()),
         };
         self.jobs.retry(job, &run, now, claims).await
     }

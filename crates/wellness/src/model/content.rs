@@ -1,8 +1,9 @@
 use crate::{
     FiltersBody, Name,
     model::{
+        groups::{GroupsBody, MAX_GROUPS},
         object::JsonObject,
-        parts::{GoalBody, GroupsBody, MAX_GROUPS, MAX_REFERENCES, MAX_REWARDS, ReferenceBody, RewardBody},
+        parts::{GoalBody, MAX_REFERENCES, MAX_REWARDS, ReferenceBody, RewardBody},
     },
 };
 use function::{Error, Fault, Fields};
@@ -157,7 +158,7 @@ fn read_groups(fields: &mut Fields) -> Option<GroupsBody> {
     if groups.items.len() > MAX_GROUPS {
         return fields.fault("/body/groups", format!("must have at most {MAX_GROUPS} items"));
     }
-    Some(groups)
+    groups.checked(fields, "/body/groups")
 }
 
 #[cfg(test)]

@@ -176,10 +176,7 @@ impl Wellness {
     pub(crate) fn marking_withdrawn(&self, registration: &Registration) -> Result<Change, Error> {
         let absence = Value::of(&Absence::Withdrawn)?;
         let left = self.table.update(registration.key()).set(Registration::ABSENCE, absence);
-        Ok(left.remove(Registration::TICKET).only_if(match registration.absence {
-            Some(absence) => Condition::is(Registration::ABSENCE, Value::of(&absence)?),
-            None => Condition::missing(Registration::ABSENCE),
-        }))
+        Ok(left.remove(Registration::TICKET).only_if(registration.same_absence()?))
     }
 
     /// Withdraws the employee, unless the employee has done something or was put in by an

@@ -36,8 +36,17 @@ pub enum Task {
     Enrol,
     /// Ends the registrations of a removed employee.
     Depart,
+    /// Computes the progress of the groups of an activity.
+    Group,
     /// Checks an uploaded file, or deletes the object of a removed one.
     Receive,
+    /// Writes the report of a plan.
+    Report {
+        /// The id of the report.
+        report: RequestId,
+        /// The period of the plan.
+        period: Period,
+    },
 }
 
 impl jobs::Task for Task {
@@ -49,7 +58,9 @@ impl jobs::Task for Task {
             Self::Seat => "seats",
             Self::Enrol => "enrolment",
             Self::Depart => "departure",
+            Self::Group => "groups",
             Self::Receive => "upload",
+            Self::Report { .. } => "report",
         }
     }
 }

@@ -2,7 +2,10 @@
 
 use crate::{
     Activity, Wellness,
-    model::parts::{MAX_GROUPS, MAX_REFERENCES, MAX_REWARDS},
+    model::{
+        groups::MAX_GROUPS,
+        parts::{MAX_REFERENCES, MAX_REWARDS},
+    },
     patterns::get_activity::Row,
 };
 use function::{Error, Fields, Problem};
@@ -59,7 +62,7 @@ pub(crate) fn name(part: &ProgramSort) -> &'static str {
 /// The stored rows of the level that contains a part.
 pub(crate) struct PartLevel {
     pub(crate) rows: Vec<Row>,
-    unreadable: Vec<Key>,
+    pub(crate) unreadable: Vec<Key>,
 }
 
 impl PartLevel {

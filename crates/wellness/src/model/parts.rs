@@ -1,9 +1,6 @@
 use crate::{Activity, Name, Progress, Reference, model::object::JsonObject};
 use function::Fields;
-use keys::{
-    Random, TimestampMillis,
-    wellness::{ActivityId, ActivityPartition, Facet, FacetId, FacetRef, GroupId, ProgramSort, RewardKind, UseSort},
-};
+use keys::wellness::{ActivityId, ActivityPartition, Facet, FacetId, FacetRef, ProgramSort, RewardKind, UseSort};
 use money::{Decimal, JsonDecimal};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -11,8 +8,6 @@ use table::{Item, JsonText, Key};
 
 /// Maximum number of rewards of an activity.
 pub(crate) const MAX_REWARDS: usize = 10;
-/// Maximum number of groups of an activity.
-pub(crate) const MAX_GROUPS: usize = 50;
 /// Maximum number of references of an activity. With this limit, the largest activity and an
 /// idempotency record fit into one transaction of 100 items.
 pub(crate) const MAX_REFERENCES: usize = 25;
@@ -275,123 +270,6 @@ fn number<'de, D: serde::Deserializer<'de>>(input: D) -> Result<Amount, D::Error
     Amount::try_from(decimal).map_err(serde::de::Error::custom)
 }
 
-/// The row that describes the groups of an activity.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "PascalCase")]
-pub struct Groups {
-    /// Partition key: `ActivityId-<id>`.
-    #[serde(rename = "PK")]
-    pub partition: ActivityPartition,
-    /// Sort key: `Program#Groups`.
-    #[serde(rename = "SK")]
-    pub sort: ProgramSort,
-    /// Type of the groups, such as teams. The attribute name `Type` is reserved for the item type.
-    pub group_type: Name,
-    /// Rules that assign employees to groups: any JSON value.
-    pub rules: JsonText,
-}
-
-impl Item for Groups {
-    const TYPE: &'static str = "Groups";
-}
-
-/// A group of an activity. The id of the group is stored only in the sort key.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "PascalCase")]
-pub struct Group {
-    /// Partition key: `ActivityId-<id>`.
-    #[serde(rename = "PK")]
-    pub partition: ActivityPartition,
-    /// Sort key: `Program#Groups#GroupId-<id>`.
-    #[serde(rename = "SK")]
-    pub sort: ProgramSort,
-    /// Name of the group.
-    pub name: Name,
-    /// Progress of the group towards the goal.
-    pub progress: Progress,
-}
-
-impl Item for Group {
-    const TYPE: &'static str = "Group";
-}
-
-/// Groups in requests and responses.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(crate) struct GroupsBody {
-    #[serde(rename = "type")]
-    group_type: Name,
-    #[serde(with = "table::raw_json")]
-    rules: JsonText,
-    pub(crate) items: Vec<GroupBody>,
-}
-
-/// A group in requests and responses. A request does not contain the id.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(crate) struct GroupBody {
-    #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
-    group_id: Option<GroupId>,
-    name: Name,
-    #[serde(default = "nothing_yet")]
-    progress: Progress,
-}
-
-fn nothing_yet() -> Progress {
-    Progress::NONE
-}
-
-impl Groups {
-    /// Creates the `Groups` row and the groups. The group ids sort in request order.
-    pub(crate) fn new(
-        activity: &ActivityId,
-        body: GroupsBody,
-        now: TimestampMillis,
-        random: &Random,
-    ) -> (Self, Vec<Group>) {
-        let partition = ActivityPartition(activity.clone());
-        let mut ids: Vec<GroupId> = body.items.iter().map(|_| GroupId::new(now.instant(), random)).collect();
-        ids.sort();
-        let group = |(id, GroupBody { name, progress, .. })| Group {
-            partition: partition.clone(),
-            sort: ProgramSort::Group(id),
-            name,
-            progress,
-        };
-        let items = ids.into_iter().zip(body.items).map(group).collect();
-        let (group_type, rules) = (body.group_type, body.rules);
-        (Self { partition, sort: ProgramSort::Groups, group_type, rules }, items)
-    }
-}
-
-impl GroupsBody {
-    /// Reads `type` and `rules` from the request body.
-    pub(crate) fn read(fields: &mut Fields) -> Option<Self> {
-        let (group_type, rules) = (fields.body("type"), fields.body::<Box<RawValue>>("rules"));
-        Some(Self { group_type: group_type?, rules: rules?.into(), items: Vec::new() })
-    }
-
-    /// Returns the `Groups` row of the activity.
-    pub(crate) fn row(self, activity: &ActivityId) -> Groups {
-        let partition = ActivityPartition(activity.clone());
-        Groups { partition, sort: ProgramSort::Groups, group_type: self.group_type, rules: self.rules }
-    }
-}
-
-impl From<Groups> for GroupsBody {
-    fn from(Groups { group_type, rules, .. }: Groups) -> Self {
-        Self { group_type, rules, items: Vec::new() }
-    }
-}
-
-impl Group {
-    /// Converts the group for a response. `None` if the sort key does not belong to a group.
-    pub(crate) fn body(self) -> Option<GroupBody> {
-        let ProgramSort::Group(id) = self.sort else { return None };
-        Some(GroupBody { group_id: Some(id), name: self.name, progress: self.progress })
-    }
-}
-
 /// A reference in requests and responses.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -453,21 +331,5 @@ mod tests {
             let text = format!(r#"{{"kind":"Goal","name":"Points","amount":1,"percent":{bad}}}"#);
             assert!(serde_json::from_str::<RewardBody>(&text).is_err(), "{bad}");
         }
-    }
-
-    #[test]
-    fn group_ids_sort_in_request_order() {
-        let items: Vec<String> = (10..60).map(|number| format!(r#"{{"name":"{number}"}}"#)).collect();
-        let body = format!(r#"{{"type":"team","rules":{{"b":1.0}},"items":[{}]}}"#, items.join(","));
-        let (now, id) = ("2026-12-01T09:30:00Z".parse().expect("a time"), "123".parse().expect("an id"));
-        let (groups, each) = Groups::new(&id, serde_json::from_str(&body).expect("groups"), now, &Random::seeded(1));
-        let mut keys: Vec<(String, Name)> =
-            each.into_iter().map(|group| (group.sort.to_string(), group.name)).collect();
-        keys.sort();
-        assert_eq!(
-            keys.iter().map(|(_, name)| name.to_string()).collect::<Vec<_>>(),
-            (10..60).map(|number| number.to_string()).collect::<Vec<_>>()
-        );
-        assert_eq!(groups.rules.text(), r#"{"b":1.0}"#);
     }
 }

@@ -2,12 +2,12 @@ use crate::model::{activity::json_of_some, award::Award};
 use keys::{
     TimestampSeconds,
     wellness::{
-        ActivityEndDateSort, ActivityId, ActivityPartition, CompanyId, PlanTime, RegistrationSort,
+        ActivityEndDateSort, ActivityId, ActivityPartition, CompanyId, GroupId, PlanTime, RegistrationSort,
         RegistrationsPartition, UserId,
     },
 };
 use serde::{Deserialize, Serialize};
-use table::{Attributes, Item, JsonText, Key};
+use table::{Attributes, Condition, Item, JsonText, Key, Value};
 
 /// An employee's registration for a challenge. It is part of the activity's item collection, but
 /// its sort key does not begin with `Program`.
@@ -55,6 +55,9 @@ pub struct Registration {
     /// Present if an administrator put the employee in, who may not be eligible.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assigned: Option<bool>,
+    /// The group of the employee. The group may have been removed since.
+    #[serde(rename = "GroupId", skip_serializing_if = "Option::is_none")]
+    pub group: Option<GroupId>,
 }
 
 /// Why an employee with a registration does not take part.
@@ -91,6 +94,7 @@ impl Registration {
             absence: None,
             ticket: None,
             assigned: None,
+            group: None,
         }
     }
 
@@ -123,6 +127,8 @@ pub struct RegistrationBody {
     data: Option<JsonText>,
     registered_at: TimestampSeconds,
     status: RegistrationStatus,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    group_id: Option<GroupId>,
     /// The place on the waiting list, starting at 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     place: Option<u64>,
@@ -161,6 +167,14 @@ impl RegistrationBody {
 }
 
 impl Registration {
+    /// Returns the condition that the employee takes part, waits or has left as before.
+    pub(crate) fn same_absence(&self) -> Result<Condition, table::Error> {
+        Ok(match self.absence {
+            Some(absence) => Condition::is(Self::ABSENCE, Value::of(&absence)?),
+            None => Condition::missing(Self::ABSENCE),
+        })
+    }
+
     /// Whether the employee has done nothing yet.
     pub(crate) fn is_untouched(&self) -> bool {
         self.progress == Progress::NONE
@@ -195,6 +209,7 @@ impl Registration {
             attended_at: registration.attended_at,
             data: registration.data,
             registered_at: registration.registered_at,
+            group_id: registration.group,
             place: None,
         }
     }
@@ -215,6 +230,11 @@ impl Progress {
     pub const COMPLETE: Self = Self(10_000);
     /// The maximum, in hundredths of a percent.
     const MAX: f64 = 1_000_000.0;
+
+    /// The progress in hundredths of a percent.
+    pub(crate) const fn hundredths(self) -> u32 {
+        self.0
+    }
 
     /// Creates the progress from hundredths of a percent, or the maximum if they exceed it.
     pub(crate) fn at_most(hundredths: i128) -> Self {

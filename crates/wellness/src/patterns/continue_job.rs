@@ -13,8 +13,8 @@ use crate::{
     Task, Wellness,
     cost::{self, Calls, Case, Pattern},
     jobs::{
-        change_references::References, depart::Depart, enrol::Enrol, follow_end::Registrations, passes::Passes,
-        receive::Receive, seats::Seats,
+        change_references::References, depart::Depart, enrol::Enrol, follow_end::Registrations,
+        group_progress::GroupsOf, passes::Passes, receive::Receive, report::Report, seats::Seats,
     },
 };
 use function::{Batch, Error, Function, Trigger};
@@ -99,6 +99,34 @@ pub const PATTERN: Pattern = Pattern {
                     .read(cost::ACTIVITIES, case.activity_read() + Units::whole(2))
                     .write(cost::ACTIVITIES, (registration + Units::whole(1)).times(2) + Units::whole(1))
                     .write(cost::REGISTRATIONS, registration)
+                    .write(cost::JOBS, write(case.job).times(2))
+            },
+        },
+        Calls {
+            variant: ", report",
+            condition: "once in each invocation: query GSI2PK = CompanyId-…#Program#List, GSI2SK between EndDate#first and EndDate#last second of the plan, and PK = CompanyId-…#Employees#<0-9>. For each activity and page of 1,000: query SK begins with Registration#, and put PK = CompanyId-…#Reports, SK = PlanId-…#ReportId-…#ActivityId-…. At the end, one transaction puts SK = PlanId-…#ReportId-…#Total and SK = PlanId-…; then query SK begins with PlanId-…#, and delete the rows of the previous report",
+            formula: "per activity: ⌈Σ registrations⌉ R and ⌈row⌉ W. Per page: ⌈job⌉ W. Per invocation: ⌈job⌉ R; ⌈job⌉ W; ½ ⌈Σ entries⌉ R of GSI2; ⌈Σ employees⌉ R, at least 10 R. Per report: ⌈Σ rows⌉ R; 2 × (⌈row⌉ + 1) W; 1 W per row of the previous report. The table shows the cost for few employees",
+            cost: |case| {
+                let (row, activities) = (write(case.report), Case::count(case.items));
+                let registrations = read(case.registration).times(activities);
+                Cost::default()
+                    .read(cost::JOBS, read(case.job))
+                    .read(cost::LISTS, case.listed(case.narrow))
+                    .read(cost::ACTIVITIES, Units::whole(10) + registrations + read(case.report * (case.items + 1)))
+                    .write(cost::ACTIVITIES, row.times(activities) + (row + Units::whole(1)).times(2))
+                    .write(cost::JOBS, write(case.job).times(activities + 3))
+            },
+        },
+        Calls {
+            variant: ", groups",
+            condition: "for each page of 1,000: query PK = ActivityId-…, SK begins with Registration#, strongly consistent. After the last one: get SK = Program, query SK begins with Program#Groups, both strongly consistent, and update each group. 31 days after the end of the activity, remove the keys of GSI2 from SK = Program#Groups",
+            formula: "per page: ⌈Σ registrations⌉ R; ⌈job⌉ W. Per job: ⌈activity⌉ + ⌈Σ groups⌉ R; Σ ⌈group⌉ W; 2 ⌈job⌉ W. Per invocation: ⌈job⌉ R",
+            cost: |case| {
+                let groups = Case::count(case.items);
+                Cost::default()
+                    .read(cost::JOBS, read(case.job))
+                    .read(cost::ACTIVITIES, case.activity_read() + read(case.registration) + Units::whole(1))
+                    .write(cost::ACTIVITIES, Units::whole(groups))
                     .write(cost::JOBS, write(case.job).times(2))
             },
         },
@@ -217,6 +245,15 @@ impl JobService for Wellness {
             }
             JobId::Upload(file) => {
                 run.steps(Receive::new(self, company, file)).await?;
+            }
+            JobId::Groups(activity) => {
+                run.steps(GroupsOf::new(self, company, activity)).await?;
+            }
+            JobId::Report(plan) => {
+                let Task::Report { report, period } = task else {
+                    return Err(Error::Internal("a job on a report has another task".to_owned()));
+                };
+                run.steps(Report::new(self, company, plan, report, period)).await?;
             }
             JobId::Uses(of) => {
                 let started_at = run.job().started_at;

@@ -44,7 +44,7 @@ pub const PATTERN: Pattern = Pattern {
         Calls {
             variant: "",
             condition: "in one transaction put if absent: PK = ActivityId-… with SK = Program, Program#Detail, Program#GoalPrimary, Program#Reward#<kind>, Program#Groups, Program#Groups#GroupId-…, Program#Venue#VenueId-… and the other references",
-            formula: "2 × (⌈activity⌉ + Σ ⌈part⌉ + Σ ⌈reference⌉) W; GSI1 ⌈entry⌉ W; GSI2 ⌈entry⌉ + Σ ⌈reference⌉ W. With an Idempotency-Key, also 1 R and 2 × ⌈record⌉ W. With a section, also 1 R. With a template, also ⌈template⌉ + 1 R, and ⌈record⌉ R for each of its references",
+            formula: "2 × (⌈activity⌉ + Σ ⌈part⌉ + Σ ⌈reference⌉) W; GSI1 ⌈entry⌉ W; GSI2 ⌈entry⌉ + Σ ⌈reference⌉ W, and 1 W for the groups. With an Idempotency-Key, also 1 R and 2 × ⌈record⌉ W. With a section, also 1 R. With a template, also ⌈template⌉ + 1 R, and ⌈record⌉ R for each of its references",
             cost: insertion_cost,
         },
         Calls {
@@ -65,6 +65,7 @@ fn insertion_cost(case: &Case) -> Cost {
         .write(cost::ACTIVITIES, case.record_write().times(2))
         .write(cost::PROGRAM, table::cost::write(case.program))
         .write(cost::LISTS, table::cost::write(case.narrow) + case.references_write())
+        .write(cost::LISTS, table::Units::whole(Case::count(case.groups)))
 }
 
 /// A request to create an activity.
@@ -230,7 +231,7 @@ impl Wellness {
             new.add(&Reward::new(id, reward), MAX_PART)?;
         }
         if let Some((groups, each)) =
-            content.groups.map(|groups| Groups::new(id, groups, request.milli, &request.random))
+            content.groups.map(|groups| Groups::new(&activity.company, id, groups, request.milli, &request.random))
         {
             new.add(&groups, MAX_PART)?;
             each.iter().try_for_each(|group| new.add(group, MAX_PART))?;

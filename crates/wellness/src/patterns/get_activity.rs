@@ -6,8 +6,9 @@ use crate::{
     cost::{self, Calls, Pattern},
     model::{
         access::sees,
+        groups::GroupsBody,
         object::JsonObject,
-        parts::{GoalBody, GroupsBody, ReferenceBody, RewardBody},
+        parts::{GoalBody, ReferenceBody, RewardBody},
     },
 };
 use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger};

@@ -36,8 +36,8 @@ pub const PATTERN: Pattern = Pattern {
 /// The plan to read.
 #[derive(Debug, Clone)]
 pub struct Which {
-    company: CompanyId,
-    plan: PlanId,
+    pub(crate) company: CompanyId,
+    pub(crate) plan: PlanId,
 }
 
 impl Input for Which {

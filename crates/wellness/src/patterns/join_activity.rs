@@ -2,7 +2,7 @@
 //! (docs/requirements/wellness.md#join-and-leave-activities).
 
 use crate::{
-    Activity, DOMAIN, Employee, Enrolment, Registration, RegistrationBody, Wellness,
+    Activity, DOMAIN, Employee, Enrolment, Group, Registration, RegistrationBody, Wellness,
     cost::{self, Calls, Case, Pattern},
     model::{
         access::{OfUser, sees},
@@ -14,7 +14,7 @@ use function::{Caller, Error, Fields, Function, Input, Problem, Put, Request, Ro
 use jobs::Job;
 use keys::{
     RequestId, TimestampSeconds,
-    wellness::{ActivityId, ActivityPartition, EmployeeKey, Status, TicketSort},
+    wellness::{ActivityId, ActivityPartition, EmployeeKey, GroupId, Status, TicketSort},
 };
 use table::{
     Change, Condition, Query, Units, Value,
@@ -58,6 +58,18 @@ pub const PATTERN: Pattern = Pattern {
                 reads(case).write(cost::ACTIVITIES, registration).write(cost::REGISTRATIONS, registration)
             },
         },
+        Calls {
+            variant: ", another group",
+            condition: "get SK = Program, SK = Registration#UserId-… and SK = Program#Groups#GroupId-…, all strongly consistent. Then update SK = Registration#UserId-… if it is still there. With any other request, a group costs one more get",
+            formula: "⌈activity⌉ + 2 R; ⌈registration⌉ W; GSI3 ⌈registration⌉ W",
+            cost: |case| {
+                let registration = write(case.registration);
+                Cost::default()
+                    .read(cost::ACTIVITIES, case.activity_read() + Units::whole(2))
+                    .write(cost::ACTIVITIES, registration)
+                    .write(cost::REGISTRATIONS, registration)
+            },
+        },
     ],
     function,
 };
@@ -87,22 +99,38 @@ impl Input for SignUp {
     }
 }
 
+/// The employee, the activity and the group.
+#[derive(Debug, Clone)]
+pub struct GroupSignUp {
+    sign_up: SignUp,
+    group: Option<GroupId>,
+}
+
+impl Input for GroupSignUp {
+    fn read(fields: &mut Fields) -> Option<Self> {
+        let (sign_up, group) = (SignUp::read(fields), fields.body_if_any("groupId"));
+        Some(Self { sign_up: sign_up?, group })
+    }
+}
+
 /// Registers an employee for an activity, or puts the employee on the waiting list. A repeated
-/// request returns the registration.
+/// request returns the registration. With a group, the request also puts the employee into the
+/// group, or moves the employee to it.
 ///
 /// Employees join active activities that have not ended and whose filters admit them. An
 /// administrator may put any employee of the company into an active activity.
 ///
 /// # Errors
-/// - 400 if the input is invalid, or an operator does not name the company.
+/// - 400 if the input is invalid, the activity has no such group, or an operator does not name the
+///   company.
 /// - 403 if the caller is another user or belongs to another company.
 /// - 404 if the activity or the employee does not exist.
 /// - 409 if the activity is not active, takes no sign-ups, or excludes the employee.
-pub async fn join_activity(wellness: Wellness, request: Request<SignUp>) -> Result<Put<RegistrationBody>, Error> {
-    let SignUp { of, activity } = &request.input;
+pub async fn join_activity(wellness: Wellness, request: Request<GroupSignUp>) -> Result<Put<RegistrationBody>, Error> {
+    let GroupSignUp { sign_up: SignUp { of, activity }, group } = &request.input;
     let of = of.of(&request.caller)?;
-    let join =
-        Join { wellness: &wellness, caller: &request.caller, of: &of, activity, now: request.now, run: request.id };
+    let (caller, now, run) = (&request.caller, request.now, request.id);
+    let join = Join { wellness: &wellness, caller, of: &of, activity, group: group.as_ref(), now, run };
     optimistically(|| join.attempt()).await
 }
 
@@ -112,6 +140,7 @@ struct Join<'a> {
     caller: &'a Caller,
     of: &'a EmployeeKey,
     activity: &'a ActivityId,
+    group: Option<&'a GroupId>,
     now: TimestampSeconds,
     run: RequestId,
 }
@@ -125,17 +154,35 @@ impl Join<'_> {
         }
         let old = table.get::<Registration>(&Registration::key_of(self.activity, &self.of.user)).await?;
         if let Some(old) = old.as_ref().filter(|old| old.absence != Some(Absence::Withdrawn)) {
-            let place = self.place(&found, old).await?;
-            return Ok(Put { is_new: false, body: old.clone().body(self.now).at(place) });
+            let old = self.moved(&found, old.clone()).await?;
+            let place = self.place(&found, &old).await?;
+            return Ok(Put { is_new: false, body: old.body(self.now).at(place) });
         }
         let employee = table.get::<Employee>(&Employee::key_of(self.of)).await?.ok_or(Error::NotFound("employee"))?;
         self.must_admit(&found, &employee)?;
+        self.must_have_group().await?;
         let new = self.registration(&found, old.as_ref());
         if found.enrolment() == Enrolment::Automatic {
             self.wellness.dynamo.write(self.put(&new, old.as_ref())?).await?;
             return Ok(Put { is_new: true, body: new.body(self.now) });
         }
         self.take_seat(&found, new, old.as_ref()).await
+    }
+
+    async fn must_have_group(&self) -> Result<(), Error> {
+        let Some(group) = self.group else { return Ok(()) };
+        let found = self.wellness.table.get::<Group>(&Group::key_of(self.activity, group)).await?;
+        found.map(drop).ok_or_else(|| Error::invalid("/body/groupId", "is no group of the activity"))
+    }
+
+    /// Moves a registered employee to the group.
+    async fn moved(&self, activity: &Activity, old: Registration) -> Result<Registration, Error> {
+        let Some(group) = self.group.filter(|group| old.group.as_ref() != Some(*group)) else { return Ok(old) };
+        self.must_run(activity)?;
+        self.must_have_group().await?;
+        let update = self.wellness.table.update(old.key()).set(Registration::GROUP, group);
+        self.wellness.dynamo.write(update.only_if(old.same_absence()?)).await?;
+        Ok(Registration { group: Some(group.clone()), ..old })
     }
 
     /// Returns the place of a waiting employee.
@@ -147,12 +194,19 @@ impl Join<'_> {
         self.wellness.waiting_place(registration, counter.limit(activity.capacity)).await
     }
 
+    /// Requires an active activity that has not ended. An administrator may change it later.
+    fn must_run(&self, activity: &Activity) -> Result<(), Error> {
+        let is_running = activity.offer().is_running(self.now) || self.caller.administers(DOMAIN);
+        if activity.status == Status::Active && is_running {
+            return Ok(());
+        }
+        Err(Error::Conflict(Problem::ActivityNotOpen, "The activity is not active, or has ended.".to_owned()))
+    }
+
     fn must_admit(&self, activity: &Activity, employee: &Employee) -> Result<(), Error> {
         let conflict = |problem, detail: &str| Err(Error::Conflict(problem, detail.to_owned()));
         let administers = self.caller.administers(DOMAIN);
-        if activity.status != Status::Active || !administers && !activity.offer().is_running(self.now) {
-            return conflict(Problem::ActivityNotOpen, "The activity is not active, or has ended.");
-        }
+        self.must_run(activity)?;
         if !administers && activity.enrolment() == Enrolment::Closed {
             return conflict(Problem::EnrolmentClosed, "Only an administrator can put employees into the activity.");
         }
@@ -167,11 +221,13 @@ impl Join<'_> {
         let (company, user) = (self.of.company.clone(), self.of.user.clone());
         let new = Registration::new(company, self.activity.clone(), activity.end(), user, self.now);
         let assigned = self.caller.administers(DOMAIN).then_some(true);
+        let group = self.group.cloned();
         match old.cloned() {
             Some(old) => {
-                Registration { end: new.end, registered_at: self.now, absence: None, ticket: None, assigned, ..old }
+                let (end, group) = (new.end, group.or_else(|| old.group.clone()));
+                Registration { end, registered_at: self.now, absence: None, ticket: None, assigned, group, ..old }
             }
-            None => Registration { assigned, ..new },
+            None => Registration { assigned, group, ..new },
         }
     }
 

@@ -11,7 +11,7 @@ use function::{
 };
 use keys::{
     TimestampSeconds,
-    wellness::{ActivityId, ActivityPartition, CompanyId, Department, EmployeeKey, RegistrationSort, UserId},
+    wellness::{ActivityId, ActivityPartition, CompanyId, Department, EmployeeKey, GroupId, RegistrationSort, UserId},
 };
 use serde::Serialize;
 use table::{
@@ -78,6 +78,8 @@ pub struct ParticipantBody {
     progress_text: String,
     earned_points: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
+    group_id: Option<GroupId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     attended_at: Option<TimestampSeconds>,
 }
 
@@ -92,14 +94,24 @@ impl ParticipantBody {
             progress: registration.progress,
             progress_text: registration.progress_text,
             earned_points: registration.earned_points,
+            group_id: registration.group,
             attended_at: registration.attended_at,
         }
     }
 }
 
 impl CsvRow for ParticipantBody {
-    const COLUMNS: &'static [&'static str] =
-        &["userId", "name", "department", "status", "progress", "progressText", "earnedPoints", "attendedAt"];
+    const COLUMNS: &'static [&'static str] = &[
+        "userId",
+        "name",
+        "department",
+        "status",
+        "progress",
+        "progressText",
+        "earnedPoints",
+        "groupId",
+        "attendedAt",
+    ];
 
     fn add_to(&self, csv: &mut Csv) {
         let (progress, points) = (f64::from(self.progress).to_string(), self.earned_points.to_string());
@@ -112,6 +124,7 @@ impl CsvRow for ParticipantBody {
             Cell::Value(&progress),
             Cell::Text(&self.progress_text),
             Cell::Value(&points),
+            self.group_id.as_ref().map_or(Cell::Empty, |group| Cell::Text(group.as_str())),
             attended.as_deref().map_or(Cell::Empty, Cell::Value),
         ]);
     }

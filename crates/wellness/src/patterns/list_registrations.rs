@@ -17,7 +17,9 @@ use crate::{
 use function::{Error, Fields, Function, Input, List, Request, Route, Trigger};
 use keys::{
     TimestampSeconds,
-    wellness::{ActivityEndDateSort, ActivityId, EmployeeKey, RegistrationsPartition, SectionId, ShownStatus, Status},
+    wellness::{
+        ActivityEndDateSort, ActivityId, EmployeeKey, GroupId, RegistrationsPartition, SectionId, ShownStatus, Status,
+    },
 };
 use serde::Serialize;
 use table::{
@@ -93,6 +95,8 @@ pub struct OnHomePage {
     progress_text: String,
     earned_points: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
+    group_id: Option<GroupId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     attended_at: Option<TimestampSeconds>,
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "json_of_some")]
     data: Option<JsonText>,
@@ -110,6 +114,7 @@ impl OnHomePage {
             progress: registration.progress,
             progress_text: registration.progress_text,
             earned_points: registration.earned_points,
+            group_id: registration.group,
             attended_at: registration.attended_at,
             data: registration.data,
         }

@@ -35,8 +35,8 @@ pub const PATTERN: Pattern = Pattern {
         Calls {
             variant: ", groups",
             condition: "as above, with all rows of the level Program#Groups",
-            formula: "⌈activity⌉ + ⌈Σ groups⌉ R; 2 × (⌈activity⌉ + Σ ⌈group⌉) W; GSI1 ⌈entry⌉ W",
-            cost: |case| removal(case, case.parts_write()),
+            formula: "⌈activity⌉ + ⌈Σ groups⌉ R; 2 × (⌈activity⌉ + Σ ⌈group⌉) W; GSI1 ⌈entry⌉ W; GSI2 1 W",
+            cost: |case| removal(case, case.parts_write()).write(cost::LISTS, Units::whole(1)),
         },
     ],
     function,

@@ -5,8 +5,9 @@
 //! registrations. docs/decisions/wellness-versions.md explains the version.
 
 use crate::{
-    Activity, ActivityBody, DOMAIN, Filters, FiltersBody, Name, Reference, Wellness,
+    Activity, ActivityBody, DOMAIN, Filters, FiltersBody, Groups, Name, Reference, Wellness,
     cost::{self, Calls, Case, Pattern},
+    jobs::group_progress::has_long_ended,
     model::{
         enrolment::{Capacity, Enrolment},
         job::following,
@@ -16,10 +17,13 @@ use crate::{
     },
 };
 use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger, optimistically};
-use keys::wellness::{ActivityId, ActivityPartition, CompanyId, EndDateSort, JobId, Level, PlanTime, Status};
+use keys::wellness::{
+    ActivityId, ActivityPartition, CompanyId, EndDateSort, GroupsPartition, GroupsSort, JobId, Level, PlanTime,
+    ProgramSort, Status,
+};
 use serde::Serialize;
 use table::{
-    Attribute, Change, Condition, Item, JsonText, Query, Units, Value,
+    Attribute, Change, Condition, Item, JsonText, Key, Query, Units, Value,
     cost::{Cost, read, write},
 };
 
@@ -213,6 +217,9 @@ impl Wellness {
             changes.extend(self.references(new.id()).await?.iter().map(|reference| self.along(reference, &new)));
         }
         let ends_otherwise = new.end != old.end;
+        if ends_otherwise && has_long_ended(&old, request.now) {
+            changes.extend(self.listing_groups(&new).await?);
+        }
         if ends_otherwise {
             let job = following(&new.company, new.id(), request.id, request.now)?;
             changes.push(self.jobs.table().put(&job)?);
@@ -227,6 +234,15 @@ impl Wellness {
         self.dynamo.transact(changes).await?;
         let job_id = ends_otherwise.then(|| JobId::Registrations(new.id().clone()));
         Ok(Updated { activity: new.body(request.now), job_id, enrolment_job_id })
+    }
+
+    /// Returns the change that resumes the computation of the progress of groups.
+    async fn listing_groups(&self, activity: &Activity) -> Result<Option<Change>, Error> {
+        let key = Key::new(&ActivityPartition(activity.id().clone()), &ProgramSort::Groups);
+        let Some(groups) = self.table.get::<Groups>(&key).await? else { return Ok(None) };
+        let place = GroupsSort { company: activity.company.clone(), activity: activity.id().clone() };
+        let list = self.table.update(Key::new(&groups.partition, &groups.sort));
+        Ok(Some(list.set(Groups::LIST, &GroupsPartition::of(activity.id())).set(Groups::PLACE, &place)))
     }
 
     /// Returns the update of the base row, which fails if the version has changed. It does not

@@ -4,21 +4,22 @@
 //! docs/decisions/wellness-parts.md explains the version and the routes.
 
 use crate::{
-    Activity, DOMAIN, Detail, Goal, Group, Name, Progress, Reward, Wellness,
-    cost::{self, Calls, Pattern},
+    Activity, DOMAIN, Detail, Goal, Group, Name, Reward, Wellness,
+    cost::{self, Calls, Case, Pattern},
     model::{
+        groups::{GroupBody, GroupsBody},
         object::JsonObject,
         part::{PartLevel, PartRoute},
-        parts::{GoalBody, GroupBody, GroupsBody, RewardBody},
+        parts::{GoalBody, RewardBody},
         sizes::{MAX_PART, must_fit},
     },
     patterns::get_activity::Row,
 };
 use function::{Error, Fields, Function, Input, Put, Request, Route, Trigger, optimistically};
-use keys::wellness::{ActivityId, ActivityPartition, CompanyId, GroupId, ProgramSort};
+use keys::wellness::{ActivityId, CompanyId, GroupId, ProgramSort};
 use serde::Serialize;
 use table::{
-    Change,
+    Change, Units,
     cost::{Cost, read, write},
 };
 
@@ -47,20 +48,30 @@ pub const PATTERN: Pattern = Pattern {
     id: "W28",
     name: "update-part",
     trigger: Trigger::Http(&routes("PUT")),
-    calls: &[Calls {
-        variant: "",
-        condition: "get SK = Program. Then query PK = ActivityId-…, SK begins with the level of the part, strongly consistent. Then put the part, and update SK = Program in the same transaction if Version is unchanged",
-        formula: "⌈activity⌉ + ⌈Σ parts of the level⌉ R; 2 × (⌈activity⌉ + ⌈part⌉) W; GSI1 ⌈entry⌉ W",
-        cost: |case| {
-            Cost::default()
-                .read(cost::ACTIVITIES, case.activity_read())
-                .read(cost::ACTIVITIES, read(case.part * case.parts))
-                .write(cost::ACTIVITIES, (write(case.activity) + write(case.part)).times(2))
-                .write(cost::PROGRAM, write(case.program))
+    calls: &[
+        Calls {
+            variant: "",
+            condition: "get SK = Program. Then query PK = ActivityId-…, SK begins with the level of the part, strongly consistent. Then put the part, and update SK = Program in the same transaction if Version is unchanged",
+            formula: "⌈activity⌉ + ⌈Σ parts of the level⌉ R; 2 × (⌈activity⌉ + ⌈part⌉) W; GSI1 ⌈entry⌉ W",
+            cost: part_cost,
         },
-    }],
+        Calls {
+            variant: ", new groups",
+            condition: "as above",
+            formula: "as above; GSI2 1 W",
+            cost: |case| part_cost(case).write(cost::LISTS, Units::whole(1)),
+        },
+    ],
     function,
 };
+
+fn part_cost(case: &Case) -> Cost {
+    Cost::default()
+        .read(cost::ACTIVITIES, case.activity_read())
+        .read(cost::ACTIVITIES, read(case.part * case.parts))
+        .write(cost::ACTIVITIES, (write(case.activity) + write(case.part)).times(2))
+        .write(cost::PROGRAM, write(case.program))
+}
 
 /// A request to put a part.
 #[derive(Debug, Clone)]
@@ -117,16 +128,15 @@ impl Part {
     }
 
     /// Returns the row to store. A group keeps its progress.
-    fn row(&self, activity: &ActivityId, old: Option<&Row>) -> Row {
+    fn row(&self, company: &CompanyId, activity: &ActivityId, old: Option<&Row>) -> Row {
         match self.clone() {
             Self::Detail(detail) => Row::Detail(Detail::new(activity, detail)),
             Self::Goal(goal) => Row::Goal(Goal::new(activity, goal)),
             Self::Reward(reward) => Row::Reward(Reward::new(activity, reward)),
-            Self::Groups(groups) => Row::Groups(groups.row(activity)),
+            Self::Groups(groups) => Row::Groups(groups.row(company, activity)),
             Self::Group(id, name) => {
-                let progress = if let Some(Row::Group(old)) = old { old.progress } else { Progress::NONE };
-                let (partition, sort) = (ActivityPartition(activity.clone()), ProgramSort::Group(id));
-                Row::Group(Group { partition, sort, name, progress })
+                let new = Group::new(activity, id, name.clone());
+                Row::Group(if let Some(Row::Group(old)) = old { Group { name, ..old.clone() } } else { new })
             }
         }
     }
@@ -196,7 +206,7 @@ impl Wellness {
             level.must_admit(&sort)?;
         }
         let old = level.find(&sort);
-        let row = new.part.row(&new.activity, old);
+        let row = new.part.row(&new.company, &new.activity, old);
         if old == Some(&row) {
             return Ok(Put { is_new, body: body(&activity, activity.version, row, level) });
         }

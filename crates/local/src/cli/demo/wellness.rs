@@ -144,7 +144,15 @@ impl Guide {
         let correction = json!({"planId": year().to_string(), "amount": 5, "reason": "Helped at the start"});
         self.post("Add points by hand", points, correction).await?;
         let reply = self.get("List her points of the plan", points).await?;
-        check(reply.body["total"] == earned + 5, "the total must have the awards and the correction")
+        check(reply.body["total"] == earned + 5, "the total must have the awards and the correction")?;
+        let report = format!("{COMPANY}/plans/{}/report", year());
+        let call = Call::post(&report, json!({}));
+        self.step(Step { what: "Start the report of the plan", call, status: StatusCode::ACCEPTED }).await?;
+        self.done(&format!("{COMPANY}/jobs/ReportId-{}", year())).await?;
+        let reply = self.get("Read the report", &report).await?;
+        let row = items(&reply).find(|row| row["activityId"] == walk.id);
+        let completed = row.map(|row| row["departments"][0]["completed"] == 1);
+        check(completed == Some(true), "the report must have her completed walk")
     }
 
     /// Signs up two employees for an event with one seat, and gives the seat to the second one.
@@ -152,6 +160,7 @@ impl Guide {
         let event = json!({
             "name": "Flu shots", "type": "event", "subType": "Health", "capacity": 1,
             "startDate": format!("{}-06-01", year()), "endDate": last_second(),
+            "groups": {"type": "team", "rules": {"progress": "average"}, "items": [{"name": "Early birds"}]},
         });
         let reply = self.post("Create an event with one seat", &format!("{COMPANY}/activities"), event).await?;
         let id = text(&reply.body, "activityId");
@@ -167,7 +176,24 @@ impl Guide {
         self.done(&format!("{COMPANY}/jobs/SeatsId-{id}")).await?;
         let call = Call { method: Method::PUT, ..Call::get(seat("123")) };
         let reply = self.step(Step { what: "Sue has the seat", call, status: StatusCode::OK }).await?;
-        check(reply.body["status"] == "enrolled", "the seat must be given to her")
+        check(reply.body["status"] == "enrolled", "the seat must be given to her")?;
+        self.group(&id, &seat("123")).await
+    }
+
+    /// Puts an employee into a group, and computes the progress of the group.
+    async fn group(&self, event: &str, seat: &str) -> Result<(), CliError> {
+        let path = format!("{COMPANY}/activities/{event}?include=Program%23Groups");
+        let reply = self.get("Get the groups of the event", &path).await?;
+        let group = reply.body["groups"]["items"][0]["groupId"].clone();
+        let call = Call { method: Method::PUT, ..Call::post(seat, json!({"groupId": group})) };
+        let reply = self.step(Step { what: "Sue joins a group", call, status: StatusCode::OK }).await?;
+        check(reply.body["groupId"] == group, "she must be in the group")?;
+        let what = "Start the jobs that compute the progress of groups, as the schedule does every hour";
+        let call = Call::post("/_local/functions/start-group-progress/invocations", json!({}));
+        self.step(Step { what, call, status: StatusCode::OK }).await?;
+        self.done(&format!("{COMPANY}/jobs/GroupsId-{event}")).await?;
+        let reply = self.get("Get the groups with their progress", &path).await?;
+        check(reply.body["groups"]["items"][0]["members"] == 1, "the group must have one member")
     }
 
     /// Hires an employee, lists the department, and removes the employee.
