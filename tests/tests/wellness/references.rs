@@ -13,7 +13,7 @@ use system_tests::{
     Answer, Asks, Client, stack,
     units::consumed,
     until,
-    wellness::references::{Rows, activity, in_2020, named, path, read, record, reference, step_of},
+    wellness::references::{Rows, activity, by_hand, in_2020, named, path, read, record, reference, step_of},
     wellness::{admin, declared, employee, of_company},
 };
 use wellness::{Activity, Case, Record, Reference};
@@ -450,6 +450,33 @@ async fn repeated_and_conflicting_requests_nudge_the_running_job() {
         assert_eq!(rows.job("C", "VenueId-1").await, before, "{path}: the nudge changed other attributes");
     }
     finish(&client, "C", "VenueId-1").await;
+    stack.stop().await;
+}
+
+/// The job keeps the requested period, which does not depend on the time of the request.
+#[tokio::test]
+async fn a_request_repeated_in_a_later_second_gets_the_running_job() {
+    let (stack, _proxy) = by_hand().await;
+    let (rows, client) = (Rows::of(&stack), admin(&stack, "C"));
+    rows.put_uses(&[activity("C", "A", Status::Active, "2099-12-31T00:00:00")], "VenueId-1", &json!({})).await;
+    for venue in ["2", "1"] {
+        let data = json!({"data": {"v": venue}});
+        assert_eq!(client.put(&path("C", "venues", venue, ""), &json!({"name": "Hall", "data": {}})).await.status, 201);
+        let replacement = path("C", "venues", venue, "/replacement");
+        let send = async || match venue {
+            "2" => client.patch(&path("C", "venues", venue, ""), &data).await,
+            _ => client.post(&replacement, &replaced_by("3", &json!({"v": 3}))).await,
+        };
+        let started = send().await;
+        assert_eq!(started.status, 202, "{}", started.body);
+        let second = || jiff::Timestamp::now().as_second();
+        let first = second();
+        while second() == first {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+        let again = send().await;
+        assert_eq!((again.status, &again.body), (202, &started.body), "{venue}");
+    }
     stack.stop().await;
 }
 

@@ -125,7 +125,7 @@ impl Wellness {
     /// Reads the rewards of an activity with strong consistency. Leaves out unreadable rewards.
     pub(crate) async fn rewards(&self, activity: &ActivityId) -> Result<Vec<Reward>, Error> {
         let range = Level::Rewards.range();
-        let query = Query::new(&ActivityPartition(activity.clone()), &range).consistent();
+        let query = Query::new(&ActivityPartition(activity.clone()), &range);
         Ok(self.table.query_all::<Reward>(&query).await?.items)
     }
 }

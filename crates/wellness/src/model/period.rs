@@ -1,5 +1,5 @@
-use crate::Wellness;
-use function::{Error, Fields};
+use crate::{Wellness, model::access::OfUser};
+use function::{Error, Fields, Input};
 use keys::{
     TimestampSeconds,
     wellness::{CompanyId, Period, PlanBound, PlanId, Year},
@@ -14,6 +14,20 @@ pub(crate) enum Wanted {
     Plan(PlanId),
     /// The plan that contains the time of the request.
     CurrentPlan,
+}
+
+/// A user, and the period of a list about the user.
+#[derive(Debug, Clone)]
+pub struct UserPeriod {
+    pub(crate) of: OfUser,
+    pub(crate) wanted: Wanted,
+}
+
+impl Input for UserPeriod {
+    fn read(fields: &mut Fields) -> Option<Self> {
+        let (of, wanted) = (OfUser::read(fields), Wanted::read(fields));
+        Some(Self { of: of?, wanted: wanted? })
+    }
 }
 
 /// Maximum length of a plan and of a list's period, in seconds: two years, one of them a leap year.

@@ -5,12 +5,11 @@ use crate::{
     Registration, Wellness,
     cost::{self, Calls, Case, Pattern},
     model::{
-        access::OfUser,
         award::{Award, Correction, CorrectionBody},
-        period::Wanted,
+        period::UserPeriod,
     },
 };
-use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger};
+use function::{Error, Function, Json, Request, Route, Trigger};
 use futures::future::try_join;
 use keys::{
     TimestampSeconds,
@@ -58,20 +57,6 @@ fn points_cost(case: &Case) -> Cost {
     Cost::default()
         .read(cost::REGISTRATIONS, case.listed(case.registration))
         .read(cost::ACTIVITIES, read(case.corrections))
-}
-
-/// The employee and the period.
-#[derive(Debug, Clone)]
-pub struct Asked {
-    of: OfUser,
-    wanted: Wanted,
-}
-
-impl Input for Asked {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        let (of, wanted) = (OfUser::read(fields), Wanted::read(fields));
-        Some(Self { of: of?, wanted: wanted? })
-    }
 }
 
 /// The points of an employee, with the entries that they consist of.
@@ -127,8 +112,8 @@ impl Entry {
 /// - 403 if the caller is another user or belongs to another company.
 /// - 404 if the plan does not exist.
 /// - 413 if a query reads more than 5 MB.
-pub async fn get_points(wellness: Wellness, request: Request<Asked>) -> Result<Json<PointsBody>, Error> {
-    let Asked { of, wanted } = &request.input;
+pub async fn get_points(wellness: Wellness, request: Request<UserPeriod>) -> Result<Json<PointsBody>, Error> {
+    let UserPeriod { of, wanted } = &request.input;
     let of = of.of(&request.caller)?;
     let period = wellness.period(wanted, &of.company, request.now).await?;
     let range = ActivityEndDateSort::within(period);

@@ -8,13 +8,12 @@ use crate::{
     Activity, DOMAIN, Name, Progress, Registration, Wellness,
     cost::{self, Calls, Case, Pattern},
     model::{
-        access::OfUser,
         activity::json_of_some,
-        period::Wanted,
+        period::UserPeriod,
         registration::{Absence, RegistrationStatus},
     },
 };
-use function::{Error, Fields, Function, Input, List, Request, Route, Trigger};
+use function::{Error, Function, List, Request, Route, Trigger};
 use keys::{
     TimestampSeconds,
     wellness::{
@@ -63,20 +62,6 @@ fn list_cost(case: &Case) -> Cost {
     Cost::default()
         .read(cost::REGISTRATIONS, case.listed(case.registration))
         .read(cost::ACTIVITIES, read_eventually(case.activity).times(Case::count(case.items)))
-}
-
-/// The user and the period of the list.
-#[derive(Debug, Clone)]
-pub struct Asked {
-    of: OfUser,
-    wanted: Wanted,
-}
-
-impl Input for Asked {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        let (of, wanted) = (OfUser::read(fields), Wanted::read(fields));
-        Some(Self { of: of?, wanted: wanted? })
-    }
 }
 
 /// A registration with the current name, status and section of its activity.
@@ -133,8 +118,8 @@ impl OnHomePage {
 /// - 403 if the caller is another user or belongs to another company.
 /// - 404 if the plan does not exist.
 /// - 413 if the query reads more than 5 MB.
-pub async fn list_registrations(wellness: Wellness, request: Request<Asked>) -> Result<List<OnHomePage>, Error> {
-    let Asked { of, wanted } = &request.input;
+pub async fn list_registrations(wellness: Wellness, request: Request<UserPeriod>) -> Result<List<OnHomePage>, Error> {
+    let UserPeriod { of, wanted } = &request.input;
     let EmployeeKey { company, user } = of.of(&request.caller)?;
     let range = ActivityEndDateSort::within(wellness.period(wanted, &company, request.now).await?);
     let query = Query::new(&RegistrationsPartition(user), &range).on(&wellness.registrations);
