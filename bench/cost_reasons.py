@@ -78,6 +78,10 @@ REASONS = {
     "put-plan": {"1 R": "the plans are read first, because they must not overlap"},
     "get-plan": {"0.5 R": STRONG},
     "put-employee": {"1 R": "the employee is read first, so that nothing is written without a change"},
+    "get-employee-import": {
+        "1.5 R": "the upload is read with strong consistency (½), and the job of an import that has not ended (1)",
+    },
+    "create-employee-import": {"1 W": "a single change is a transaction, so that the SDK's retry is idempotent"},
     "create-file": {"1 W": "a single change is a transaction, so that the SDK's retry is idempotent"},
     "list-participants": {"1 R": "the employee of each registration is read, for the name and the department"},
     "get-employee": {"0.5 R": STRONG},

@@ -136,6 +136,10 @@ def wellness(step):
     step("W21", "join-activity", "PUT", seat, types="Registration Ticket")
     step("W21", "leave-activity", "DELETE", seat, types="Registration Ticket")
     guide = {"name": "Guide", "contentType": "application/pdf", "bytes": 9, "sha256": "0" * 64}
+    imports = f"{COMPANY}/employee-imports"
+    table = {"bytes": 9, "sha256": "0" * 64}
+    made = step("W35", "create-employee-import", "POST", imports, table, types="Upload")["importId"]
+    step("W35", "get-employee-import", "GET", f"{imports}/{made}", item=("Upload", made))
     step("W31", "create-file", "POST", f"{COMPANY}/files", guide, types="Upload")
     step("W23", "get-employee", "GET", f"{COMPANY}/employees/erin", item=("Employee", "erin"))
     step("W23", "list-employees", "GET", f"{COMPANY}/employees")

@@ -103,7 +103,7 @@ const STREAM: [Event; 9] = [
 
 /// The events of the wellness service. The lists return the created items. Activity 123 and venue
 /// 789 do not exist.
-const WELLNESS: [Event; 87] = [
+const WELLNESS: [Event; 91] = [
     ("put-plan", "", Some(201)),
     ("put-plan", "another-year", Some(400)),
     ("put-section", "", Some(201)),
@@ -145,6 +145,10 @@ const WELLNESS: [Event; 87] = [
     ("register-new-employee", "", None),
     ("register-new-employee", "no-user", None),
     ("register-new-employee", "no-batch", None),
+    ("create-employee-import", "", Some(201)),
+    ("create-employee-import", "too-large", Some(400)),
+    ("get-employee-import", "", Some(404)),
+    ("get-employee-import", "another-company", Some(403)),
     ("create-file", "", Some(201)),
     ("create-file", "too-large", Some(400)),
     ("receive-file", "", None),

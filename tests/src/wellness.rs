@@ -161,6 +161,12 @@ pub fn new_file() -> Value {
     json!({"name": "Guide", "contentType": "application/pdf", "bytes": 9, "sha256": "0".repeat(64)})
 }
 
+/// Returns the body of a request to import employees.
+#[must_use]
+pub fn new_import() -> Value {
+    json!({"bytes": 9, "sha256": "0".repeat(64)})
+}
+
 /// Converts JSON to the form that the table stores.
 #[must_use]
 pub fn json_text(json: &Value) -> JsonText {

@@ -13,6 +13,13 @@ const NEXT_CURSOR: HeaderName = HeaderName::from_static("next-cursor");
 /// so do the control characters that such a program removes.
 const FORMULA: [char; 10] = ['=', '+', '-', '@', '\t', '\r', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}'];
 
+/// Returns the text of a cell without the apostrophe that [`Cell::Text`] puts in front of a
+/// formula.
+#[must_use]
+pub fn unguarded(text: &str) -> &str {
+    text.strip_prefix('\'').filter(|rest| rest.starts_with(FORMULA)).unwrap_or(text)
+}
+
 /// The media type of a list, from the header `Accept`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MediaType {

@@ -83,7 +83,7 @@ pub use answer::{Accepted, Created, Json, List, Listing, Located, NoContent, Put
 pub use aws_lambda_events::dynamodb::EventRecord;
 pub use caller::Caller;
 pub use client::Clients;
-pub use csv::{Cell, Csv, CsvRow, JsonOrCsv, MediaType};
+pub use csv::{Cell, Csv, CsvRow, JsonOrCsv, MediaType, unguarded};
 pub use deadline::Deadline;
 pub use error::{Error, Fault, optimistically};
 pub use fingerprint::Fingerprint;

@@ -12,7 +12,7 @@ mod report;
 mod store;
 
 pub use control::{Expected, MAX_COUNTED, Totals, amount_of};
-pub use file::{File, MAX_FILE, Opened};
+pub use file::{File, Invalid, MAX_FILE, Opened, described};
 pub use lines::{Line, MAX_LINE, Range};
 pub use record::{Columns, Format, Records};
 pub use report::{Composition, Report, Row, RowObjects};

@@ -5,7 +5,7 @@ use aws_sdk_s3::{
     presigning::{PresignedRequest, PresigningConfig},
 };
 use function::Error;
-use intake::{Files, Part};
+use intake::{File, Files, Part};
 use keys::{TimestampSeconds, wellness::UploadKey};
 use std::{collections::BTreeMap, error, time::Duration};
 
@@ -66,6 +66,11 @@ impl FileStore {
     /// Reads the start of an object. `None` if there is none.
     pub(crate) async fn head(&self, key: &UploadKey) -> Result<Option<Part>, Error> {
         Box::pin(self.files.read((self.bucket()?, &key.to_string()), 0..HEAD)).await
+    }
+
+    /// Returns the CSV file in an object. The upload has fixed its content.
+    pub(crate) fn csv(&self, key: &UploadKey) -> Result<File, Error> {
+        Ok(File::fixed_csv(&self.files, self.bucket()?, &key.to_string()))
     }
 
     /// Deletes an object, if it exists.

@@ -5,6 +5,7 @@ pub(crate) mod depart;
 pub(crate) mod enrol;
 pub(crate) mod follow_end;
 pub(crate) mod group_progress;
+pub(crate) mod import;
 pub(crate) mod passes;
 pub(crate) mod receive;
 pub(crate) mod report;

@@ -6,10 +6,12 @@ pub mod add_reference;
 pub mod continue_job;
 pub mod correct_points;
 pub mod create_activity;
+pub mod create_employee_import;
 pub mod create_file;
 pub mod create_template;
 pub mod get_activity;
 pub mod get_employee;
+pub mod get_employee_import;
 pub mod get_job;
 pub mod get_plan;
 pub mod get_points;
@@ -62,10 +64,12 @@ pub fn patterns() -> Vec<Pattern> {
         continue_job::PATTERN,
         correct_points::PATTERN,
         create_activity::PATTERN,
+        create_employee_import::PATTERN,
         create_file::PATTERN,
         create_template::PATTERN,
         get_activity::PATTERN,
         get_employee::PATTERN,
+        get_employee_import::PATTERN,
         get_job::PATTERN,
         get_plan::PATTERN,
         get_points::PATTERN,

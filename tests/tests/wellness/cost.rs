@@ -247,6 +247,7 @@ async fn measure_all_patterns(size: Size) -> Case {
     measured.company().await;
     measured.activity().await;
     measured.file().await;
+    measured.import().await;
     measured.parts().await;
     measured.employee().await;
     measured.departure().await;
@@ -517,6 +518,35 @@ impl Measured {
         let removed = send(client.request("DELETE", &of(&format!("references/files/{id}")))).await;
         assert_eq!(removed.status, 204, "{}", removed.body);
         forget(&self.stack, &job).await;
+    }
+
+    /// Imports one employee.
+    async fn import(&mut self) {
+        let client = self.client.clone();
+        let file = b"userId,role,department\nu-9,EmployeeOnPlan,Sales\n";
+        let body = file_of("", "", file);
+        let path = of("employee-imports");
+        let made = client.post(&path, &json!({"bytes": body["bytes"], "sha256": body["sha256"]})).await;
+        let id = text(&made.body, "importId").to_owned();
+        let case = Case { upload: self.upload_size().await, ..Case::default() };
+        self.assert("create-employee-import", &case, &made);
+        assert_eq!(upload_file(&made.body["upload"], file).await, 200);
+        let job = format!("UploadId-{id}");
+        until(&client, &of(&format!("jobs/{job}")), |answer| answer.status == 200).await;
+        let case = Case { job: self.own("Job").await, ..case };
+        let sum = self.until_done(&job).await;
+        let (employee, user) = (employee_key(COMPANY, "u-9"), of("employees/u-9"));
+        let stored_employee = stored(&self.stack, None, employee.partition()).await;
+        let employee = each(&stored_employee.iter().map(bytes).collect::<Vec<_>>());
+        let case = Case { employee, upload: self.upload_size().await, ..case };
+        self.assert_sum("continue-job, import", &case, &sum);
+        let import = client.get(&format!("{path}/{id}")).await;
+        assert_eq!(import.body["added"], 1, "{}", import.body);
+        self.assert("get-employee-import", &case, &import);
+        forget(&self.stack, &job).await;
+        let removed = send(client.request("DELETE", &user)).await;
+        assert_eq!(removed.status, 202, "{}", removed.body);
+        forget(&self.stack, text(&removed.body, "jobId")).await;
     }
 
     /// Removes another employee, who has one registration.

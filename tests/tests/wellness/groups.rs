@@ -1,4 +1,4 @@
-//! Tests of groups: membership (W21), and their progress, which a scheduled job computes (W36).
+//! Tests of groups: membership (W21), and their progress, which a scheduled job computes (W37).
 
 use keys::wellness::GroupId;
 use local::Stack;

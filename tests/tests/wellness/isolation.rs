@@ -225,6 +225,7 @@ impl Ids {
             ("jobId", format!("VenueId-venue-of-{company}")),
             ("kind", "Attendance".to_owned()),
             ("groupId", "group-1".to_owned()),
+            ("importId", format!("import-of-{company}")),
             ("templateId", format!("template-of-{company}")),
         ];
         Self(ids.into())
@@ -294,6 +295,8 @@ fn cases() -> Vec<Case> {
             &[201],
         ),
         writes("POST /wellness/companies/{companyId}/files", system_tests::wellness::new_file(), &[201]),
+        writes("POST /wellness/companies/{companyId}/employee-imports", system_tests::wellness::new_import(), &[201]),
+        reads("GET /wellness/companies/{companyId}/employee-imports/{importId}", "", &[404]),
         reads("GET /wellness/companies/{companyId}/activities/{activityId}/participants", "", &[200]),
         reads("GET /wellness/users/{userId}/points", YEAR, &[200]),
         reads("GET /wellness/companies/{companyId}/plans/{planId}/report", "", &[404]),
@@ -556,7 +559,9 @@ async fn the_owning_company_sees_its_items() {
         let client = if case.is_of_company() { &scene.theirs } else { &user };
         let answer = case.ask(client, &ids).await;
         let is_global = case.route.starts_with("GET /wellness/templates");
-        if case.route == "GET /wellness/templates/{templateId}" {
+        // The company has no import with this id.
+        if case.route == "GET /wellness/templates/{templateId}" || case.route.ends_with("/employee-imports/{importId}")
+        {
             wrong.check(case.route, &answer, &[404]);
             continue;
         }
@@ -736,9 +741,10 @@ async fn only_the_scopes_of_a_route_give_access() {
         let by_users = of_users.iter().any(|begin| case.route.starts_with(begin));
         let opens = &routes[case.route].scopes;
         let to_employees = opens.iter().any(|open| open == "wellness:read" || open == "wellness:write");
-        let of_admins =
-            ["/jobs/", "/employees", "/participants", "/report"].iter().any(|part| case.route.contains(part))
-                || case.route.ends_with("/references/{facet}");
+        let of_admins = ["/jobs/", "/employees", "/employee-imports", "/participants", "/report"]
+            .iter()
+            .any(|part| case.route.contains(part))
+            || case.route.ends_with("/references/{facet}");
         let right = to_employees == (by_users && !of_admins);
         wrong.expect(&format!("{} accepts the scopes {opens:?}", case.route), right);
         let to_operators_only = case.route.contains(" /wellness/templates") && !case.route.starts_with("GET ");

@@ -8,6 +8,7 @@ mod employees;
 mod enrolment;
 mod files;
 mod groups;
+mod import;
 mod isolation;
 mod jobs;
 mod lists;

@@ -20,7 +20,7 @@ const OTHER: &str = "b-company";
 const USER: &str = "u-1";
 
 /// A valid body for each function.
-const GOOD: [(&str, &str); 20] = [
+const GOOD: [(&str, &str); 21] = [
     (
         "create-activity",
         r#"{"name": "N", "type": "event", "subType": "Fitness", "startDate": "2020-01-01", "endDate": "2020-12-31"}"#,
@@ -36,6 +36,10 @@ const GOOD: [(&str, &str); 20] = [
     (
         "create-file",
         r#"{"name": "N", "contentType": "image/png", "bytes": 9, "sha256": "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"}"#,
+    ),
+    (
+        "create-employee-import",
+        r#"{"bytes": 9, "sha256": "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", "endMissing": true}"#,
     ),
     ("put-section", r#"{"name": "N", "startDate": "2020-01-01", "endDate": "2020-12-31"}"#),
     ("put-plan", r#"{"name": "N", "startDate": "2020-01-01", "endDate": "2020-12-31"}"#),
@@ -123,6 +127,7 @@ impl World {
             ("jobId", "VenueId-123"),
             ("kind", "Attendance"),
             ("groupId", "1"),
+            ("importId", "1"),
             ("templateId", text(&self.activity, "template")),
         ];
         let segment = |segment: &str| match parameter(segment) {
@@ -355,7 +360,15 @@ const POINTS: &[&str] = &["null", r#""40""#, "0", "1.5", "1000001", "-1000001", 
 type Wrong = &'static [(&'static str, &'static [&'static str])];
 
 /// Invalid values for each field of each body.
-const MEMBERS: [(&str, Wrong); 20] = [
+const MEMBERS: [(&str, Wrong); 21] = [
+    (
+        "create-employee-import",
+        &[
+            ("bytes", &["0", "-1", "1.5", "5242881", r#""9""#, "null"]),
+            ("sha256", &[r#""""#, r#""e3b0""#, "5", "null"]),
+            ("endMissing", &["null", r#""true""#, "1", "[]"]),
+        ],
+    ),
     (
         "create-file",
         &[
@@ -555,6 +568,7 @@ fn strangers(world: &World) -> Vec<Case> {
         ("put-section", "{}", "/body/name /body/startDate /body/endDate"),
         ("put-reference", "{}", "/body/name /body/data"),
         ("put-employee", "{}", "/body/role /body/department"),
+        ("create-employee-import", "{}", "/body/bytes /body/sha256"),
         ("create-file", "{}", "/body/name /body/contentType /body/bytes /body/sha256"),
         ("update-activity", "{}", "/body /body/version"),
         ("update-activity", r#"{"name": "N"}"#, "/body/version"),
@@ -907,7 +921,7 @@ fn states(world: &World) -> Vec<Case> {
 
 /// Whether only administrators may use the GET route.
 fn is_of_admins(path: &str) -> bool {
-    ["jobs", "/employees", "/participants", "/report"].iter().any(|part| path.contains(part))
+    ["jobs", "/employees", "/employee-imports", "/participants", "/report"].iter().any(|part| path.contains(part))
         || path.ends_with("/references/{facet}")
 }
 

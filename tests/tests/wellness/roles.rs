@@ -10,7 +10,10 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use system_tests::{
     Client, assert_problem, send, stack, text,
-    wellness::{activity, admin, create, employee, event_at, new_file, of_company, put, registration, registration_of},
+    wellness::{
+        activity, admin, create, employee, event_at, new_file, new_import, of_company, put, registration,
+        registration_of,
+    },
 };
 use wellness::Activity;
 
@@ -143,6 +146,8 @@ fn rows() -> Vec<Row> {
             ["3.33", "+.3+", "+.++"],
         ),
         row(company("POST files"), "", new_file(), write),
+        row(company("POST employee-imports"), "", new_import(), write),
+        row(company("GET employee-imports/{importId}"), "", Value::Null, ["3.33", "4.34", "4.44"]),
         row(company("GET employees"), "", Value::Null, ["3.33", "+.33", "+.++"]),
         row(company("GET employees/{userId}"), "", Value::Null, ["3333", "++34", "+++4"]),
         row(company("PUT employees/{userId}"), "", json!({"role": "R", "department": "D"}), ["3333", "++3+", "++++"]),

@@ -53,6 +53,8 @@ struct Scene {
     admin: Client,
     /// The ids of both challenges and of an event.
     activities: Vec<String>,
+    /// The id of an import of employees.
+    import: String,
     /// The id of a group of the first challenge.
     group: String,
     /// The ids of a template of the company and of a global template.
@@ -98,7 +100,9 @@ impl Scene {
         activities.push(text(&create(&admin, COMPANY, &event).await, "activityId").to_owned());
         let groups = admin.get(&of(&format!("activities/{}?include=Program%23Groups", activities[0]))).await;
         let group = text(&groups.body["groups"]["items"][0], "groupId").to_owned();
-        let scene = Self { stack, operator, admin, activities, group, templates };
+        let import = admin.post(&of("employee-imports"), &system_tests::wellness::new_import()).await;
+        let import = text(&import.body, "importId").to_owned();
+        let scene = Self { stack, operator, admin, activities, import, group, templates };
         let loaded = [("PK", "Global"), ("SK", "TemplateSet"), ("Type", "TemplateSet")];
         let loaded = loaded.map(|(name, value)| (name.to_owned(), AttributeValue::S(value.to_owned())));
         let version = ("Version".to_owned(), AttributeValue::N("1".to_owned()));
@@ -129,9 +133,10 @@ impl Scene {
         let stack = stack.start().await.expect("a stack");
         let (operator, admin) = (Client::operator(&stack), admin(&stack, COMPANY));
         let items = self.snapshot().await;
-        let Self { activities, group, templates, .. } = &self;
-        let (activities, group, templates) = (activities.clone(), group.clone(), templates.clone());
-        let scene = Self { stack, operator, admin, activities, group, templates };
+        let Self { activities, import, group, templates, .. } = &self;
+        let (activities, import) = (activities.clone(), import.clone());
+        let (group, templates) = (group.clone(), templates.clone());
+        let scene = Self { stack, operator, admin, activities, import, group, templates };
         for ((table, ..), item) in &items {
             scene.put(table, item).await;
         }
@@ -199,6 +204,7 @@ impl Scene {
                     "templateId" if route.contains("{companyId}") => self.templates[0].clone(),
                     "templateId" => self.templates[1].clone(),
                     "planId" => "current".to_owned(),
+                    "importId" => self.import.clone(),
                     other => unreachable!("{other}"),
                 })
             });
@@ -279,6 +285,7 @@ fn expected() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
         ("TemplateSet", BTreeSet::new()),
         ("Registration", BTreeSet::from([PARTICIPANTS, POINTS, REGISTRATIONS])),
         ("Correction", BTreeSet::from([POINTS])),
+        ("Upload", BTreeSet::from(["/wellness/companies/{companyId}/employee-imports/{importId}"])),
         ("PlanReport", BTreeSet::from([REPORT])),
         ("ReportRow", BTreeSet::from([REPORT])),
         ("Job", BTreeSet::from(["/wellness/companies/{companyId}/jobs/{jobId}"])),
@@ -461,6 +468,7 @@ async fn an_unreadable_registration_does_not_block_the_others_of_the_employee() 
         operator,
         stack,
         activities: Vec::new(),
+        import: String::new(),
         group: String::new(),
         templates: Vec::new(),
     };
@@ -511,6 +519,7 @@ fn writers(scene: &Scene) -> BTreeMap<&'static str, (String, Value)> {
         ("POST plans/{planId}/report", (of("plans/current/report"), json!({}))),
         ("PUT employees/{userId}", (of(&format!("employees/{USER}")), json!({"role": "R2", "department": "D2"}))),
         ("POST files", (of("files"), system_tests::wellness::new_file())),
+        ("POST employee-imports", (of("employee-imports"), system_tests::wellness::new_import())),
         ("DELETE employees/{userId}", (of(&format!("employees/{USER}")), Value::Null)),
         ("PUT references/{facet}/{facetId}", (venue.clone(), json!({"name": "New hall", "data": {"Name": "New"}}))),
         ("PATCH references/{facet}/{facetId}", (venue.clone(), json!({"data": {"Name": "Patched"}}))),

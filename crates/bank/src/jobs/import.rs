@@ -5,12 +5,12 @@ use crate::{
     model::import::{Counts, ImportProgress, ImportedFile, Phase},
     schedule::Scheduled,
 };
-use function::{Deadline, Error, Fault, Fields, Input, read_record};
+use function::{Deadline, Error, Fields, Input};
 use futures::{
     StreamExt,
     stream::{self, FuturesOrdered},
 };
-use intake::{Expected, File, Line, Opened, Report, Row, Stop, Totals};
+use intake::{Expected, File, Invalid, Line, Opened, Report, Row, Stop, Totals, described};
 use jobs::{Job, JobRunner, Next, Step};
 use keys::{AccountId, IdempotencyKey, Random, TimestampSeconds, bank::PaymentId};
 use serde::Deserialize;
@@ -31,8 +31,6 @@ const WORKERS: usize = 4;
 const SIDE_BY_SIDE: usize = 16;
 /// Size of the rows after which a step ends. They are kept in memory.
 const MAX_ROWS: usize = 4 * 1024 * 1024;
-/// Maximum length of a reason in characters.
-const MAX_REASON: usize = 400;
 
 /// Executes the steps of an import.
 pub(crate) struct Steps<'a> {
@@ -60,13 +58,6 @@ impl Input for Record {
         let data = fields.body::<Box<RawValue>>("data").map(JsonText::from);
         Some(Self { id: id?, account: account?, scheduled_time: scheduled_time?, data: data? })
     }
-}
-
-/// A line that is not valid.
-struct Invalid {
-    /// The id, if it can be read.
-    id: Option<String>,
-    reason: String,
 }
 
 /// Result of a line.
@@ -291,7 +282,7 @@ impl<'a> Steps<'a> {
 
     /// Schedules the payment of a line, as the same request of an operator would.
     async fn outcome(&self, opened: &Opened, line: &Line<'_>, now: TimestampSeconds) -> Result<Outcome, Error> {
-        let record = match record(opened, line) {
+        let record = match opened.record(line, id_of) {
             Ok(Some(record)) => record,
             Ok(None) => return Ok(Outcome::Blank),
             Err(Invalid { id, reason }) => return Ok(Outcome::Rejected { id, reason, data: None }),
@@ -345,24 +336,6 @@ fn go_to(progress: &mut ImportProgress, phase: Phase, opened: &Opened) {
     *progress = ImportProgress { phase, position: opened.start, line: opened.lines, ..ImportProgress::default() };
 }
 
-/// Reads the record of a line. Returns `None` for a blank line, and the reason if the line is not
-/// valid.
-fn record(opened: &Opened, line: &Line<'_>) -> Result<Option<Record>, Invalid> {
-    let unread = |reason: String| Invalid { id: None, reason };
-    let text = line.text.map_err(|reason| unread(reason.to_owned()))?;
-    if text.trim().is_empty() {
-        return Ok(None);
-    }
-    let json = opened.records.json(text).map_err(unread)?;
-    read_record(&json).map(Some).map_err(|error| {
-        let reason = match error {
-            Error::Invalid(faults) => described(&faults),
-            error => error.to_string(),
-        };
-        Invalid { id: id_of(&json), reason }
-    })
-}
-
 /// Returns the id of a record that is not valid otherwise.
 fn id_of(json: &str) -> Option<String> {
     #[derive(Deserialize)]
@@ -382,23 +355,10 @@ fn counted(opened: &Opened, line: &Line<'_>) -> Outcome {
     if !Expected::has_sum(&opened.expected) {
         return rejected(String::new());
     }
-    match record(opened, line) {
+    match opened.record::<Record>(line, id_of) {
         Ok(Some(record)) => Outcome::Scheduled(record.data),
         Ok(None) => Outcome::Blank,
         Err(Invalid { reason, .. }) => rejected(reason),
-    }
-}
-
-/// Describes the faults of a line, with the names of its members.
-fn described(faults: &[Fault]) -> String {
-    let text = |Fault { pointer, detail }: &Fault| match pointer.strip_prefix("/body/") {
-        Some(member) => format!("{member} {detail}"),
-        None => format!("The line {detail}"),
-    };
-    let text = faults.iter().map(text).collect::<Vec<_>>().join("; ");
-    match text.char_indices().nth(MAX_REASON) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
     }
 }
 

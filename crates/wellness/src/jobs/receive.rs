@@ -14,6 +14,8 @@ use table::{Condition, Value};
 pub(crate) struct Receive<'a> {
     wellness: &'a Wellness,
     object: UploadKey,
+    /// As read at the start of the run.
+    upload: Option<Upload>,
 }
 
 /// The job has a single step.
@@ -21,17 +23,19 @@ pub(crate) struct Receive<'a> {
 pub(crate) struct ReceiveProgress {}
 
 impl<'a> Receive<'a> {
-    pub(crate) fn new(wellness: &'a Wellness, company: CompanyId, file: FacetId) -> Self {
-        Self { wellness, object: UploadKey { company, file } }
+    pub(crate) fn new(wellness: &'a Wellness, company: CompanyId, file: FacetId, upload: Option<Upload>) -> Self {
+        Self { wellness, object: UploadKey { company, file }, upload }
     }
 
     async fn receive(&self) -> Result<(), Error> {
-        let UploadKey { company, file } = &self.object;
         let files = &self.wellness.files;
-        match self.wellness.upload(company, file).await? {
-            Some(upload) if upload.status == FileStatus::Pending => self.check(&upload).await,
-            Some(upload) if upload.status == FileStatus::Ready => self.remove_if_unused(&upload).await,
-            // The upload was rejected or has expired, or the file was removed.
+        match &self.upload {
+            Some(upload) if upload.status == FileStatus::Pending => self.check(upload).await,
+            Some(upload) if upload.status == FileStatus::Ready && upload.missing.is_none() => {
+                self.remove_if_unused(upload).await
+            }
+            // The upload was rejected or has expired, the file was removed, or the import has
+            // ended.
             _ => files.delete(&self.object).await,
         }
     }

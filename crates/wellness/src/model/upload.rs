@@ -2,7 +2,10 @@
 
 use crate::{
     Name, Record, Wellness,
-    model::job::{Task, job_key},
+    model::{
+        import::{Missing, Outcome},
+        job::{Task, job_key},
+    },
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use function::Error;
@@ -18,6 +21,8 @@ use table::{Attributes, Item, Key};
 pub(crate) const MAX_FILE: u32 = 25 * 1024 * 1024;
 /// Time in days after which an upload without a file expires.
 const DAYS_KEPT: i64 = 1;
+/// Time in days after which an import of employees expires. Its job is kept for 30 days.
+const DAYS_OF_IMPORT: i64 = 31;
 
 /// The upload of a file. It stays as long as the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
@@ -34,6 +39,12 @@ pub(crate) struct Upload {
     pub(crate) bytes: FileSize,
     pub(crate) sha256: Sha256,
     pub(crate) status: FileStatus,
+    /// Present for an import of employees.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) missing: Option<Missing>,
+    /// Present for an import of employees that has ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) outcome: Option<Outcome>,
     /// Why the file was rejected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) reason: Option<String>,
@@ -53,11 +64,14 @@ pub(crate) struct FileForm {
     pub(crate) content_type: ContentType,
     pub(crate) bytes: FileSize,
     pub(crate) sha256: Sha256,
+    /// Present for an import of employees.
+    pub(crate) missing: Option<Missing>,
 }
 
 impl Upload {
     pub(crate) fn new(company: CompanyId, file: FacetId, form: FileForm, now: TimestampSeconds) -> Self {
-        let FileForm { name, content_type, bytes, sha256 } = form;
+        let FileForm { name, content_type, bytes, sha256, missing } = form;
+        let days = if missing.is_some() { DAYS_OF_IMPORT } else { DAYS_KEPT };
         Self {
             partition: CompanyPartition(company),
             sort: UploadSort(file),
@@ -66,8 +80,10 @@ impl Upload {
             bytes,
             sha256,
             status: FileStatus::Pending,
+            missing,
+            outcome: None,
             reason: None,
-            expires_at: Some(now.plus_days(DAYS_KEPT).instant().as_second()),
+            expires_at: Some(now.plus_days(days).instant().as_second()),
         }
     }
 
@@ -237,6 +253,7 @@ pub(crate) fn receiving(
 }
 
 impl Wellness {
+    /// Reads the upload of a file or of an import.
     pub(crate) async fn upload(&self, company: &CompanyId, file: &FacetId) -> Result<Option<Upload>, Error> {
         Ok(self.table.get::<Upload>(&Upload::key_of(company, file)).await?)
     }

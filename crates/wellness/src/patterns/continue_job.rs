@@ -14,8 +14,9 @@ use crate::{
     cost::{self, Calls, Case, Pattern},
     jobs::{
         change_references::References, depart::Depart, enrol::Enrol, follow_end::Registrations,
-        group_progress::GroupsOf, passes::Passes, receive::Receive, report::Report, seats::Seats,
+        group_progress::GroupsOf, import::Import, passes::Passes, receive::Receive, report::Report, seats::Seats,
     },
+    model::upload::{FileStatus, Upload},
 };
 use function::{Batch, Error, Function, Trigger};
 use jobs::{JobService, Jobs, PAGE, Run};
@@ -158,6 +159,18 @@ pub const PATTERN: Pattern = Pattern {
             },
         },
         Calls {
+            variant: ", import",
+            condition: "get SK = Upload#FileId-…, and the object in S3, once in each invocation. For each line: get PK = CompanyId-<id>#Employees#<0-9>, SK = UserId-…, and put the employee if there is a change. To remove the others, for each page of 500: query PK = CompanyId-<id>#Employees#<0-9>, strongly consistent; for each employee who is missing, one transaction as W23 remove-employee. At the end, update SK = Upload#FileId-… and delete the object",
+            formula: "per line: ⌈employee⌉ R; ⌈employee⌉ W if there is a change. Per 500 lines or employees: ⌈job⌉ W. Per removed employee: 2 × (⌈employee⌉ + ⌈job⌉) W. Per invocation: ⌈upload⌉ R; ⌈job⌉ R; ⌈job⌉ W. Per import: ⌈upload⌉ W; 2 ⌈job⌉ W. The table shows the cost for one new employee",
+            cost: |case| {
+                Cost::default()
+                    .read(cost::JOBS, read(case.job))
+                    .read(cost::ACTIVITIES, read(case.upload) + read(0))
+                    .write(cost::ACTIVITIES, write(case.employee) + write(case.upload))
+                    .write(cost::JOBS, write(case.job).times(4))
+            },
+        },
+        Calls {
             variant: ", registrations",
             condition: "for each page of 50: get PK = ActivityId-<id>, SK = Program; query PK = ActivityId-<id>, SK begins with Registration#, both strongly consistent. Write the ids of the registrations with a different end date to the job. Update each of these registrations if its end date is unchanged",
             formula: "per registration: ⌈registration⌉ W; GSI3 2 ⌈registration⌉ W. Per page: ⌈activity⌉ + ⌈Σ registrations⌉ R; ⌈job with the ids of the page⌉ W. Per invocation: ⌈job⌉ R; ⌈job⌉ W. Per job: ⌈activity⌉ R; ⌈job⌉ W",
@@ -243,9 +256,12 @@ impl JobService for Wellness {
             JobId::Departure(user) => {
                 run.steps(Depart::new(self, EmployeeKey { company, user })).await?;
             }
-            JobId::Upload(file) => {
-                run.steps(Receive::new(self, company, file)).await?;
-            }
+            JobId::Upload(file) => match self.upload(&company, &file).await? {
+                Some(Upload { missing: Some(missing), status: FileStatus::Pending, .. }) => {
+                    run.steps(Import::new(self, company, file, missing)).await?;
+                }
+                upload => run.steps(Receive::new(self, company, file, upload)).await?,
+            },
             JobId::Groups(activity) => {
                 run.steps(GroupsOf::new(self, company, activity)).await?;
             }

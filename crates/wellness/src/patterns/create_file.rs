@@ -3,13 +3,19 @@
 use crate::{
     DOMAIN, Wellness,
     cost::{self, Calls, Pattern},
-    model::upload::{FileForm, FileStatus, Upload},
+    model::{
+        import::Missing,
+        upload::{FileForm, FileStatus, Upload},
+    },
     patterns::get_reference,
 };
 use function::{
     Error, Fields, Fingerprint, Function, IdempotentRequest, Input, Located, Request, Route, Trigger, optimistically,
 };
-use keys::wellness::{CompanyId, FacetId, Owner};
+use keys::{
+    TimestampSeconds,
+    wellness::{CompanyId, FacetId, Owner},
+};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use table::cost::{Cost, write};
@@ -45,8 +51,8 @@ pub const PATTERN: Pattern = Pattern {
 /// A request to create a file.
 #[derive(Debug, Clone)]
 pub struct NewFile {
-    company: CompanyId,
-    form: FileForm,
+    pub(crate) company: CompanyId,
+    pub(crate) form: FileForm,
 }
 
 impl Input for NewFile {
@@ -56,7 +62,8 @@ impl Input for NewFile {
         let company = fields.path("companyId");
         let (name, content_type) = (fields.body("name"), fields.body("contentType"));
         let (bytes, sha256) = (fields.body("bytes"), fields.body("sha256"));
-        let form = FileForm { name: name?, content_type: content_type?, bytes: bytes?, sha256: sha256? };
+        let (name, content_type) = (name?, content_type?);
+        let form = FileForm { name, content_type, bytes: bytes?, sha256: sha256?, missing: None };
         Some(Self { company: company?, form })
     }
 }
@@ -72,7 +79,7 @@ pub struct FileBody {
 
 /// The request that uploads the content of a file.
 #[derive(Debug, Serialize)]
-struct UploadBody {
+pub(crate) struct UploadBody {
     method: &'static str,
     url: String,
     headers: BTreeMap<String, String>,
@@ -87,9 +94,8 @@ struct UploadBody {
 /// - 422 if the idempotency key was used for a different request.
 pub async fn create_file(wellness: Wellness, request: Request<NewFile>) -> Result<Located<FileBody>, Error> {
     request.caller.must_belong_to(&request.input.company, DOMAIN)?;
-    let upload = optimistically(|| wellness.new_upload(&request)).await?;
-    let form = (upload.content_type.as_str(), i64::from(u32::from(upload.bytes)), &*upload.sha256.base64());
-    let signed = wellness.files.upload(&upload.object(), form, request.now).await?;
+    let upload = optimistically(|| wellness.new_upload(&request.input, &request)).await?;
+    let signed = wellness.signed(&upload, request.now).await?;
     let (file_id, status) = (upload.sort.0, upload.status);
     let parameter = |name: &str| match name {
         "companyId" => Some(upload.partition.0.to_string()),
@@ -97,16 +103,28 @@ pub async fn create_file(wellness: Wellness, request: Request<NewFile>) -> Resul
         _ => Some(file_id.to_string()),
     };
     let location = get_reference::PATTERN.location(parameter);
-    let upload = UploadBody { method: "PUT", url: signed.url, headers: signed.headers };
-    Ok(Located { location, body: FileBody { file_id, status, upload } })
+    Ok(Located { location, body: FileBody { file_id, status, upload: signed } })
 }
 
 impl Wellness {
-    async fn new_upload(&self, request: &Request<NewFile>) -> Result<Upload, Error> {
-        let NewFile { company, form } = &request.input;
+    /// Signs the upload of the content.
+    pub(crate) async fn signed(&self, upload: &Upload, now: TimestampSeconds) -> Result<UploadBody, Error> {
+        let form = (upload.content_type.as_str(), i64::from(u32::from(upload.bytes)), &*upload.sha256.base64());
+        let signed = self.files.upload(&upload.object(), form, now).await?;
+        Ok(UploadBody { method: "PUT", url: signed.url, headers: signed.headers })
+    }
+
+    /// Creates the upload, or returns the one of the same request.
+    pub(crate) async fn new_upload<I>(&self, new: &NewFile, request: &Request<I>) -> Result<Upload, Error> {
+        let NewFile { company, form } = new;
         let (name, content_type, size) =
             (form.name.as_str(), form.content_type.as_str(), u32::from(form.bytes).to_string());
-        let fingerprint = Fingerprint::of(&["create-file", name, content_type, form.sha256.as_str(), &size]);
+        let purpose = match form.missing {
+            None => "file",
+            Some(Missing::Keep) => "import",
+            Some(Missing::End) => "whole import",
+        };
+        let fingerprint = Fingerprint::of(&["create-file", name, content_type, form.sha256.as_str(), &size, purpose]);
         let (owner, key) = (Owner::Company(company.clone()), request.idempotency_key.as_ref());
         let once = IdempotentRequest::new(&self.table, &owner, key, fingerprint, request.milli);
         if let Some(id) = once.before().await? {

@@ -84,6 +84,7 @@ pub async fn get_reference(wellness: Wellness, request: Request<OfRecord>) -> Re
     request.caller.must_belong_to(company, DOMAIN)?;
     let record = wellness.table.get::<Record>(&Record::key_of(company, of)).await?;
     let upload = if of.facet == Facet::Files { wellness.upload(company, &of.id).await? } else { None };
+    let upload = upload.filter(|upload| upload.missing.is_none());
     let (record, upload) = match (record, upload) {
         (Some(record), upload) => (record, upload),
         (None, Some(upload)) if upload.status != FileStatus::Ready => (upload.record()?, Some(upload)),

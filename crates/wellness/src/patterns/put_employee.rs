@@ -43,10 +43,10 @@ pub const PATTERN: Pattern = Pattern {
 /// A request to put an employee.
 #[derive(Debug, Clone)]
 pub struct Placed {
-    key: EmployeeKey,
-    role: Role,
-    department: Department,
-    name: Option<Name>,
+    pub(crate) key: EmployeeKey,
+    pub(crate) role: Role,
+    pub(crate) department: Department,
+    pub(crate) name: Option<Name>,
 }
 
 impl Input for Placed {
@@ -72,8 +72,19 @@ impl Input for Placed {
 /// - 403 if the caller belongs to another company.
 pub async fn put_employee(wellness: Wellness, request: Request<Placed>) -> Result<Put<EmployeeBody>, Error> {
     request.caller.must_belong_to(&request.input.key.company, DOMAIN)?;
-    let Put { is_new, body } = optimistically(|| wellness.place(&request.input)).await?;
-    Ok(Put { is_new, body: body.into() })
+    let (placement, employee) = optimistically(|| wellness.place(&request.input)).await?;
+    Ok(Put { is_new: placement == Placement::Added, body: employee.into() })
+}
+
+/// What a request to put an employee has changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Placement {
+    /// The employee is new.
+    Added,
+    /// The employee has other data.
+    Changed,
+    /// Nothing.
+    Unchanged,
 }
 
 impl Employee {
@@ -102,7 +113,8 @@ impl Employee {
 }
 
 impl Wellness {
-    async fn place(&self, wanted: &Placed) -> Result<Put<Employee>, Error> {
+    /// Makes one attempt to create or replace the employee.
+    pub(crate) async fn place(&self, wanted: &Placed) -> Result<(Placement, Employee), Error> {
         let old = match self.table.get::<Employee>(&Employee::key_of(&wanted.key)).await {
             Err(table::Error::Unreadable(..)) => return self.repair(wanted).await,
             read => read?,
@@ -110,17 +122,17 @@ impl Wellness {
         let Some(old) = old else {
             let new = Employee::new(wanted.clone());
             self.dynamo.write(self.table.put_new(&new)?).await?;
-            return Ok(Put { is_new: true, body: new });
+            return Ok((Placement::Added, new));
         };
-        let Some(new) = old.changed_to(wanted.clone()) else { return Ok(Put { is_new: false, body: old }) };
+        let Some(new) = old.changed_to(wanted.clone()) else { return Ok((Placement::Unchanged, old)) };
         let unchanged = Condition::is(Employee::VERSION, old.version);
         self.dynamo.write(self.table.replace(&new)?.only_if(unchanged)).await?;
-        Ok(Put { is_new: false, body: new })
+        Ok((Placement::Changed, new))
     }
 
     /// Replaces an unreadable employee, and enrols the employee again. Enrolment is idempotent. If
     /// the version can be read, the new version follows it (docs/decisions/unreadable-writes.md).
-    async fn repair(&self, wanted: &Placed) -> Result<Put<Employee>, Error> {
+    async fn repair(&self, wanted: &Placed) -> Result<(Placement, Employee), Error> {
         let new = Employee::new(wanted.clone());
         let (change, new) = match self.table.get::<Versioned>(&Employee::key_of(&wanted.key)).await {
             Ok(Some(Versioned { version })) => {
@@ -131,7 +143,7 @@ impl Wellness {
             Err(error) => return Err(error.into()),
         };
         self.dynamo.write(change).await?;
-        Ok(Put { is_new: false, body: new })
+        Ok((Placement::Changed, new))
     }
 }
 

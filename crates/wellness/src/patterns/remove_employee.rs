@@ -11,7 +11,10 @@ use crate::{
 };
 use function::{Accepted, Error, Function, Request, Route, Trigger};
 use jobs::{Job, JobBody};
-use keys::wellness::JobId;
+use keys::{
+    RequestId, TimestampSeconds,
+    wellness::{EmployeeKey, JobId},
+};
 use table::cost::{Cost, write};
 
 /// The Lambda.
@@ -52,11 +55,25 @@ pub const PATTERN: Pattern = Pattern {
 pub async fn remove_employee(wellness: Wellness, request: Request<Named>) -> Result<Accepted<JobBody>, Error> {
     let Named(key) = &request.input;
     request.caller.must_belong_to(&key.company, DOMAIN)?;
-    let id = JobId::Departure(key.user.clone());
-    let job = Job::new(&job_key(&key.company, &id), &id, &request.id, &Task::Depart, request.now)?;
-    let delete = wellness.table.delete(Employee::key_of(key));
-    match wellness.dynamo.transact(vec![delete, wellness.jobs.table().put(&job)?]).await {
-        Err(table::Error::Refused(_)) => Err(Error::NotFound("employee")),
-        removed => Ok(removed.map(|()| accepted(&key.company, job))?),
+    let job = wellness.remove(key, request.id, request.now).await?.ok_or(Error::NotFound("employee"))?;
+    Ok(accepted(&key.company, job))
+}
+
+impl Wellness {
+    /// Removes an employee. Returns the job that ends the registrations, or `None` if there is no
+    /// such employee.
+    pub(crate) async fn remove(
+        &self,
+        key: &EmployeeKey,
+        run: RequestId,
+        now: TimestampSeconds,
+    ) -> Result<Option<Job>, Error> {
+        let id = JobId::Departure(key.user.clone());
+        let job = Job::new(&job_key(&key.company, &id), &id, &run, &Task::Depart, now)?;
+        let delete = self.table.delete(Employee::key_of(key));
+        match self.dynamo.transact(vec![delete, self.jobs.table().put(&job)?]).await {
+            Err(table::Error::Refused(_)) => Ok(None),
+            removed => Ok(removed.map(|()| Some(job))?),
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! W36: starts the jobs that compute the progress of groups
+//! W37: starts the jobs that compute the progress of groups
 //! (docs/requirements/wellness.md#groups, docs/decisions/wellness-groups.md).
 
 use crate::{
@@ -35,7 +35,7 @@ pub fn function() -> Function {
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
-    id: "W36",
+    id: "W37",
     name: "start-group-progress",
     trigger: Trigger::Schedule("rate(1 hour)"),
     calls: &[Calls {

@@ -23,6 +23,7 @@ impl Guide {
         self.walk(&walk).await?;
         self.sign_up().await?;
         self.staff().await?;
+        self.import_staff().await?;
         self.file().await?;
         self.look(&walk).await?;
         let walk = self.edit(walk).await?;
@@ -223,6 +224,20 @@ impl Guide {
         self.wait(&path, |body| body["status"] == "ready").await?;
         let reply = self.get("Get the file with the URL of its content", &path).await?;
         check(reply.body["downloadUrl"].is_string(), "the file must be ready")
+    }
+
+    /// Imports an employee from a CSV file.
+    async fn import_staff(&self) -> Result<(), CliError> {
+        let content = "userId,role,department,name\n790,EmployeeOnPlan,Sales,Cleo\n";
+        let sha256 = "00e375093bd944a0287227e4c5d915358784eea9d075b226301b7b54dc005088";
+        let import = json!({"bytes": content.len(), "sha256": sha256});
+        let imports = format!("{COMPANY}/employee-imports");
+        let reply = self.post("Create an import of employees and sign its upload", &imports, import).await?;
+        self.send_upload(&reply.body["upload"], content, "receive-file").await?;
+        let path = format!("{imports}/{}", text(&reply.body, "importId"));
+        self.wait(&path, |body| body["status"] == "done").await?;
+        let reply = self.get("Get the result of the import", &path).await?;
+        check(reply.body["added"] == 1, "the import must have added an employee")
     }
 
     async fn look(&self, walk: &Walk) -> Result<(), CliError> {

@@ -1,0 +1,247 @@
+use crate::{
+    Employee, Name, Wellness,
+    model::{
+        employee::EmployeesQuery,
+        import::{ImportProgress, MAX_REJECTED, Missing, Outcome, RejectedLine},
+        upload::{FileStatus, Upload},
+    },
+    patterns::put_employee::{Placed, Placement},
+};
+use function::{Deadline, Error, Fields, Input, optimistically, unguarded};
+use futures::{StreamExt, TryStreamExt, stream};
+use intake::{Invalid, Stop};
+use jobs::{Job, JobRunner, Next, Step};
+use keys::{
+    RequestId, TimestampSeconds,
+    wellness::{CompanyId, Department, EmployeeKey, FacetId, Role, UploadKey, UserId},
+};
+use serde::{Deserialize, Deserializer, de::Error as _};
+use std::{
+    collections::{BTreeMap, BTreeSet, btree_map::Entry},
+    fmt::Display,
+    str::FromStr,
+};
+use table::Value;
+
+/// Columns that a file must have. The column `name` is optional, and other columns are ignored.
+const COLUMNS: [&str; 3] = ["userId", "role", "department"];
+/// The member that contains the other columns.
+const OTHERS: &str = "others";
+/// Number of lines or employees of a step.
+const PAGE: usize = 500;
+/// Number of employees that are changed concurrently.
+const SIDE_BY_SIDE: usize = 16;
+
+/// Adds and changes the employees of a file, and removes the others if the import asks for it
+/// (docs/decisions/wellness-import.md).
+pub(crate) struct Import<'a> {
+    wellness: &'a Wellness,
+    object: UploadKey,
+    missing: Missing,
+    /// Read once in each run.
+    rows: Option<Vec<Row>>,
+}
+
+/// A line that is not blank.
+struct Row {
+    /// Number of the line in the file, starting at 1.
+    line: u64,
+    content: Result<Placed, Invalid>,
+}
+
+/// The values of a line.
+struct Record {
+    user: UserId,
+    role: Role,
+    department: Department,
+    name: Option<Name>,
+}
+
+/// A value of a file. It may come from a list that this service has exported.
+struct Exported<T>(T);
+
+impl<'de, T: FromStr<Err: Display>> Deserialize<'de> for Exported<T> {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(input)?;
+        unguarded(&text).parse().map(Self).map_err(D::Error::custom)
+    }
+}
+
+impl Input for Record {
+    fn read(fields: &mut Fields) -> Option<Self> {
+        let (user, role) = (fields.body::<Exported<_>>("userId"), fields.body::<Exported<_>>("role"));
+        let department = fields.body::<Exported<_>>("department");
+        let others: BTreeMap<String, String> = fields.body(OTHERS)?;
+        let name = others.get("name").map(|name| unguarded(name)).filter(|name| !name.is_empty());
+        let name = match name.map(str::parse).transpose() {
+            Ok(name) => name,
+            Err(error) => return fields.fault("/body/name", error),
+        };
+        Some(Self { user: user?.0, role: role?.0, department: department?.0, name })
+    }
+}
+
+/// Returns the user of a line that is not valid otherwise.
+fn user_of(json: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Named {
+        user_id: Exported<UserId>,
+    }
+    serde_json::from_str::<Named>(json).ok().map(|named| named.user_id.0.to_string())
+}
+
+impl<'a> Import<'a> {
+    pub(crate) fn new(wellness: &'a Wellness, company: CompanyId, file: FacetId, missing: Missing) -> Self {
+        Self { wellness, object: UploadKey { company, file }, missing, rows: None }
+    }
+
+    /// Reads the whole file. Of several lines of a user, only the first one is valid.
+    async fn read(&self) -> Result<Vec<Row>, Stop> {
+        let file = self.wellness.files.csv(&self.object)?;
+        let opened = file.open(&COLUMNS, OTHERS).await?;
+        let (mut rows, mut first) = (Vec::new(), BTreeMap::new());
+        if opened.start < opened.size {
+            let range = file.read(&opened, opened.start..opened.size).await?;
+            for (line, text) in (opened.lines + 1..).zip(range.lines()) {
+                let content = match opened.record::<Record>(&text, user_of) {
+                    Ok(None) => continue,
+                    Ok(Some(record)) => match first.entry(record.user.clone()) {
+                        Entry::Vacant(vacant) => {
+                            vacant.insert(line);
+                            Ok(self.placed(record))
+                        }
+                        Entry::Occupied(before) => {
+                            let reason = format!("The user is also on line {}.", before.get());
+                            Err(Invalid { id: Some(record.user.to_string()), reason })
+                        }
+                    },
+                    Err(invalid) => Err(invalid),
+                };
+                rows.push(Row { line, content });
+            }
+        }
+        if rows.is_empty() { Err(Stop::File("The file has no employees.".to_owned())) } else { Ok(rows) }
+    }
+
+    fn placed(&self, Record { user, role, department, name }: Record) -> Placed {
+        Placed { key: EmployeeKey { company: self.object.company.clone(), user }, role, department, name }
+    }
+
+    /// Adds or changes the employees of the next lines.
+    async fn place(&self, rows: &[Row], at: &mut ImportProgress) -> Result<(), Error> {
+        let page = &rows[at.next.min(rows.len())..rows.len().min(at.next + PAGE)];
+        let valid = page.iter().filter_map(|row| row.content.as_ref().ok());
+        let places: Vec<_> = valid.map(|placed| self.place_one(placed)).collect();
+        let placements: Vec<Placement> = stream::iter(places).buffer_unordered(SIDE_BY_SIDE).try_collect().await?;
+        for placement in placements {
+            match placement {
+                Placement::Added => at.outcome.counts.added += 1,
+                Placement::Changed => at.outcome.counts.changed += 1,
+                Placement::Unchanged => at.outcome.counts.unchanged += 1,
+            }
+        }
+        for (line, invalid) in page.iter().filter_map(|row| Some((row.line, row.content.as_ref().err()?))) {
+            at.outcome.counts.rejected += 1;
+            if at.outcome.rejected_lines.len() < MAX_REJECTED {
+                let user_id = invalid.id.as_ref().and_then(|id| id.parse().ok());
+                at.outcome.rejected_lines.push(RejectedLine { line, user_id, reason: invalid.reason.clone() });
+            }
+        }
+        at.next += page.len();
+        at.outcome.counts.read += u64::try_from(page.len()).unwrap_or(u64::MAX);
+        Ok(())
+    }
+
+    async fn place_one(&self, placed: &Placed) -> Result<Placement, Error> {
+        let (placement, _) = optimistically(|| self.wellness.place(placed)).await?;
+        Ok(placement)
+    }
+
+    async fn end_one(&self, user: &UserId, now: TimestampSeconds) -> Result<Option<Job>, Error> {
+        let key = EmployeeKey { company: self.object.company.clone(), user: user.clone() };
+        let run = RequestId::new(now.instant(), self.wellness.dynamo.random());
+        self.wellness.remove(&key, run, now).await
+    }
+
+    /// Removes the employees of the next page who are not in the file.
+    async fn end(&self, rows: &[Row], job: &Job, at: &mut ImportProgress) -> Result<(), Error> {
+        let named: BTreeSet<&UserId> =
+            rows.iter().filter_map(|row| Some(&row.content.as_ref().ok()?.key.user)).collect();
+        let company = &self.object.company;
+        let position = at.after.as_ref().map(|position| position.parse()).transpose();
+        let position = position.map_err(|_| Error::Internal("an import has an invalid position".to_owned()))?;
+        let of = EmployeesQuery { company, department: None, consistent: true };
+        let page = self.wellness.employees(of, position, PAGE).await?;
+        let missing = page.items.iter().map(Employee::user).filter(|user| !named.contains(user));
+        let ends: Vec<_> = missing.map(|user| self.end_one(user, job.started_at)).collect();
+        let ended: Vec<Option<Job>> = stream::iter(ends).buffer_unordered(SIDE_BY_SIDE).try_collect().await?;
+        at.outcome.counts.ended += u64::try_from(ended.into_iter().flatten().count()).unwrap_or(u64::MAX);
+        at.outcome.skipped += page.skipped;
+        at.is_complete = page.next.is_none();
+        at.after = page.next;
+        Ok(())
+    }
+
+    /// Stores the outcome, and deletes the object. A repeated event of the object then starts no
+    /// second import.
+    async fn finish(&self, outcome: &Outcome) -> Result<(), Error> {
+        let status = if outcome.reason.is_none() { FileStatus::Ready } else { FileStatus::Rejected };
+        let update = self.wellness.table.update(Upload::key_of(&self.object.company, &self.object.file));
+        let update = update.set(Upload::STATUS, Value::of(&status)?).set(Upload::OUTCOME, Value::of(outcome)?);
+        match self.wellness.dynamo.write(update).await {
+            // The upload may have expired.
+            Ok(()) | Err(table::Error::Refused(_)) => self.wellness.files.delete(&self.object).await,
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn advance(&mut self, job: &Job, at: &mut ImportProgress) -> Result<(), Stop> {
+        let rows = match self.rows.take() {
+            Some(rows) => rows,
+            None => self.read().await?,
+        };
+        if at.next < rows.len() {
+            self.place(&rows, at).await?;
+        } else if self.missing == Missing::Keep {
+            at.is_complete = true;
+        } else if at.outcome.counts.rejected > 0 {
+            let reason = "Nobody was removed, because lines were rejected. Correct them, and import the file again.";
+            return Err(Stop::File(reason.to_owned()));
+        } else {
+            self.end(&rows, job, at).await?;
+        }
+        self.rows = Some(rows);
+        Ok(())
+    }
+}
+
+impl JobRunner for Import<'_> {
+    type Progress = ImportProgress;
+
+    async fn step(&mut self, job: &Job, at: ImportProgress, _: Deadline) -> Result<Step<ImportProgress>, Error> {
+        let mut progress = at;
+        if progress.is_complete {
+            self.finish(&progress.outcome).await?;
+            return Ok(Step { progress, done: job.done, next: Next::End });
+        }
+        match self.advance(job, &mut progress).await {
+            Ok(()) => {}
+            Err(Stop::Error(error)) => return Err(error),
+            Err(Stop::File(reason)) => {
+                function::count("RejectedFiles", 1);
+                progress.outcome.reason = Some(reason);
+                progress.is_complete = true;
+            }
+        }
+        Ok(Step { done: progress.outcome.counts.read, progress, next: Next::Continue })
+    }
+
+    fn failure(progress: &ImportProgress) -> Option<String> {
+        progress.outcome.reason.clone()
+    }
+
+    fn skipped(progress: &ImportProgress) -> u64 {
+        u64::try_from(progress.outcome.skipped).unwrap_or(u64::MAX)
+    }
+}

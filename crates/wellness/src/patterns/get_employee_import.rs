@@ -1,0 +1,116 @@
+//! W35: reads the progress of an import of employees
+//! (docs/requirements/wellness.md#import-employees).
+
+use crate::{
+    DOMAIN, Wellness,
+    cost::{self, Calls, Pattern},
+    model::{
+        import::{Counts, ImportProgress, Missing, Outcome, RejectedLine},
+        job::job_key,
+        upload::FileStatus,
+    },
+};
+use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger, is_zero};
+use jobs::State;
+use keys::wellness::{CompanyId, FacetId, JobId};
+use serde::Serialize;
+use table::cost::{Cost, read};
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(get_employee_import, Wellness::warm_by_get)
+}
+
+/// The access pattern.
+pub const PATTERN: Pattern = Pattern {
+    id: "W35",
+    name: "get-employee-import",
+    trigger: Trigger::Http(&[Route {
+        method: "GET",
+        path: "/wellness/companies/{companyId}/employee-imports/{importId}",
+        scopes: &["wellness:admin", "wellness:operate"],
+    }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "get PK = CompanyId-…, SK = Upload#FileId-…, strongly consistent. Before the end, also the job PK = CompanyId-…, SK = Job#UploadId-…",
+        formula: "⌈upload⌉ R; before the end, also ⌈job⌉ R. The table shows the cost after the end",
+        cost: |case| Cost::default().read(cost::ACTIVITIES, read(case.upload)),
+    }],
+    function,
+};
+
+/// The import to read.
+#[derive(Debug, Clone)]
+pub struct Which {
+    company: CompanyId,
+    import: FacetId,
+}
+
+impl Input for Which {
+    fn read(fields: &mut Fields) -> Option<Self> {
+        let (company, import) = (fields.path("companyId"), fields.path("importId"));
+        Some(Self { company: company?, import: import? })
+    }
+}
+
+/// An import in a response.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ImportBody {
+    import_id: FacetId,
+    status: ImportStatus,
+    end_missing: bool,
+    #[serde(flatten)]
+    counts: Counts,
+    rejected_lines: Vec<RejectedLine>,
+    #[serde(skip_serializing_if = "is_zero")]
+    skipped: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+}
+
+/// The status of an import.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum ImportStatus {
+    /// The file is not there yet.
+    Pending,
+    Running,
+    Done,
+    Failed,
+}
+
+/// Reads an import. It is kept for 31 days.
+///
+/// # Errors
+/// - 400 if the input is invalid.
+/// - 403 if the caller belongs to another company.
+/// - 404 if the company has no such import.
+pub async fn get_employee_import(wellness: Wellness, request: Request<Which>) -> Result<Json<ImportBody>, Error> {
+    let Which { company, import } = &request.input;
+    request.caller.must_belong_to(company, DOMAIN)?;
+    let upload = wellness.upload(company, import).await?;
+    let upload = upload.filter(|upload| upload.missing.is_some()).ok_or(Error::NotFound("import"))?;
+    let (status, outcome) = match (upload.outcome, upload.status) {
+        (Some(outcome), FileStatus::Rejected) => (ImportStatus::Failed, outcome),
+        (Some(outcome), _) => (ImportStatus::Done, outcome),
+        (None, _) => wellness.running_import(company, import).await?,
+    };
+    let end_missing = upload.missing == Some(Missing::End);
+    let (import_id, Outcome { counts, rejected_lines, skipped, reason }) = (import.clone(), outcome);
+    Ok(Json(ImportBody { import_id, status, end_missing, counts, rejected_lines, skipped, reason }))
+}
+
+impl Wellness {
+    /// Returns the state of an import that has not ended.
+    async fn running_import(&self, company: &CompanyId, import: &FacetId) -> Result<(ImportStatus, Outcome), Error> {
+        let job = self.jobs.get(&job_key(company, &JobId::Upload(import.clone()))).await?;
+        let Some(job) = job else { return Ok((ImportStatus::Pending, Outcome::default())) };
+        let outcome = job.progress::<ImportProgress>()?.outcome;
+        Ok(match job.state {
+            State::Failed => (ImportStatus::Failed, Outcome { reason: job.reason, ..outcome }),
+            State::Running | State::Done => (ImportStatus::Running, outcome),
+        })
+    }
+}

@@ -1,0 +1,263 @@
+//! Tests of W35: the import of employees from a CSV file.
+
+use local::Stack;
+use serde_json::{Value, json};
+use std::{collections::BTreeMap, time::Duration};
+use system_tests::{
+    Client, assert_problem,
+    faults::{Fault, MOMENTS, Process},
+    stack, text, until,
+    wellness::{
+        admin, employee,
+        files::{file_of, upload_file},
+        of_company,
+        references::{by_hand, step_of},
+    },
+};
+
+const COMPANY: &str = "C";
+const IMPORTS: &str = "employee-imports";
+
+fn of(rest: &str) -> String {
+    of_company(COMPANY, rest)
+}
+
+fn request(content: &str, end_missing: bool) -> Value {
+    let file = file_of("", "", content.as_bytes());
+    json!({"bytes": file["bytes"], "sha256": file["sha256"], "endMissing": end_missing})
+}
+
+/// Creates an import and uploads its file. Returns the id.
+async fn upload(client: &Client, content: &str, end_missing: bool) -> String {
+    let made = client.post(&of(IMPORTS), &request(content, end_missing)).await;
+    assert_eq!((made.status, &made.body["status"]), (201, &json!("pending")), "{}", made.body);
+    let id = text(&made.body, "importId").to_owned();
+    let path = of(&format!("{IMPORTS}/{id}"));
+    assert_eq!(made.headers["location"], path.as_str());
+    assert_eq!(client.get(&path).await.body["status"], "pending");
+    assert_eq!(upload_file(&made.body["upload"], content.as_bytes()).await, 200);
+    id
+}
+
+/// Waits until the import has ended.
+async fn ended(client: &Client, id: &str) -> Value {
+    let has_ended = |status: &Value| status == "done" || status == "failed";
+    until(client, &of(&format!("{IMPORTS}/{id}")), |answer| has_ended(&answer.body["status"])).await.body
+}
+
+async fn import(client: &Client, content: &str, end_missing: bool) -> Value {
+    let id = upload(client, content, end_missing).await;
+    ended(client, &id).await
+}
+
+/// Returns the role, the department and the name of each employee.
+async fn employees(client: &Client) -> BTreeMap<String, String> {
+    let (mut all, mut cursor) = (BTreeMap::new(), String::new());
+    loop {
+        let page = client.get(&of(&format!("employees?limit=100{cursor}"))).await.body;
+        for one in page["items"].as_array().expect("items") {
+            let name = one["name"].as_str().unwrap_or("-");
+            all.insert(
+                text(one, "userId").to_owned(),
+                format!("{} {} {name}", text(one, "role"), text(one, "department")),
+            );
+        }
+        match page["nextCursor"].as_str() {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => return all,
+        }
+    }
+}
+
+fn expected<const N: usize>(employees: [(&str, &str); N]) -> BTreeMap<String, String> {
+    employees.map(|(user, data)| (user.to_owned(), data.to_owned())).into()
+}
+
+fn counts(import: &Value) -> [u64; 6] {
+    ["read", "added", "changed", "unchanged", "ended", "rejected"].map(|count| import[count].as_u64().expect("a count"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_adds_and_changes_employees() {
+    let stack = stack().start().await.expect("a stack");
+    let admin = admin(&stack, COMPANY);
+    for (user, name) in [("a", Some("Ann")), ("b", Some("Bob")), ("z", None)] {
+        let mut placed = json!({"role": "R", "department": "D"});
+        placed["name"] = name.into();
+        if name.is_none() {
+            placed.as_object_mut().expect("an object").remove("name");
+        }
+        assert_eq!(admin.put(&of(&format!("employees/{user}")), &placed).await.status, 201);
+    }
+    let file = "department,userId,name,role,hired\r\nD,a,Ann,R,2020\r\nLegal,b,Bob,R,2021\r\n\r\n\
+                \"Sales, North\",c,'=Cleo,R,\r\nD,d,,R,\r\nD,c,Again,R,\r\n,e,Eve,R,\r\nD,#,Eve,R,\r\nD,f\r\n";
+    let done = import(&admin, file, false).await;
+    assert_eq!((&done["status"], counts(&done)), (&json!("done"), [8, 2, 1, 1, 0, 4]), "{done}");
+    let lines = done["rejectedLines"].as_array().expect("lines").iter();
+    let lines: Vec<_> = lines.map(|line| (line["line"].as_u64().expect("a line"), line["userId"].as_str())).collect();
+    assert_eq!(lines, [(7, Some("c")), (8, Some("e")), (9, None), (10, None)], "{done}");
+    assert_eq!(done["rejectedLines"][0]["reason"], "The user is also on line 5.");
+    let right = expected([
+        ("a", "R D Ann"),
+        ("b", "R Legal Bob"),
+        ("c", "R Sales, North =Cleo"),
+        ("d", "R D -"),
+        ("z", "R D -"),
+    ]);
+    assert_eq!(employees(&admin).await, right);
+    // The list of employees as a CSV file changes nothing.
+    let exported = admin.request("GET", &of("employees?limit=100")).header("accept", "text/csv").send().await;
+    let exported = exported.expect("a response").text().await.expect("a text");
+    let again = import(&admin, &exported, true).await;
+    assert_eq!((&again["status"], counts(&again)), (&json!("done"), [5, 0, 0, 5, 0, 0]), "{again}");
+    assert_eq!(employees(&admin).await, right);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn missing_employees_are_removed_only_by_a_file_without_rejected_lines() {
+    let stack = stack().start().await.expect("a stack");
+    let admin = admin(&stack, COMPANY);
+    let header = "userId,role,department\n";
+    let many: Vec<String> = (0..1_200).map(|number| format!("u-{number},R,D\n")).collect();
+    let all = format!("{header}{}", many.concat());
+    let done = import(&admin, &all, true).await;
+    assert_eq!(counts(&done), [1_200, 1_200, 0, 0, 0, 0], "{done}");
+    let wrong = import(&admin, &format!("{header}u-1,R,D\nu-2,,D\n"), true).await;
+    assert_eq!((&wrong["status"], counts(&wrong)), (&json!("failed"), [2, 0, 0, 1, 0, 1]), "{wrong}");
+    assert!(text(&wrong, "reason").starts_with("Nobody was removed"), "{wrong}");
+    for (file, reason) in [
+        (header, "The file has no employees."),
+        ("userId,role,department\n\n  \n", "The file has no employees."),
+        ("userId;role;department\nu-1;R;D\n", "The first line must name the columns"),
+        ("PK\u{3}\u{4}abc", "The file is a ZIP archive or a workbook."),
+    ] {
+        let failed = import(&admin, file, true).await;
+        assert_eq!((&failed["status"], counts(&failed)), (&json!("failed"), [0; 6]), "{failed}");
+        assert!(text(&failed, "reason").starts_with(reason), "{failed}");
+    }
+    assert_eq!(employees(&admin).await.len(), 1_200);
+    let kept = format!("{header}{}new,R,D\n", many[..700].concat());
+    let done = import(&admin, &kept, true).await;
+    assert_eq!((&done["status"], counts(&done)), (&json!("done"), [701, 1, 0, 700, 500, 0]), "{done}");
+    assert_eq!(employees(&admin).await.len(), 701);
+    // Another company keeps its employees.
+    let others = system_tests::wellness::admin(&stack, "other");
+    let placed = json!({"role": "R", "department": "D"});
+    assert_eq!(others.put(&of_company("other", "employees/u-1100"), &placed).await.status, 201);
+    import(&admin, &kept, true).await;
+    assert_eq!(others.get(&of_company("other", "employees/u-1100")).await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn wrong_imports_are_rejected_and_others_are_not_found() {
+    let stack = stack().start().await.expect("a stack");
+    let admin = admin(&stack, COMPANY);
+    let content = "userId,role,department\nu,R,D\n";
+    let good = request(content, false);
+    let with = |member: &str, value: Value| {
+        let mut body = good.clone();
+        body[member] = value;
+        body
+    };
+    for body in [
+        with("bytes", json!(0)),
+        with("bytes", json!(5 * 1024 * 1024 + 1)),
+        with("bytes", json!("9")),
+        with("sha256", json!("0")),
+        with("endMissing", json!(null)),
+        with("endMissing", json!("true")),
+        with("name", json!("a.csv")),
+    ] {
+        assert_problem(&admin.post(&of(IMPORTS), &body).await, 400, "invalid-request");
+    }
+    let user = employee(&stack, COMPANY, "u");
+    assert_eq!(user.post(&of(IMPORTS), &good).await.status, 403);
+    let id = upload(&admin, content, false).await;
+    ended(&admin, &id).await;
+    let path = of(&format!("{IMPORTS}/{id}"));
+    assert_eq!(user.get(&path).await.status, 403);
+    let others = system_tests::wellness::admin(&stack, "other");
+    assert_problem(&others.get(&path).await, 403, "forbidden");
+    assert_problem(&others.get(&of_company("other", &format!("{IMPORTS}/{id}"))).await, 404, "not-found");
+    assert_problem(&admin.get(&of(&format!("references/files/{id}"))).await, 404, "not-found");
+    let file = admin.post(&of("files"), &system_tests::wellness::new_file()).await;
+    let file = of(&format!("{IMPORTS}/{}", text(&file.body, "fileId")));
+    assert_problem(&admin.get(&file).await, 404, "not-found");
+}
+
+/// A repeated event of the object, or another upload, starts no second import.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_import_happens_once() {
+    let stack = stack().start().await.expect("a stack");
+    let admin = admin(&stack, COMPANY);
+    let content = "userId,role,department\nu,R,D\n";
+    let made = admin.post_once(&of(IMPORTS), "K", &request(content, true)).await;
+    let again = admin.post_once(&of(IMPORTS), "K", &request(content, true)).await;
+    assert_eq!(made.body["importId"], again.body["importId"]);
+    let other = admin.post_once(&of(IMPORTS), "K", &request(content, false)).await;
+    assert_problem(&other, 422, "idempotency-key-reused");
+    let id = text(&made.body, "importId");
+    assert_eq!(upload_file(&made.body["upload"], content.as_bytes()).await, 200);
+    let first = ended(&admin, id).await;
+    assert_eq!(counts(&first), [1, 1, 0, 0, 0, 0], "{first}");
+    let placed = json!({"role": "R", "department": "D"});
+    assert_eq!(admin.put(&of("employees/later"), &placed).await.status, 201);
+    assert_eq!(upload_file(&made.body["upload"], content.as_bytes()).await, 200);
+    let job = of(&format!("jobs/UploadId-{id}"));
+    until(&admin, &job, |answer| answer.body["done"] == 0 && answer.body["status"] == "done").await;
+    assert_eq!(ended(&admin, id).await, first);
+    assert_eq!(employees(&admin).await.len(), 2);
+}
+
+/// The job dies before or after any of its calls. The next runs complete the import.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_import_killed_at_any_call_completes_later() {
+    let (stack, proxy) = by_hand().await;
+    let admin = admin(&stack, COMPANY);
+    let process = Process::start(&stack, &proxy, "continue-job", &wellness::patterns::continue_job::function());
+    let (mut deaths, mut number) = (0, 0);
+    for (call, moment) in (1..=40).flat_map(|call| MOMENTS.map(|moment| (call, moment))) {
+        number += 1;
+        let old = json!({"role": "R", "department": "Old"});
+        assert_eq!(admin.put(&of("employees/kept"), &old).await.status / 100, 2);
+        assert_eq!(admin.put(&of(&format!("employees/gone-{number}")), &old).await.status, 201);
+        let file = format!("userId,role,department\nkept,R,D\nnew-{number},R,D\n");
+        let id = upload(&admin, &file, true).await;
+        let job = of(&format!("jobs/UploadId-{id}"));
+        until(&admin, &job, |answer| answer.status == 200).await;
+        let step = step_of(COMPANY, &format!("UploadId-{id}"));
+        proxy.rule(move |it| if it.number == call { Fault::Death(moment) } else { Fault::None });
+        deaths += usize::from(process.run(&step, Duration::from_mins(1)).await.is_none());
+        proxy.heal();
+        for _ in 0..20 {
+            if admin.get(&job).await.body["status"] == "done" {
+                break;
+            }
+            admin.invoke("continue-job", &step).await;
+        }
+        let import = ended(&admin, &id).await;
+        assert_eq!(import["status"], "done", "{call} {moment:?}: {import}");
+        let new = format!("new-{number}");
+        let right = expected([("kept", "R D -"), (new.as_str(), "R D -")]);
+        assert_eq!(employees(&admin).await, right, "{call} {moment:?}");
+    }
+    assert!(deaths >= 20, "{deaths}");
+}
+
+/// An employee who cannot be read is replaced if the file contains the employee, and otherwise
+/// kept.
+#[tokio::test(flavor = "multi_thread")]
+async fn unreadable_employees_are_repaired_or_kept() {
+    let stack: Stack = stack().start().await.expect("a stack");
+    let admin = admin(&stack, COMPANY);
+    let placed = json!({"role": "R", "department": "D"});
+    let (dynamo, own) = system_tests::wellness::table(&stack);
+    for user in ["a", "b"] {
+        assert_eq!(admin.put(&of(&format!("employees/{user}")), &placed).await.status, 201);
+        let key = system_tests::wellness::employee_key(COMPANY, user);
+        dynamo.write(own.update(key).set(wellness::Employee::ROLE, 1)).await.expect("written");
+    }
+    let done = import(&admin, "userId,role,department\na,R,D\n", true).await;
+    assert_eq!((&done["status"], &done["skipped"], counts(&done)), (&json!("done"), &json!(1), [1, 0, 1, 0, 0, 0]));
+    assert_eq!(employees(&admin).await, expected([("a", "R D -")]));
+}
