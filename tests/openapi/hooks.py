@@ -18,8 +18,8 @@ BEYOND_SCHEMA = re.compile(
     "|/body/(value|percent|scheduledTime|startDate|endDate|expiresAt|from|to|currency|price|creditAccountId|replacementId|progress|transferTo)"
     "|/body/(amount|legs|rewards|groups|references)(/.*)?"
 )
-# JSON Schema accepts 42.0 as an integer, and any number in free JSON. The functions reject 42.0, and numbers that
-# DynamoDB cannot store.
+# JSON Schema accepts 42.0 as an integer, and any number in free JSON. The functions reject 42.0,
+# and numbers that DynamoDB cannot store.
 NUMBERS = ("must be a whole number", "must have at most 38 significant digits")
 
 
