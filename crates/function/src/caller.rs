@@ -78,13 +78,18 @@ impl Caller {
         if self.accounts.contains(account.as_str()) || self.operates(domain) { Ok(()) } else { Err(Error::Forbidden) }
     }
 
-    /// Requires the caller to be a member of the company or an operator of the domain.
+    /// Requires the caller to be a member of the company or an operator of the domain. The units of
+    /// the invocation are then counted for the company.
     ///
     /// # Errors
     /// Returns [`Error::Forbidden`] (403) for other callers.
     pub fn must_belong_to(&self, company: &impl Display, domain: &str) -> Result<(), Error> {
         let belongs = self.company.as_ref().is_some_and(|own| *own == company.to_string());
-        if belongs || self.operates(domain) { Ok(()) } else { Err(Error::Forbidden) }
+        if !belongs && !self.operates(domain) {
+            return Err(Error::Forbidden);
+        }
+        table::set_tenant(company);
+        Ok(())
     }
 
     /// Returns the only company that the caller may access. Returns `None` for an operator of the

@@ -58,6 +58,12 @@ fn created(event: &Value) -> Result<Vec<ObjectCreated>, Error> {
 type Fault = (&'static str, &'static str);
 
 impl ObjectCreated {
+    /// Reads a record of an event. `None` if it is not the creation of an object.
+    #[must_use]
+    pub fn of_record(record: &Value) -> Option<Self> {
+        Self::read(record).ok()
+    }
+
     fn read(record: &Value) -> Result<Self, Fault> {
         let text = |pointer: &'static str| {
             let text = record.pointer(pointer).and_then(Value::as_str).filter(|text| !text.is_empty());

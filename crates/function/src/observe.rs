@@ -6,7 +6,7 @@ use std::sync::{
     OnceLock,
     atomic::{AtomicBool, Ordering},
 };
-use table::{Usage, measured};
+use table::{Units, Usage, measured};
 use tokio::time::Instant;
 use tracing::{Instrument, Level, info_span};
 
@@ -67,20 +67,28 @@ pub(crate) fn stream_age(age: SignedDuration) {
     metrics::gauge!("StreamAgeMs").set(age.as_secs_f64() * 1_000.0);
 }
 
+/// The units are numbers, so that a query can add them up for each tenant.
 fn log(error: Option<&Error>, began: Instant, usage: &Usage) {
     let latency_us = began.elapsed().as_micros();
-    let read = usage.calls.iter().fold(table::Units::ZERO, |sum, call| sum + call.read);
-    let write = usage.calls.iter().fold(table::Units::ZERO, |sum, call| sum + call.write);
-    let (retries, conflicts) = (usage.retries, usage.conflicts);
+    let read = usage.calls.iter().fold(Units::ZERO, |sum, call| sum + call.read).as_f64();
+    let write = usage.calls.iter().fold(Units::ZERO, |sum, call| sum + call.write).as_f64();
+    let (retries, conflicts, tenant) = (usage.retries, usage.conflicts, usage.tenant.as_deref());
     for (item_type, key) in &usage.unreadable_items {
         let (partition, sort) = key.as_ref().map_or(("", ""), |key| (key.partition(), key.sort()));
         tracing::error!(item_type, partition, sort, count = usage.unreadable, "an item cannot be read");
     }
     match error {
-        Some(error) if error.is_defect() => tracing::error!(%error, latency_us, retries, conflicts, "failed"),
-        Some(error) if error.is_outage() => tracing::warn!(%error, latency_us, retries, conflicts, "not available"),
-        Some(error) => tracing::info!(kind = error.kind(), latency_us, conflicts, "refused"),
-        None => tracing::info!(latency_us, %read, %write, retries, conflicts, "answered"),
+        Some(error) if error.is_defect() => {
+            tracing::error!(%error, tenant, latency_us, read, write, retries, conflicts, "failed");
+        }
+        Some(error) if error.is_outage() => {
+            tracing::warn!(%error, tenant, latency_us, read, write, retries, conflicts, "not available");
+        }
+        Some(error) => tracing::info!(kind = error.kind(), tenant, latency_us, read, write, conflicts, "refused"),
+        None => tracing::info!(tenant, latency_us, read, write, retries, conflicts, "answered"),
+    }
+    for (tenant, (read, write)) in &usage.tenants {
+        tracing::info!(tenant, read = read.as_f64(), write = write.as_f64(), "consumed");
     }
 }
 
@@ -96,7 +104,7 @@ fn measure(error: Option<&Error>, cold_start: bool, began: Instant, usage: &Usag
     for call in &usage.calls {
         let index = call.index.clone().unwrap_or_else(|| "none".to_owned());
         let labels = [("Table", call.table.clone()), ("Index", index)];
-        if call.read == table::Units::ZERO {
+        if call.read == Units::ZERO {
             metrics::histogram!("WriteUnits", &labels).record(call.write.as_f64());
         } else {
             metrics::histogram!("ReadUnits", &labels).record(call.read.as_f64());

@@ -1,5 +1,5 @@
 use crate::{Job, Jobs};
-use function::{Batch, Deadline, Error, Record};
+use function::{Batch, Clock, Deadline, Error, Record};
 use futures::{StreamExt, stream};
 use serde::{Serialize, de::DeserializeOwned};
 use std::{
@@ -23,6 +23,12 @@ pub trait JobService: Sync {
 
     /// The job table of the service.
     fn jobs(&self) -> &Jobs;
+
+    /// The tenant who owns the job with this key. The units of its runs are counted for the tenant.
+    #[must_use]
+    fn tenant(_: &Key) -> Option<String> {
+        None
+    }
 
     /// Creates the [`JobRunner`] for the job and passes it to [`Run::steps`].
     ///
@@ -94,6 +100,7 @@ pub struct Run<'a> {
     jobs: &'a Jobs,
     job: Job,
     stop: Deadline,
+    clock: Clock,
 }
 
 impl Run<'_> {
@@ -101,6 +108,12 @@ impl Run<'_> {
     #[must_use]
     pub fn job(&self) -> &Job {
         &self.job
+    }
+
+    /// The clock, for results with the time of their end.
+    #[must_use]
+    pub fn clock(&self) -> Clock {
+        self.clock
     }
 
     /// Executes steps until the job is done, a step ends the run, the time is up, or another run
@@ -137,7 +150,12 @@ pub async fn continue_jobs<S: JobService>(service: &S, batch: Batch) -> Result<B
     let stop = end.with_reserve(RESERVE);
     let runs = jobs_of(&batch.records).into_iter().map(|((partition, sort), sequence_numbers)| async move {
         let key = Key::new(&partition, &sort);
-        match Box::pin(continue_job(service, &key, stop, end)).await {
+        let run = Box::pin(continue_job(service, &key, (stop, end), batch.clock));
+        let result = match S::tenant(&key) {
+            Some(tenant) => table::for_tenant(&tenant, run).await,
+            None => run.await,
+        };
+        match result {
             Ok(true) => Vec::new(),
             Ok(false) => sequence_numbers,
             Err(error) => {
@@ -164,7 +182,12 @@ fn jobs_of(records: &[Record]) -> BTreeMap<(String, String), Vec<String>> {
 }
 
 /// Runs a job. Returns `false` if too little time remained to start a run.
-async fn continue_job<S: JobService>(service: &S, key: &Key, stop: Deadline, end: Deadline) -> Result<bool, Error> {
+async fn continue_job<S: JobService>(
+    service: &S,
+    key: &Key,
+    (stop, end): (Deadline, Deadline),
+    clock: Clock,
+) -> Result<bool, Error> {
     if stop.has_passed() {
         return Ok(false);
     }
@@ -185,7 +208,7 @@ async fn continue_job<S: JobService>(service: &S, key: &Key, stop: Deadline, end
     if !jobs.claim(&mut job).await? {
         return Ok(true);
     }
-    let mut run = Run { jobs, job, stop };
+    let mut run = Run { jobs, job, stop, clock };
     let outcome = end.bound(service.run(&mut run)).await;
     match outcome.unwrap_or_else(|| Err(Store::Unavailable("a step took too long".to_owned()).into())) {
         Ok(()) => Ok(true),

@@ -66,6 +66,23 @@ impl Jobs {
         }
     }
 
+    /// Creates the job, or replaces a job with the same key that has ended. Wakes up a running job
+    /// and returns it.
+    ///
+    /// # Errors
+    /// The call failed, or the running item cannot be deserialized as a job.
+    pub async fn start_again(&self, job: Job, by: &impl Display) -> Result<Job, Error> {
+        match self.dynamo.write(self.table.put(&job)?.only_if(Job::is_not_running())).await {
+            Ok(()) => Ok(job),
+            Err(table::Error::Refused(refused)) => {
+                let running = refused.found::<Job>(0)?.ok_or_else(Error::stale)?;
+                self.nudge(&running, by).await?;
+                Ok(running)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Invokes the function again for a running job, through the stream, and resets the number of
     /// attempts. Use this method if Lambda may have discarded earlier stream records of the job.
     ///

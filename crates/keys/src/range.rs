@@ -1,3 +1,5 @@
+use std::fmt;
+
 /// Maximum length of a position, in bytes. DynamoDB limits a sort key to 1,024 bytes, and the ends
 /// of a range are up to 4 bytes longer than a position.
 const MAX_POSITION: usize = 1_020;
@@ -31,6 +33,18 @@ impl KeyRange {
     pub(crate) fn beginning_with(prefix: impl Into<String>) -> Self {
         let prefix = prefix.into();
         Self::through(prefix.clone(), prefix)
+    }
+
+    /// The range of a single key.
+    #[must_use]
+    pub fn of_key(key: &impl fmt::Display) -> Self {
+        Self::between(key.to_string(), key.to_string())
+    }
+
+    /// All keys of a partition.
+    #[must_use]
+    pub fn whole_partition() -> Self {
+        Self::between("\u{0}", char::MAX)
     }
 
     /// An empty range. Both ends are the prefix, which no key equals.

@@ -17,10 +17,10 @@
 //! | template | `CompanyId-<id>` or `Global` | `Template#TemplateId-<id>` | | | |
 //! | version of the loaded global templates | `Global` | `TemplateSet` | | | |
 //! | employee | `CompanyId-<id>#Employees#<0-9>` | `UserId-<id>` | | | |
-//! | correction of points | `CompanyId-<id>#UserId-<id>#Points` | `Correction#<time>#CorrectionId-<id>` | | | |
+//! | correction of points | `CompanyId-<id>#Points` | `UserId-<id>#Correction#<time>#CorrectionId-<id>` | | | |
 //! | report of a plan | `CompanyId-<id>#Reports` | `PlanId-<id>` | | | |
 //! | row of a report | `CompanyId-<id>#Reports` | `PlanId-<id>#ReportId-<id>#ActivityId-<id>` or `PlanId-<id>#ReportId-<id>#Total` | | | |
-//! | job | `CompanyId-<id>` | `Job#VenueId-<id>`, `Job#ActivityId-<id>`, `Job#EnrolmentId-<id>`, `Job#SeatsId-<id>`, `Job#DepartureId-<id>`, `Job#UploadId-<id>`, `Job#ReportId-<id>` or `Job#GroupsId-<id>` | | | |
+//! | job | `CompanyId-<id>` | `Job#VenueId-<id>`, `Job#ActivityId-<id>`, `Job#EnrolmentId-<id>`, `Job#SeatsId-<id>`, `Job#DepartureId-<id>`, `Job#UploadId-<id>`, `Job#ReportId-<id>`, `Job#GroupsId-<id>`, `Job#ExportId-<id>`, `Job#ErasureId-<id>` or `Job#EmployeeErasureId-<id>` | | | |
 //! | hold of a replacement on the new venue | `CompanyId-<id>` | `Hold#VenueId-<id>` | | | |
 //! | idempotency record | `CompanyId-<id>` or `Global` | `IDEMPOTENCY#<key>` | | | |
 //!
@@ -477,6 +477,17 @@ framed_key!(
     "",
     CompanyId
 );
+
+impl CompanyPartition {
+    /// Whether the partition key belongs to the company: `CompanyId-<id>`, or a key that continues
+    /// it after `#`. The partition of an activity does not name its company.
+    #[must_use]
+    pub fn owns(&self, partition: &str) -> bool {
+        let rest = partition.strip_prefix(&self.to_string());
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('#'))
+    }
+}
+
 framed_key!(
     /// GSI1PK of a company's activities and sections: `CompanyId-<id>#Program`.
     ProgramPartition,
@@ -712,33 +723,20 @@ impl EmployeeKey {
     }
 }
 
-/// PK of the corrections of an employee's points: `CompanyId-<id>#UserId-<id>#Points`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PointsPartition(pub EmployeeKey);
+framed_key!(
+    /// PK of the corrections of points of a company's employees: `CompanyId-<id>#Points`.
+    PointsPartition,
+    "CompanyId-",
+    "#Points",
+    CompanyId
+);
 
-impl fmt::Display for PointsPartition {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "CompanyId-{}#UserId-{}#Points", self.0.company, self.0.user)
-    }
-}
-
-impl FromStr for PointsPartition {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        let parse = || {
-            let (company, user) = text.strip_prefix("CompanyId-")?.strip_suffix("#Points")?.split_once("#UserId-")?;
-            Some(Self(EmployeeKey { company: company.parse().ok()?, user: user.parse().ok()? }))
-        };
-        parse().ok_or(Invalid::key("PointsPartition"))
-    }
-}
-
-serde_as_text!(PointsPartition);
-
-/// SK of a correction of an employee's points: `Correction#<time>#CorrectionId-<id>`.
+/// SK of a correction of an employee's points:
+/// `UserId-<id>#Correction#<time>#CorrectionId-<id>`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CorrectionSort {
+    /// The employee.
+    pub user: UserId,
     /// The time of the correction, which lies within the corrected plan.
     pub at: PlanTime,
     /// The id of the correction.
@@ -746,16 +744,23 @@ pub struct CorrectionSort {
 }
 
 impl CorrectionSort {
-    /// The range of the corrections in the period.
+    /// The range of the corrections of an employee.
     #[must_use]
-    pub fn within(period: Period) -> KeyRange {
-        KeyRange::through(format!("Correction#{}#", period.first), format!("Correction#{}#", period.last))
+    pub fn of(user: &UserId) -> KeyRange {
+        KeyRange::beginning_with(format!("UserId-{user}#Correction#"))
+    }
+
+    /// The range of the corrections of an employee in the period.
+    #[must_use]
+    pub fn within(user: &UserId, period: Period) -> KeyRange {
+        let at = |time: PlanTime| format!("UserId-{user}#Correction#{time}#");
+        KeyRange::through(at(period.first), at(period.last))
     }
 }
 
 impl fmt::Display for CorrectionSort {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "Correction#{}#CorrectionId-{}", self.at, self.id)
+        write!(out, "UserId-{}#Correction#{}#CorrectionId-{}", self.user, self.at, self.id)
     }
 }
 
@@ -764,8 +769,9 @@ impl FromStr for CorrectionSort {
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
         let parse = || {
-            let (at, id) = text.strip_prefix("Correction#")?.split_once("#CorrectionId-")?;
-            Some(Self { at: at.parse().ok()?, id: id.parse().ok()? })
+            let (user, rest) = text.strip_prefix("UserId-")?.split_once("#Correction#")?;
+            let (at, id) = rest.split_once("#CorrectionId-")?;
+            Some(Self { user: user.parse().ok()?, at: at.parse().ok()?, id: id.parse().ok()? })
         };
         parse().filter(|key| key.to_string() == text).ok_or(Invalid::key("CorrectionSort"))
     }
@@ -984,6 +990,12 @@ impl EndDateSort {
         KeyRange::between(Self(period.first).to_string(), Self(period.last).to_string())
     }
 
+    /// The range of all end dates.
+    #[must_use]
+    pub fn all() -> KeyRange {
+        KeyRange::beginning_with("EndDate#")
+    }
+
     /// An empty range, for warm-up queries.
     #[must_use]
     pub fn nothing() -> KeyRange {
@@ -996,6 +1008,12 @@ impl EndDateSort {
 pub struct ActivityEndDateSort(pub PlanTime);
 
 impl ActivityEndDateSort {
+    /// The range of all end dates.
+    #[must_use]
+    pub fn all() -> KeyRange {
+        KeyRange::beginning_with("ActivityEndDate#")
+    }
+
     /// The range of end dates in the period, for pattern 3 of docs/requirements/wellness.md.
     #[must_use]
     pub fn within(period: Period) -> KeyRange {
@@ -1275,6 +1293,12 @@ pub struct UploadKey {
 impl UploadKey {
     /// The prefix of all uploads.
     pub const PREFIX: &'static str = "uploads/";
+
+    /// The prefix of the uploads of a company.
+    #[must_use]
+    pub fn of_company(company: &CompanyId) -> String {
+        format!("{}{}/", Self::PREFIX, percent_encoded(company.as_str()))
+    }
 }
 
 impl fmt::Display for UploadKey {
@@ -1294,6 +1318,35 @@ impl FromStr for UploadKey {
             Some(Self { company: company.parse().ok()?, file: file.parse().ok()? })
         };
         parse().filter(|key| key.to_string() == text).ok_or(Invalid::key("UploadKey"))
+    }
+}
+
+/// Key of an object of an export in S3: `exports/<company>/<export>/<name>`. The company is encoded
+/// as in [`UploadKey`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExportKey {
+    /// The exported company.
+    pub company: CompanyId,
+    /// The id of the export.
+    pub export: RequestId,
+    /// The name of the object within the export.
+    pub name: String,
+}
+
+impl ExportKey {
+    /// The prefix of all exports.
+    pub const PREFIX: &'static str = "exports/";
+
+    /// The prefix of the exports of a company.
+    #[must_use]
+    pub fn of_company(company: &CompanyId) -> String {
+        format!("{}{}/", Self::PREFIX, percent_encoded(company.as_str()))
+    }
+}
+
+impl fmt::Display for ExportKey {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}{}/{}", Self::of_company(&self.company), self.export, self.name)
     }
 }
 
@@ -1374,6 +1427,12 @@ pub enum JobId {
     Report(PlanId),
     /// A job that computes the progress of the groups of an activity.
     Groups(ActivityId),
+    /// The job that exports the data of the company.
+    Export(CompanyId),
+    /// The job that erases the company.
+    Erasure(CompanyId),
+    /// A job that erases an employee.
+    EmployeeErasure(UserId),
 }
 
 impl fmt::Display for JobId {
@@ -1387,6 +1446,9 @@ impl fmt::Display for JobId {
             Self::Upload(file) => write!(out, "UploadId-{file}"),
             Self::Report(plan) => write!(out, "ReportId-{plan}"),
             Self::Groups(activity) => write!(out, "GroupsId-{activity}"),
+            Self::Export(company) => write!(out, "ExportId-{company}"),
+            Self::Erasure(company) => write!(out, "ErasureId-{company}"),
+            Self::EmployeeErasure(user) => write!(out, "EmployeeErasureId-{user}"),
         }
     }
 }
@@ -1403,6 +1465,9 @@ impl FromStr for JobId {
             Some(("Upload", file)) => file.parse().ok().map(Self::Upload),
             Some(("Report", plan)) => plan.parse().ok().map(Self::Report),
             Some(("Groups", activity)) => activity.parse().ok().map(Self::Groups),
+            Some(("Export", company)) => company.parse().ok().map(Self::Export),
+            Some(("Erasure", company)) => company.parse().ok().map(Self::Erasure),
+            Some(("EmployeeErasure", user)) => user.parse().ok().map(Self::EmployeeErasure),
             _ => text.parse().ok().map(Self::Uses),
         };
         job.ok_or_else(|| Invalid::new("is not a job id"))

@@ -76,7 +76,7 @@ pub use json::{JsonText, raw_json};
 pub use query::{Index, Page, Query};
 pub use sharded::{IndexPosition, MergedPage, MergedQuery, Projection, ShardedIndex};
 pub use table_derive::Attributes;
-pub use usage::{Call, MAX_UNREADABLE, Units, Usage, measured, with_reserved_time};
+pub use usage::{Call, MAX_UNREADABLE, Units, Usage, for_tenant, measured, set_tenant, with_reserved_time};
 
 use keys::Random;
 use std::sync::Arc;

@@ -5,6 +5,7 @@ use aws_sdk_dynamodb::{
     types::ConsumedCapacity,
 };
 use std::{
+    collections::BTreeMap,
     fmt,
     ops::{Add, AddAssign},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -116,6 +117,10 @@ pub struct Usage {
     pub unreadable: u64,
     /// Type and key of the first of these items, at most [`MAX_UNREADABLE`].
     pub unreadable_items: Vec<(&'static str, Option<Key>)>,
+    /// The tenant of the whole invocation ([`set_tenant`]).
+    pub tenant: Option<String>,
+    /// Consumed read and write request units of work for single tenants ([`for_tenant`]).
+    pub tenants: BTreeMap<String, (Units, Units)>,
 }
 
 /// Maximum number of unreadable items whose keys one invocation reports.
@@ -124,6 +129,7 @@ pub const MAX_UNREADABLE: usize = 10;
 struct Scope {
     deadline: Instant,
     usage: Arc<Mutex<Usage>>,
+    tenant: Option<String>,
 }
 
 impl Scope {
@@ -142,7 +148,7 @@ tokio::task_local! {
 /// The deadline and the counts apply only to the current task. Tasks spawned by `work` have no
 /// deadline, and their calls are not counted.
 pub async fn measured<F: Future>(deadline: Instant, work: F) -> (F::Output, Usage) {
-    let scope = Arc::new(Scope { deadline, usage: Arc::default() });
+    let scope = Arc::new(Scope { deadline, usage: Arc::default(), tenant: None });
     let output = SCOPE.scope(Arc::clone(&scope), work).await;
     let usage = std::mem::take(&mut *scope.usage());
     (output, usage)
@@ -154,7 +160,24 @@ pub async fn with_reserved_time<F: Future>(reserve: Duration, work: F) -> F::Out
     let outer = SCOPE.try_with(Arc::clone);
     let Ok(outer) = outer else { return work.await };
     let deadline = outer.deadline - reserve.min(until(outer.deadline) / 2);
-    SCOPE.scope(Arc::new(Scope { deadline, usage: Arc::clone(&outer.usage) }), work).await
+    let (usage, tenant) = (Arc::clone(&outer.usage), outer.tenant.clone());
+    SCOPE.scope(Arc::new(Scope { deadline, usage, tenant }), work).await
+}
+
+/// Runs `work` for a tenant. The units that its calls consume are also counted for this tenant. Use
+/// this function if an invocation works for several tenants.
+pub fn for_tenant<F: Future, T: fmt::Display>(tenant: &T, work: F) -> impl Future<Output = F::Output> + use<F, T> {
+    let tenant = Some(tenant.to_string());
+    async {
+        let Ok(outer) = SCOPE.try_with(Arc::clone) else { return work.await };
+        let usage = Arc::clone(&outer.usage);
+        SCOPE.scope(Arc::new(Scope { deadline: outer.deadline, usage, tenant }), work).await
+    }
+}
+
+/// Sets the tenant for which the whole invocation works.
+pub fn set_tenant(tenant: &impl fmt::Display) {
+    note(|usage| usage.tenant = Some(tenant.to_string()));
 }
 
 /// Returns the deadline of the invocation, or `None` outside of [`measured`].
@@ -215,6 +238,7 @@ pub(crate) fn count<'a>(
     condition: Option<&(dyn Fn() -> String + Sync)>,
     consumed: impl IntoIterator<Item = &'a ConsumedCapacity>,
 ) {
+    let tenant = SCOPE.try_with(|scope| scope.tenant.clone()).ok().flatten();
     note(|usage| {
         for capacity in consumed {
             let table = capacity.table_name.as_deref().unwrap_or_default();
@@ -224,6 +248,7 @@ pub(crate) fn count<'a>(
                 let units = Units::reported(units.capacity_units);
                 if units != Units::ZERO {
                     usage.add(action, condition, table, index, units);
+                    usage.add_for(tenant.as_deref(), action, units);
                 }
             }
         }
@@ -231,6 +256,12 @@ pub(crate) fn count<'a>(
 }
 
 impl Usage {
+    fn add_for(&mut self, tenant: Option<&str>, action: &str, units: Units) {
+        let Some(tenant) = tenant else { return };
+        let (read, write) = self.tenants.entry(tenant.to_owned()).or_default();
+        *(if writes(action) { write } else { read }) += units;
+    }
+
     /// Adds the units to the row of this action and this table or index. Aggregated rows keep the
     /// log entry small.
     fn add(

@@ -1,13 +1,14 @@
-//! The private bucket of files (docs/decisions/wellness-files.md).
+//! The buckets: files and exports (docs/decisions/wellness-files.md), and failed events.
 
 use aws_sdk_s3::{
     error::DisplayErrorContext,
     presigning::{PresignedRequest, PresigningConfig},
 };
 use function::Error;
+use futures::{StreamExt, TryStreamExt, stream};
 use intake::{File, Files, Part};
 use keys::{TimestampSeconds, wellness::UploadKey};
-use std::{collections::BTreeMap, error, time::Duration};
+use std::{collections::BTreeMap, error, fmt::Display, time::Duration};
 
 /// Validity of a presigned upload.
 const UPLOAD: Duration = Duration::from_mins(15);
@@ -15,13 +16,24 @@ const UPLOAD: Duration = Duration::from_mins(15);
 const DOWNLOAD: Duration = Duration::from_mins(5);
 /// Number of bytes that tell the type of a file.
 const HEAD: u64 = 4096;
+/// Maximum size of an object that is read as a whole: a file of 25 MB, or a failed event.
+const WHOLE: u64 = 32 * 1024 * 1024;
+/// Maximum number of concurrent deletions.
+const SIDE_BY_SIDE: usize = 16;
 
-/// The bucket of files.
+/// A bucket.
 #[derive(Debug, Clone)]
 pub(crate) struct FileStore {
     files: Files,
-    /// `None` in functions without the setting `FILES_BUCKET`.
+    /// `None` in functions without the setting of the bucket.
     bucket: Option<String>,
+}
+
+/// A page of a list of objects.
+pub(crate) struct ObjectPage {
+    pub(crate) keys: Vec<String>,
+    /// The key after which the next page starts.
+    pub(crate) next: Option<String>,
 }
 
 /// A presigned request.
@@ -38,7 +50,7 @@ impl FileStore {
 
     fn bucket(&self) -> Result<&str, Error> {
         let bucket = self.bucket.as_deref();
-        bucket.ok_or_else(|| Error::Internal("the setting FILES_BUCKET is missing".to_owned()))
+        bucket.ok_or_else(|| Error::Internal("the setting of a bucket is missing".to_owned()))
     }
 
     /// Signs an upload of exactly this type, size and checksum.
@@ -55,7 +67,12 @@ impl FileStore {
     }
 
     /// Signs a download. The browser saves the file under the name.
-    pub(crate) async fn download(&self, key: &UploadKey, name: &str, now: TimestampSeconds) -> Result<String, Error> {
+    pub(crate) async fn download(
+        &self,
+        key: &impl Display,
+        name: &str,
+        now: TimestampSeconds,
+    ) -> Result<String, Error> {
         let encoded = name.bytes().map(|byte| format!("%{byte:02X}")).collect::<Vec<_>>().concat();
         let get = self.files.client().get_object().bucket(self.bucket()?).key(key.to_string());
         let get = get.response_content_disposition(format!("attachment; filename*=UTF-8''{encoded}"));
@@ -74,11 +91,44 @@ impl FileStore {
     }
 
     /// Deletes an object, if it exists.
-    pub(crate) async fn delete(&self, key: &UploadKey) -> Result<(), Error> {
+    pub(crate) async fn delete(&self, key: &impl Display) -> Result<(), Error> {
         let delete = self.files.client().delete_object().bucket(self.bucket()?).key(key.to_string());
-        let deleted = Box::pin(delete.send()).await.map(drop);
-        deleted.map_err(|error| table::Error::Unavailable(format!("S3: {}", DisplayErrorContext(error))).into())
+        Box::pin(delete.send()).await.map(drop).map_err(outage)
     }
+
+    /// Deletes objects, if they exist.
+    pub(crate) async fn delete_all(&self, keys: &[String]) -> Result<(), Error> {
+        let deletes: Vec<_> = keys.iter().map(|key| self.delete(key)).collect();
+        let deletes = stream::iter(deletes);
+        deletes.buffer_unordered(SIDE_BY_SIDE).try_collect().await
+    }
+
+    /// Lists the objects with a prefix, after the key `after`.
+    pub(crate) async fn list(&self, prefix: &str, after: Option<&str>, limit: usize) -> Result<ObjectPage, Error> {
+        let limit = i32::try_from(limit).unwrap_or(i32::MAX);
+        let list = self.files.client().list_objects_v2().bucket(self.bucket()?).prefix(prefix).max_keys(limit);
+        let page = Box::pin(list.set_start_after(after.map(str::to_owned)).send()).await.map_err(outage)?;
+        let has_more = page.is_truncated == Some(true);
+        let keys: Vec<String> = page.contents.into_iter().flatten().filter_map(|object| object.key).collect();
+        let next = keys.last().filter(|_| has_more).cloned();
+        Ok(ObjectPage { keys, next })
+    }
+
+    /// Reads a whole object. `None` if there is none.
+    pub(crate) async fn read(&self, key: &str) -> Result<Option<Vec<u8>>, Error> {
+        let part = Box::pin(self.files.read((self.bucket()?, key), 0..WHOLE)).await?;
+        Ok(part.map(|part| part.bytes))
+    }
+
+    /// Stores an object.
+    pub(crate) async fn put(&self, key: &impl Display, content: Vec<u8>) -> Result<(), Error> {
+        let put = self.files.client().put_object().bucket(self.bucket()?).key(key.to_string());
+        Box::pin(put.body(content.into()).send()).await.map(drop).map_err(outage)
+    }
+}
+
+fn outage(error: impl error::Error + 'static) -> Error {
+    table::Error::Unavailable(format!("S3: {}", DisplayErrorContext(error))).into()
 }
 
 fn validity(now: TimestampSeconds, length: Duration) -> Result<PresigningConfig, Error> {

@@ -12,6 +12,8 @@ pub mod create_template;
 pub mod get_activity;
 pub mod get_employee;
 pub mod get_employee_import;
+pub mod get_erasure;
+pub mod get_export;
 pub mod get_job;
 pub mod get_plan;
 pub mod get_points;
@@ -47,6 +49,8 @@ pub mod remove_reference_record;
 pub mod remove_template;
 pub mod replace_reference;
 pub mod retry_job;
+pub mod start_erasure;
+pub mod start_export;
 pub mod start_group_progress;
 pub mod start_report;
 pub mod update_activity;
@@ -70,6 +74,8 @@ pub fn patterns() -> Vec<Pattern> {
         get_activity::PATTERN,
         get_employee::PATTERN,
         get_employee_import::PATTERN,
+        get_erasure::PATTERN,
+        get_export::PATTERN,
         get_job::PATTERN,
         get_plan::PATTERN,
         get_points::PATTERN,
@@ -105,6 +111,8 @@ pub fn patterns() -> Vec<Pattern> {
         remove_template::PATTERN,
         replace_reference::PATTERN,
         retry_job::PATTERN,
+        start_erasure::PATTERN,
+        start_export::PATTERN,
         start_group_progress::PATTERN,
         start_report::PATTERN,
         update_activity::PATTERN,

@@ -19,8 +19,14 @@ pub struct Wellness {
     pub(crate) lists: Index,
     /// `GSI3`: registrations of a user, sorted by the end date of the activity.
     pub(crate) registrations: Index,
-    /// The bucket of files.
+    /// The bucket of files and exports.
     pub(crate) files: FileStore,
+    /// The bucket of failed events.
+    pub(crate) failures: FileStore,
+    /// The time in seconds without new items after which an erasure is complete.
+    pub(crate) quiet_seconds: Option<u32>,
+    /// The retention of the logs in days.
+    pub(crate) log_days: Option<i64>,
 }
 
 impl App for Wellness {
@@ -30,9 +36,12 @@ impl App for Wellness {
         let dynamo = clients.dynamo();
         let index = |name: &str, partition, sort| Index { name: name.into(), partition, sort };
         let by_path = settings.optional::<String>("AWS_ENDPOINT_URL_S3").is_some();
-        let files = FileStore::new(Files::new(clients.config("s3"), by_path), settings.optional("FILES_BUCKET"));
+        let files = Files::new(clients.config("s3"), by_path);
         Some(Self {
-            files,
+            failures: FileStore::new(files.clone(), settings.optional("FAILED_CHANGES_BUCKET")),
+            files: FileStore::new(files, settings.optional("FILES_BUCKET")),
+            quiet_seconds: settings.optional("ERASURE_QUIET_SECONDS"),
+            log_days: settings.optional("LOG_RETENTION_DAYS"),
             dynamo: dynamo.clone(),
             table: dynamo.table(table?),
             jobs: Jobs::new(dynamo, jobs?),

@@ -92,7 +92,7 @@ fn each(sizes: &[usize]) -> usize {
 
 impl Measured {
     async fn start(size: Size) -> Self {
-        let stack = by_hand().start().await.expect("a stack");
+        let stack = by_hand().parameter("ErasureQuietSeconds", "0").start().await.expect("a stack");
         let client = Client::operator(&stack);
         Self { client, stack, size, activity: String::new(), functions: BTreeSet::new() }
     }
@@ -153,7 +153,7 @@ impl Measured {
             entries.iter().find(|entry| entry["PK"] == own).map(bytes).unwrap_or_default()
         };
         let employee = stored(&self.stack, None, employee_key(COMPANY, USER).partition()).await;
-        let points = stored(&self.stack, None, &format!("CompanyId-{COMPANY}#UserId-{USER}#Points")).await;
+        let points = stored(&self.stack, None, &format!("CompanyId-{COMPANY}#Points")).await;
         let reports = stored(&self.stack, None, &format!("CompanyId-{COMPANY}#Reports")).await;
         Case {
             activity: each(&sizes(&|item| is_a(item, "Activity"))),
@@ -196,15 +196,19 @@ impl Measured {
     /// Invokes the job function until the job is done. Returns the capacity consumed by all
     /// invocations.
     async fn until_done(&self, job: &str) -> Consumed {
+        self.until_done_of(COMPANY, job).await
+    }
+
+    async fn until_done_of(&self, company: &str, job: &str) -> Consumed {
         let mut sum = Consumed::new();
         for _ in 0..100 {
-            let answer = self.client.invoke("continue-job", &step_of(COMPANY, job)).await;
+            let answer = self.client.invoke("continue-job", &step_of(company, job)).await;
             assert_eq!(answer.body, json!({"batchItemFailures": []}));
             for (place, (read, write)) in consumed(&answer) {
                 let place = sum.entry(place).or_default();
                 *place = (place.0 + read, place.1 + write);
             }
-            if self.client.get(&of(&format!("jobs/{job}"))).await.body["status"] == "done" {
+            if self.client.get(&of_company(company, &format!("jobs/{job}"))).await.body["status"] == "done" {
                 return sum;
             }
         }
@@ -254,6 +258,7 @@ async fn measure_all_patterns(size: Size) -> Case {
     measured.sign_ups().await;
     measured.changes().await;
     measured.venue().await;
+    measured.tenant().await;
     assert_eq!(measured.functions, labels(&wellness::patterns()), "some patterns were not measured");
     let case = measured.case().await;
     measured.stack.stop().await;
@@ -483,6 +488,42 @@ impl Measured {
         // The last row has the sums.
         self.assert_sum("continue-job, report", &Case { items: items - 1, ..case }, &consumed);
         forget(&self.stack, &job).await;
+    }
+
+    /// Exports and erases a company that has nothing but an employee.
+    async fn tenant(&mut self) {
+        const OTHER: &str = "other";
+        let client = self.client.clone();
+        let placed = json!({"role": "EmployeeOnPlan", "department": "Sales"});
+        let user = of_company(OTHER, "employees/u");
+        let partition = employee_key(OTHER, "u").partition().to_owned();
+        assert_eq!(client.put(&user, &placed).await.status, 201);
+        let employee = stored(&self.stack, None, &partition).await.iter().map(bytes).sum();
+        let job_of = async |stack: &Stack| {
+            let jobs = stored_in("WellnessJobs", stack, None, &format!("CompanyId-{OTHER}")).await;
+            each(&jobs.iter().map(bytes).collect::<Vec<_>>())
+        };
+        for (name, path) in [("export", "export"), ("erasure", "erasure"), ("erasure", "employees/u/erasure")] {
+            let of_employee = path.starts_with("employees");
+            if of_employee {
+                assert_eq!(client.put(&user, &placed).await.status, 201);
+            }
+            let path = of_company(OTHER, path);
+            let started = client.post(&path, &json!({})).await;
+            let case = Case { employee, job: job_of(&self.stack).await, ..Case::default() };
+            let variant = if of_employee { ", of an employee" } else { "" };
+            self.assert(&format!("start-{name}{variant}"), &case, &started);
+            let id = text(&started.body, "jobId").to_owned();
+            let consumed = self.until_done_of(OTHER, &id).await;
+            if !of_employee {
+                self.assert_sum(&format!("continue-job, {name}"), &case, &consumed);
+            }
+            self.assert(&format!("get-{name}"), &case, &client.get(&path).await);
+            let (dynamo, jobs) = (system_tests::dynamo(&self.stack), self.stack.table("WellnessJobs"));
+            let jobs = dynamo.table(jobs.expect("a table"));
+            let key = wellness::job_key(&OTHER.parse().expect("a company"), &id.parse().expect("a job"));
+            dynamo.write(jobs.delete(key)).await.expect("deleted");
+        }
     }
 
     /// Returns the size of the upload of a file.

@@ -301,6 +301,12 @@ fn cases() -> Vec<Case> {
         reads("GET /wellness/users/{userId}/points", YEAR, &[200]),
         reads("GET /wellness/companies/{companyId}/plans/{planId}/report", "", &[404]),
         reads("POST /wellness/companies/{companyId}/plans/{planId}/report", "", &[404]),
+        reads("POST /wellness/companies/{companyId}/export", "", &[403]),
+        reads("GET /wellness/companies/{companyId}/export", "", &[403]),
+        reads("POST /wellness/companies/{companyId}/erasure", "", &[403]),
+        reads("GET /wellness/companies/{companyId}/erasure", "", &[403]),
+        reads("POST /wellness/companies/{companyId}/employees/{userId}/erasure", "", &[403]),
+        reads("GET /wellness/companies/{companyId}/employees/{userId}/erasure", "", &[403]),
         // Our company may have an employee with this id by now.
         writes(
             "POST /wellness/users/{userId}/points",
@@ -413,6 +419,11 @@ impl Case {
 
     fn is_of_company(&self) -> bool {
         self.route.contains("{companyId}")
+    }
+
+    /// Whether only operators may use the route of a company.
+    fn is_of_operators(&self) -> bool {
+        ["/export", "/erasure"].iter().any(|end| self.route.ends_with(end))
     }
 }
 
@@ -555,7 +566,7 @@ async fn the_owning_company_sees_its_items() {
     let mut wrong = std::mem::take(&mut scene.wrong);
     let ids = Ids::of(THEIRS);
     let user = Client::member(&scene.stack, "wellness:read wellness:write", THEIRS, "user-of-456");
-    for case in cases().iter().filter(|case| case.route.starts_with("GET ")) {
+    for case in cases().iter().filter(|case| case.route.starts_with("GET ") && !case.is_of_operators()) {
         let client = if case.is_of_company() { &scene.theirs } else { &user };
         let answer = case.ask(client, &ids).await;
         let is_global = case.route.starts_with("GET /wellness/templates");
@@ -668,7 +679,7 @@ async fn only_the_exact_company_claim_gives_access() {
     clients.push(("an operator of other services", bank));
     let ids = Ids::of(THEIRS);
     for (claim, client) in &clients {
-        for case in cases().iter().filter(|case| case.is_of_company()) {
+        for case in cases().iter().filter(|case| case.is_of_company() && !case.is_of_operators()) {
             let answer = case.ask(client, &ids).await;
             wrong.check(&format!("{claim:?}: {}", case.route), &answer, &[403]);
             let is_problem = answer.body["type"] == "/problems/forbidden";
@@ -741,13 +752,15 @@ async fn only_the_scopes_of_a_route_give_access() {
         let by_users = of_users.iter().any(|begin| case.route.starts_with(begin));
         let opens = &routes[case.route].scopes;
         let to_employees = opens.iter().any(|open| open == "wellness:read" || open == "wellness:write");
-        let of_admins = ["/jobs/", "/employees", "/employee-imports", "/participants", "/report"]
-            .iter()
-            .any(|part| case.route.contains(part))
-            || case.route.ends_with("/references/{facet}");
+        let of_admins =
+            ["/jobs/", "/employees", "/employee-imports", "/participants", "/report", "/export", "/erasure"]
+                .iter()
+                .any(|part| case.route.contains(part))
+                || case.route.ends_with("/references/{facet}");
         let right = to_employees == (by_users && !of_admins);
         wrong.expect(&format!("{} accepts the scopes {opens:?}", case.route), right);
-        let to_operators_only = case.route.contains(" /wellness/templates") && !case.route.starts_with("GET ");
+        let to_operators_only =
+            (case.route.contains(" /wellness/templates") && !case.route.starts_with("GET ")) || case.is_of_operators();
         wrong.expect(case.route, !to_operators_only || *opens == ["wellness:operate"]);
     }
     assert!(refused > 70, "{refused}");

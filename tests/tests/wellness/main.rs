@@ -23,3 +23,4 @@ mod seats;
 mod staff;
 mod stored;
 mod templates;
+mod tenants;

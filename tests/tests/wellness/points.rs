@@ -260,7 +260,7 @@ async fn a_killed_function_awards_and_corrects_once() {
 
 async fn forget_corrections(stack: &Stack) {
     let (dynamo, table) = table(stack);
-    for item in stored(stack, None, &format!("CompanyId-{COMPANY}#UserId-{USER}#Points")).await {
+    for item in stored(stack, None, &format!("CompanyId-{COMPANY}#Points")).await {
         let correction: Correction = serde_dynamo::from_item(item).expect("a correction");
         let key = Key::new(&correction.partition, &correction.sort);
         dynamo.write(table.delete(key)).await.expect("deleted");

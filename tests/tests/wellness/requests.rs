@@ -909,7 +909,9 @@ fn states(world: &World) -> Vec<Case> {
     }
     let posts = world.routes.iter().filter(|route| route.method == "POST" && route.path.contains("companyId"));
     // A retry or an attendance has the same effect once or twice, without a key.
-    let is_keyed = |route: &&Route| !["/retry", "/attendance", "/report"].iter().any(|end| route.path.ends_with(end));
+    let is_keyed = |route: &&Route| {
+        !["/retry", "/attendance", "/report", "/export", "/erasure"].iter().any(|end| route.path.ends_with(end))
+    };
     for route in posts.filter(is_keyed) {
         for key in ["taken", "taken-by-a-template"] {
             let request = world.request(client, route, ("", "")).header("idempotency-key", key);
@@ -921,7 +923,9 @@ fn states(world: &World) -> Vec<Case> {
 
 /// Whether only administrators may use the GET route.
 fn is_of_admins(path: &str) -> bool {
-    ["jobs", "/employees", "/employee-imports", "/participants", "/report"].iter().any(|part| path.contains(part))
+    ["jobs", "/employees", "/employee-imports", "/participants", "/report", "/export", "/erasure"]
+        .iter()
+        .any(|part| path.contains(part))
         || path.ends_with("/references/{facet}")
 }
 
@@ -940,7 +944,8 @@ fn strangers_to_all(world: &World) -> Vec<Case> {
             let name = format!("{who} of another company: {} {}", route.method, route.path);
             let is_own = of_users && route.method != "POST";
             let needs_admin = who == "an employee" && !is_own && (route.method != "GET" || is_of_admins(&route.path));
-            cases.push(if needs_admin {
+            let needs_operator = ["/export", "/erasure"].iter().any(|end| route.path.ends_with(end));
+            cases.push(if needs_admin || needs_operator {
                 Case::gateway(name, request, 403)
             } else {
                 Case::new(name, request, 403, "forbidden")
@@ -1023,8 +1028,7 @@ async fn every_request_body_has_invalid_cases() {
     for (lambda, route) in routes.filter(|(_, route)| route.path.starts_with("/wellness/")) {
         // The body of add-reference is optional. join-activity takes none.
         let has_body = !["GET", "DELETE"].contains(&route.method.as_str())
-            && !route.path.ends_with("/retry")
-            && !route.path.ends_with("/report")
+            && !["/retry", "/report", "/export", "/erasure"].iter().any(|end| route.path.ends_with(end))
             && !["add-reference", "join-activity"].contains(&lambda.name.as_str());
         let name = label(&lambda.name, &route.path);
         assert_eq!(has_body, !good(&name).is_empty(), "{name}");

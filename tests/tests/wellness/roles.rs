@@ -180,6 +180,13 @@ fn rows() -> Vec<Row> {
         row("DELETE /wellness/users/{userId}/registrations/{activityId}", "", Value::Null, ["+333", "++34", "+++4"]),
         // The administrator has removed both employees before the operator tries.
         row(company("DELETE employees/{userId}"), "", Value::Null, ["3333", "++3+", "44+4"]),
+        row(company("POST export"), "", Value::Null, ["3.33", "3.33", "+.++"]),
+        row(company("GET export"), "", Value::Null, ["3.33", "3.33", "+.++"]),
+        // These rows are the last ones, because they delete the items of the others.
+        row(company("POST employees/{userId}/erasure"), "", Value::Null, ["3333", "3333", "++++"]),
+        row(company("GET employees/{userId}/erasure"), "", Value::Null, ["3333", "3333", "++++"]),
+        row(company("POST erasure"), "", Value::Null, ["3.33", "3.33", "+.++"]),
+        row(company("GET erasure"), "", Value::Null, ["3.33", "3.33", "+.++"]),
     ]);
     rows
 }

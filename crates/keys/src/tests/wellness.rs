@@ -71,6 +71,9 @@ fn job_id() -> impl Strategy<Value = JobId> {
         id().prop_map(JobId::Departure),
         id().prop_map(JobId::Report),
         id().prop_map(JobId::Groups),
+        id().prop_map(JobId::Export),
+        id().prop_map(JobId::Erasure),
+        id().prop_map(JobId::EmployeeErasure),
         id().prop_map(JobId::Upload)
     ]
 }
@@ -111,7 +114,9 @@ proptest! {
         round_trips(&EndDateSort(time))?;
         round_trips(&ActivityEndDateSort(time))?;
         round_trips(&EmployeeSort(user.clone()))?;
-        round_trips(&CorrectionSort { at: time, id: correction })?;
+        let correction = CorrectionSort { user: user.clone(), at: time, id: correction };
+        prop_assert!(CorrectionSort::of(&user).contains(&correction.to_string()));
+        round_trips(&correction)?;
         round_trips(&RegistrationSort(user))?;
         round_trips(&SectionSort(section))?;
         round_trips(&PlansSort)?;
@@ -143,12 +148,15 @@ proptest! {
                 ProgramPartition(company.clone()).to_string(),
                 ListPartition(company.clone()).to_string(),
                 EmployeesPartition::of(company.clone(), &user).to_string(),
-                PointsPartition(EmployeeKey { company: company.clone(), user: user.clone() }).to_string(),
+                PointsPartition(company.clone()).to_string(),
                 uses,
             ]
         };
         let others = keys(&other);
         prop_assert!(keys(&one).iter().all(|key| !others.contains(key)));
+        let own = CompanyPartition(one.clone());
+        prop_assert!(keys(&one).iter().all(|key| own.owns(key)));
+        prop_assert!(others.iter().all(|key| !own.owns(key)));
         prop_assert!(keys(&one).iter().all(|key| *key != Owner::Global.to_string()));
     }
 
@@ -288,9 +296,13 @@ proptest! {
         let range = UseSort::within(status, period);
         prop_assert_eq!(range.contains(&place.to_string()), inside && place.status == status);
         prop_assert!(UseSort::all().contains(&place.to_string()));
-        let correction = CorrectionSort { at: end, id: "1".parse().expect("an id") }.to_string();
-        prop_assert_eq!(CorrectionSort::within(period).contains(&correction), inside);
-        for range in [range, EndDateSort::within(period), ActivityEndDateSort::within(period), CorrectionSort::within(period)] {
+        let user = "1".parse().expect("an id");
+        let correction = CorrectionSort { user, at: end, id: "1".parse().expect("an id") };
+        let corrections = CorrectionSort::within(&correction.user, period);
+        prop_assert_eq!(corrections.contains(&correction.to_string()), inside);
+        let other = CorrectionSort { user: "11".parse().expect("an id"), ..correction };
+        prop_assert!(!corrections.contains(&other.to_string()));
+        for range in [range, EndDateSort::within(period), ActivityEndDateSort::within(period), corrections] {
             prop_assert!(range.from() <= range.to(), "DynamoDB rejects a range that ends before it starts");
         }
         prop_assert!(!EndDateSort::nothing().contains(&EndDateSort(end).to_string()));
@@ -392,11 +404,9 @@ proptest! {
         must_be_canonical::<Owner>(&changed(Owner::Company(company.clone()).to_string()))?;
         let employees = EmployeesPartition::of(company.clone(), &company.as_str().parse().expect("an id"));
         must_be_canonical::<EmployeesPartition>(&changed(employees.to_string()))?;
-        let user = company.as_str().parse().expect("an id");
-        let points = PointsPartition(EmployeeKey { company: company.clone(), user });
-        must_be_canonical::<PointsPartition>(&changed(points.to_string()))?;
-        let id = company.as_str().parse().expect("an id");
-        must_be_canonical::<CorrectionSort>(&changed(CorrectionSort { at: time, id }.to_string()))?;
+        must_be_canonical::<PointsPartition>(&changed(PointsPartition(company.clone()).to_string()))?;
+        let (user, id) = (company.as_str().parse().expect("an id"), company.as_str().parse().expect("an id"));
+        must_be_canonical::<CorrectionSort>(&changed(CorrectionSort { user, at: time, id }.to_string()))?;
         must_be_canonical::<ReferencePartition>(&changed(ReferencePartition { company, of }.to_string()))?;
     }
 

@@ -37,7 +37,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 pub(super) async fn demo(options: &StackOptions) -> Result<(), CliError> {
     // Without a batching window, the export delivers records immediately.
-    let stack = options.builder().parameter("ExportWindowSeconds", "0").start().await?;
+    let stack =
+        options.builder().parameter("ExportWindowSeconds", "0").parameter("ErasureQuietSeconds", "0").start().await?;
     let events = options.template.with_file_name("events");
     let walked = walk(&stack, events).await;
     stack.stop().await;

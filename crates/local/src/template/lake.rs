@@ -26,7 +26,7 @@ const DESTINATION_MEANINGLESS: [&str; 6] = [
 ];
 
 /// Resource types that have no effect in the local stack, with their known properties.
-const MEANINGLESS: [(&str, &[&str]); 11] = [
+const MEANINGLESS: [(&str, &[&str]); 12] = [
     (
         "AWS::CloudWatch::Alarm",
         &[
@@ -50,6 +50,7 @@ const MEANINGLESS: [(&str, &[&str]); 11] = [
         ],
     ),
     ("AWS::CloudWatch::Dashboard", &["DashboardBody", "DashboardName"]),
+    ("AWS::Logs::QueryDefinition", &["LogGroupNames", "Name", "QueryString"]),
     ("AWS::Logs::MetricFilter", &["FilterPattern", "LogGroupName", "MetricTransformations"]),
     ("AWS::S3::BucketPolicy", &["Bucket", "PolicyDocument"]),
     ("AWS::IAM::Role", &["AssumeRolePolicyDocument", "ManagedPolicyArns", "Path", "Policies", "RoleName", "Tags"]),

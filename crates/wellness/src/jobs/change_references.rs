@@ -46,7 +46,9 @@ impl<'a> References<'a> {
             | Task::Depart
             | Task::Receive
             | Task::Group
-            | Task::Report { .. } => None,
+            | Task::Report { .. }
+            | Task::Export { .. }
+            | Task::Erase { .. } => None,
         }
     }
 

@@ -50,7 +50,9 @@ impl Start {
             | Task::Depart
             | Task::Receive
             | Task::Group
-            | Task::Report { .. } => None,
+            | Task::Report { .. }
+            | Task::Export { .. }
+            | Task::Erase { .. } => None,
         };
         let hold = target.clone().map(|target| HoldSort(target).to_string());
         let job = Job { total: Some(total), hold, ..Job::new(&job_key(company, &id), &id, &run, task, now)? };
@@ -184,7 +186,10 @@ impl Wellness {
             | JobId::Departure(_)
             | JobId::Upload(_)
             | JobId::Report(_)
-            | JobId::Groups(_) => Ok(Vec::new()),
+            | JobId::Groups(_)
+            | JobId::Export(_)
+            | JobId::Erasure(_)
+            | JobId::EmployeeErasure(_) => Ok(Vec::new()),
         };
         self.jobs.retry(job, &run, now, claims).await
     }

@@ -36,6 +36,7 @@ impl OfUser {
             (Some(own), Some(company)) if company.as_str() == own => company.clone(),
             (Some(_), Some(_)) => return Err(Error::Forbidden),
         };
+        table::set_tenant(&company);
         Ok(EmployeeKey { company, user: self.user.clone() })
     }
 }

@@ -27,10 +27,11 @@ pub struct Award {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub struct Correction {
-    /// Partition key: `CompanyId-<id>#UserId-<id>#Points`.
+    /// Partition key: `CompanyId-<id>#Points`.
     #[serde(rename = "PK")]
     pub partition: PointsPartition,
-    /// Sort key: `Correction#<time>#CorrectionId-<id>`. The time lies within the corrected plan.
+    /// Sort key: `UserId-<id>#Correction#<time>#CorrectionId-<id>`. The time lies within the
+    /// corrected plan.
     #[serde(rename = "SK")]
     pub sort: CorrectionSort,
     /// The points to add. Negative to take points away.

@@ -47,6 +47,16 @@ pub enum Task {
         /// The period of the plan.
         period: Period,
     },
+    /// Exports the data of the company.
+    Export {
+        /// The id of the export.
+        export: RequestId,
+    },
+    /// Erases the company, or an employee.
+    Erase {
+        /// Whether the request has removed the employee.
+        was_employed: bool,
+    },
 }
 
 impl jobs::Task for Task {
@@ -61,6 +71,8 @@ impl jobs::Task for Task {
             Self::Group => "groups",
             Self::Receive => "upload",
             Self::Report { .. } => "report",
+            Self::Export { .. } => "export",
+            Self::Erase { .. } => "erasure",
         }
     }
 }

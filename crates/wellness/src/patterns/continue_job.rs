@@ -13,17 +13,21 @@ use crate::{
     Task, Wellness,
     cost::{self, Calls, Case, Pattern},
     jobs::{
-        change_references::References, depart::Depart, enrol::Enrol, follow_end::Registrations,
-        group_progress::GroupsOf, import::Import, passes::Passes, receive::Receive, report::Report, seats::Seats,
+        change_references::References, depart::Depart, enrol::Enrol, erase::Erase, export::Export,
+        follow_end::Registrations, group_progress::GroupsOf, import::Import, passes::Passes, receive::Receive,
+        report::Report, seats::Seats,
     },
-    model::upload::{FileStatus, Upload},
+    model::{
+        failure::Owner,
+        upload::{FileStatus, Upload},
+    },
 };
 use function::{Batch, Error, Function, Trigger};
 use jobs::{JobService, Jobs, PAGE, Run};
 use keys::wellness::{CompanyPartition, EmployeeKey, JobId, ReferencePartition};
 use std::collections::BTreeSet;
 use table::{
-    Units,
+    Key, Units,
     cost::{Cost, read, read_eventually, write},
 };
 
@@ -171,6 +175,31 @@ pub const PATTERN: Pattern = Pattern {
             },
         },
         Calls {
+            variant: ", export",
+            condition: "query GSI2PK = CompanyId-…#Program#List. Then query the whole partitions CompanyId-…#Employees#0 to 9, each ActivityId-…, CompanyId-…, CompanyId-…#Points and CompanyId-…#Reports, strongly consistent, in pages of 1,000 items. Put an object of 4 MB or more after each step. Then list the uploads in S3, and copy each",
+            formula: "GSI2 ½ ⌈Σ entries⌉ R. Per partition: ⌈Σ items⌉ R, or 1 R without items. Per object, and per kind of partition: ⌈job⌉ W. Per invocation: ⌈job⌉ R; ⌈job⌉ W. The table shows the cost for a company that has nothing but an employee",
+            cost: |case| {
+                Cost::default()
+                    .read(cost::JOBS, read(case.job))
+                    .read(cost::ACTIVITIES, Units::whole(13))
+                    .read(cost::LISTS, Units::halves(1))
+                    .write(cost::JOBS, write(case.job).times(7))
+            },
+        },
+        Calls {
+            variant: ", erasure",
+            condition: "for each pass: query the partitions of an export, and the partition CompanyId-… of WellnessJobs. Write the keys of up to 500 items to the job, and delete these items in the next step. Then list and delete the objects of the company in S3, and read all failed events. For an employee: query GSI3PK = UserId-…#Registrations, filtered by CompanyId, and batch-get the registrations; query CompanyId-…#Points, SK begins with UserId-…#Correction#",
+            formula: "per deleted item: ⌈item⌉ W, twice as much for a registration of an erased employee. Per page of 500: ⌈job with the keys of the page⌉ W. Per pass: the reads of an export, and ⌈Σ jobs⌉ R. Per invocation: ⌈job⌉ R; ⌈job⌉ W. A job has at least two passes and two invocations. The table shows the cost for a company that has nothing but an employee and an export",
+            cost: |case| {
+                Cost::default()
+                    .read(cost::JOBS, read(case.job).times(4))
+                    .read(cost::ACTIVITIES, Units::whole(26))
+                    .read(cost::LISTS, Units::whole(1))
+                    .write(cost::ACTIVITIES, write(case.employee))
+                    .write(cost::JOBS, write(case.job).times(6))
+            },
+        },
+        Calls {
             variant: ", registrations",
             condition: "for each page of 50: get PK = ActivityId-<id>, SK = Program; query PK = ActivityId-<id>, SK begins with Registration#, both strongly consistent. Write the ids of the registrations with a different end date to the job. Update each of these registrations if its end date is unchanged",
             formula: "per registration: ⌈registration⌉ W; GSI3 2 ⌈registration⌉ W. Per page: ⌈activity⌉ + ⌈Σ registrations⌉ R; ⌈job with the ids of the page⌉ W. Per invocation: ⌈job⌉ R; ⌈job⌉ W. Per job: ⌈activity⌉ R; ⌈job⌉ W",
@@ -238,6 +267,10 @@ impl JobService for Wellness {
         &self.jobs
     }
 
+    fn tenant(key: &Key) -> Option<String> {
+        key.partition().parse().ok().map(|CompanyPartition(company)| company.to_string())
+    }
+
     async fn run(&self, run: &mut Run<'_>) -> Result<(), Error> {
         let unreadable = |error| Error::from(table::Error::unreadable("Job", &error));
         let CompanyPartition(company) = run.job().partition.parse().map_err(unreadable)?;
@@ -270,6 +303,20 @@ impl JobService for Wellness {
                     return Err(Error::Internal("a job on a report has another task".to_owned()));
                 };
                 run.steps(Report::new(self, company, plan, report, period)).await?;
+            }
+            JobId::Export(_) => {
+                let Task::Export { export } = task else {
+                    return Err(Error::Internal("an export has another task".to_owned()));
+                };
+                run.steps(Export::new(self, company, export)).await?;
+            }
+            JobId::Erasure(_) => {
+                let owner = Owner { company, user: None };
+                run.steps(Erase::new(self, owner, run.clock())).await?;
+            }
+            JobId::EmployeeErasure(user) => {
+                let owner = Owner { company, user: Some(user) };
+                run.steps(Erase::new(self, owner, run.clock())).await?;
             }
             JobId::Uses(of) => {
                 let started_at = run.job().started_at;

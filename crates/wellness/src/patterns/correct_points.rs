@@ -36,7 +36,7 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "get SK = Plans and SK = UserId-…, strongly consistent. Then in a transaction put if absent: PK = CompanyId-…#UserId-…#Points, SK = Correction#<time>#CorrectionId-…",
+        condition: "get SK = Plans and SK = UserId-…, strongly consistent. Then in a transaction put if absent: PK = CompanyId-…#Points, SK = UserId-…#Correction#<time>#CorrectionId-…",
         formula: "⌈plans⌉ R, or 1 R without plans; ⌈employee⌉ R; 2 × ⌈correction⌉ W. With an Idempotency-Key, also 1 R and 2 × ⌈record⌉ W",
         cost: |case| {
             Cost::default()
@@ -87,7 +87,7 @@ impl Wellness {
     async fn correct(&self, of: &EmployeeKey, request: &Request<NewCorrection>) -> Result<Correction, Error> {
         let NewCorrection { plan, difference, reason, .. } = &request.input;
         let points = i32::from(*difference);
-        let partition = PointsPartition(of.clone());
+        let partition = PointsPartition(of.company.clone());
         let asked = [of.user.as_str(), plan.as_str(), &points.to_string(), reason.as_str()];
         let fingerprint = Fingerprint::of(&["correct-points", asked[0], asked[1], asked[2], asked[3]]);
         let (owner, key) = (CompanyPartition(of.company.clone()), request.idempotency_key.as_ref());
@@ -101,7 +101,7 @@ impl Wellness {
         employee.ok_or(Error::NotFound("employee"))?;
         let period = plans.named(plan).ok_or(Error::NotFound("plan"))?.period;
         let id = CorrectionId::new(request.now.instant(), &request.random);
-        let sort = CorrectionSort { at: period.nearest(request.now.into()), id };
+        let sort = CorrectionSort { user: of.user.clone(), at: period.nearest(request.now.into()), id };
         let (corrected_by, corrected_at) = (request.caller.subject.clone(), request.now);
         let new = Correction { partition, sort, points, reason: reason.clone(), corrected_by, corrected_at };
         let mut changes = vec![self.table.put_new(&new)?];

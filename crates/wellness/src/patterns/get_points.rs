@@ -39,7 +39,7 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[
         Calls {
             variant: "",
-            condition: "GSI3PK = UserId-…#Registrations, GSI3SK between ActivityEndDate#first and ActivityEndDate#last second of the plan, filtered by CompanyId; PK = CompanyId-…#UserId-…#Points, SK between Correction#first and Correction#last second of the plan",
+            condition: "GSI3PK = UserId-…#Registrations, GSI3SK between ActivityEndDate#first and ActivityEndDate#last second of the plan, filtered by CompanyId; PK = CompanyId-…#Points, SK between UserId-…#Correction#first and UserId-…#Correction#last second of the plan",
             formula: "½ ⌈Σ registrations⌉ R on GSI3, and ⌈Σ corrections⌉ R",
             cost: points_cost,
         },
@@ -120,7 +120,7 @@ pub async fn get_points(wellness: Wellness, request: Request<UserPeriod>) -> Res
     let partition = RegistrationsPartition(of.user.clone());
     let registrations = Query::new(&partition, &range).on(&wellness.registrations);
     let registrations = registrations.only_if(Condition::is(Registration::COMPANY, &of.company));
-    let (partition, range) = (PointsPartition(of), CorrectionSort::within(period));
+    let (partition, range) = (PointsPartition(of.company), CorrectionSort::within(&of.user, period));
     let corrections = Query::new(&partition, &range);
     let (registrations, corrections) = try_join(
         wellness.table.query_all::<Registration>(&registrations),

@@ -38,7 +38,7 @@ pub const PATTERN: Pattern = Pattern {
 
 /// The company whose plans are listed.
 #[derive(Debug, Clone)]
-pub struct OfCompany(CompanyId);
+pub struct OfCompany(pub(crate) CompanyId);
 
 impl Input for OfCompany {
     fn read(fields: &mut Fields) -> Option<Self> {

@@ -53,7 +53,7 @@ pub async fn receive_file(wellness: Wellness, event: Objects) -> Result<Received
         };
         let run = RequestId::new(event.now.instant(), &event.random);
         let job = receiving(&company, &file, run, event.now)?;
-        wellness.dynamo.write(wellness.jobs.table().put(&job)?).await?;
+        table::for_tenant(&company, wellness.dynamo.write(wellness.jobs.table().put(&job)?)).await?;
         received.received.push(file);
     }
     if faults.is_empty() { Ok(received) } else { Err(Error::Invalid(faults)) }

@@ -262,10 +262,14 @@ impl Run<'_> {
         F: Future<Output = Result<U, Error>>,
     {
         let stop = self.stop;
-        let works = items.into_iter().map(|(start, item)| {
-            let work = work(item);
-            async move { (start, if stop.has_passed() { None } else { stop.bound(work).await }) }
-        });
+        let works: Vec<_> = items
+            .into_iter()
+            .map(|(start, item)| {
+                let work = work(item);
+                let work = table::for_tenant(&self.starts[start].employee.company, work);
+                async move { (start, if stop.has_passed() { None } else { stop.bound(work).await }) }
+            })
+            .collect();
         let mut works = stream::iter(works).buffer_unordered(AT_ONCE);
         let mut done = Vec::new();
         while let Some((start, result)) = works.next().await {

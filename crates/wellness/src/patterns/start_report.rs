@@ -49,13 +49,5 @@ pub async fn start_report(wellness: Wellness, request: Request<Which>) -> Result
     let (id, task) = (JobId::Report(plan.clone()), Task::Report { report: request.id, period });
     let key = job_key(company, &id);
     let new = Job::new(&key, &id, &request.id, &task, request.now)?;
-    match wellness.dynamo.write(wellness.jobs.table().put(&new)?.only_if(Job::is_not_running())).await {
-        Ok(()) => Ok(accepted(company, new)),
-        Err(table::Error::Refused(_)) => {
-            let running = wellness.jobs.get(&key).await?.ok_or_else(Error::stale)?;
-            wellness.jobs.nudge(&running, &request.id).await?;
-            Ok(accepted(company, running))
-        }
-        Err(error) => Err(error.into()),
-    }
+    Ok(accepted(company, wellness.jobs.start_again(new, &request.id).await?))
 }

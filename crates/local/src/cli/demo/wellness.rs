@@ -28,7 +28,29 @@ impl Guide {
         self.look(&walk).await?;
         let walk = self.edit(walk).await?;
         self.change_venues().await?;
-        self.extend(&walk).await
+        self.extend(&walk).await?;
+        self.tenants().await
+    }
+
+    /// Exports the company, and erases the employee and then the company.
+    async fn tenants(&self) -> Result<(), CliError> {
+        let export = format!("{COMPANY}/export");
+        let call = Call::post(&export, json!({}));
+        self.job(Step { what: "Export the company", call, status: StatusCode::ACCEPTED }).await?;
+        let reply = self.get("Get the files of the export", &export).await?;
+        let files = reply.body["files"].as_array().map_or(0, Vec::len);
+        check(files >= 4, "the export must have files")?;
+        let employee = format!("{COMPANY}/employees/456");
+        for (what, path) in [("Erase the employee", employee.as_str()), ("Erase the company", COMPANY)] {
+            let erasure = format!("{path}/erasure");
+            let call = Call::post(&erasure, json!({}));
+            self.job(Step { what, call, status: StatusCode::ACCEPTED }).await?;
+            let reply = self.get("Get what was removed, and what remains until when", &erasure).await?;
+            let registrations = reply.body["removed"].as_array().into_iter().flatten();
+            let registrations = registrations.filter(|one| one["kind"] == "Registration").count();
+            check(registrations == 1, "the erasure must have removed registrations")?;
+        }
+        Ok(())
     }
 
     /// Returns the id of the template that is shared by all companies.

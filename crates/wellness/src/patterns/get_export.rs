@@ -1,0 +1,101 @@
+//! W34: reads the last export of a company (docs/requirements/wellness.md#tenants).
+
+use crate::{
+    DOMAIN, Task, Wellness,
+    cost::{self, Calls, Pattern},
+    jobs::export::{ExportObject, ExportProgress},
+    model::job::job_key,
+    patterns::list_plans::OfCompany,
+};
+use function::{Error, Function, Json, Request, Route, Trigger, is_zero};
+use jobs::State;
+use keys::{
+    TimestampSeconds,
+    wellness::{ExportKey, JobId},
+};
+use serde::Serialize;
+use table::cost::{Cost, read};
+
+/// Time in days after which the objects of an export expire. The lifecycle rule of the bucket has
+/// the same number.
+const DAYS_KEPT: i64 = 7;
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(get_export, Wellness::warm_by_job)
+}
+
+/// The access pattern.
+pub const PATTERN: Pattern = Pattern {
+    id: "W34",
+    name: "get-export",
+    trigger: Trigger::Http(&[Route {
+        method: "GET",
+        path: "/wellness/companies/{companyId}/export",
+        scopes: &["wellness:operate"],
+    }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "get PK = CompanyId-…, SK = Job#ExportId-…, strongly consistent. Each object gets a presigned URL without a call",
+        formula: "⌈job⌉ R",
+        cost: |case| Cost::default().read(cost::JOBS, read(case.job)),
+    }],
+    function,
+};
+
+/// An export in a response.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ExportBody {
+    job_id: JobId,
+    status: State,
+    started_at: TimestampSeconds,
+    expires_at: TimestampSeconds,
+    /// Empty until the export is done.
+    files: Vec<FileBody>,
+    /// Number of items with an attribute that JSON cannot express.
+    #[serde(skip_serializing_if = "is_zero")]
+    skipped: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+}
+
+/// A file of an export.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct FileBody {
+    name: String,
+    /// Number of lines. Absent for an uploaded file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    items: Option<u64>,
+    bytes: usize,
+    /// Valid for five minutes.
+    download_url: String,
+}
+
+/// Reads the last export of a company, with download URLs.
+///
+/// # Errors
+/// - 400 if the input is invalid.
+/// - 403 if the caller is not an operator.
+/// - 404 if there is no export, or it has expired.
+pub async fn get_export(wellness: Wellness, request: Request<OfCompany>) -> Result<Json<ExportBody>, Error> {
+    let OfCompany(company) = &request.input;
+    request.caller.must_operate(DOMAIN)?;
+    table::set_tenant(company);
+    let job_id = JobId::Export(company.clone());
+    let job = wellness.jobs.get(&job_key(company, &job_id)).await?;
+    let job = job.filter(|job| job.started_at.plus_days(DAYS_KEPT) > request.now).ok_or(Error::NotFound("export"))?;
+    let ExportProgress { objects, skipped, .. } = job.progress()?;
+    let mut files = Vec::new();
+    if let (State::Done, Task::Export { export }) = (job.state, job.task()?) {
+        for ExportObject { name, items, bytes } in objects {
+            let key = ExportKey { company: company.clone(), export, name: name.clone() };
+            let download_url = wellness.files.download(&key, &name, request.now).await?;
+            files.push(FileBody { name, items, bytes, download_url });
+        }
+    }
+    let (started_at, expires_at) = (job.started_at, job.started_at.plus_days(DAYS_KEPT));
+    Ok(Json(ExportBody { job_id, status: job.state, started_at, expires_at, files, skipped, reason: job.reason }))
+}

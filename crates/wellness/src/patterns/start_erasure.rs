@@ -1,0 +1,117 @@
+//! W34: starts the erasure of a company or of an employee (docs/requirements/wellness.md#tenants).
+
+use crate::{
+    DOMAIN, Employee, Task, Wellness,
+    cost::{self, Calls, Pattern},
+    model::{failure::Owner, job::job_key},
+    patterns::get_job::accepted,
+};
+use function::{Accepted, Error, Fields, Function, Input, Request, Route, Trigger, optimistically};
+use jobs::{Job, JobBody};
+use keys::wellness::{EmployeeKey, JobId};
+use table::cost::{Cost, read, write};
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(start_erasure, Wellness::warm_by_job)
+}
+
+/// The routes of an erasure.
+pub(super) const fn routes(method: &'static str) -> [Route; 2] {
+    const SCOPES: &[&str] = &["wellness:operate"];
+    [
+        Route { method, path: "/wellness/companies/{companyId}/erasure", scopes: SCOPES },
+        Route { method, path: "/wellness/companies/{companyId}/employees/{userId}/erasure", scopes: SCOPES },
+    ]
+}
+
+/// The access pattern.
+pub const PATTERN: Pattern = Pattern {
+    id: "W34",
+    name: "start-erasure",
+    trigger: Trigger::Http(&routes("POST")),
+    calls: &[
+        Calls {
+            variant: "",
+            condition: "put PK = CompanyId-…, SK = Job#ErasureId-… if no erasure of the company is running",
+            formula: "⌈job⌉ W",
+            cost: |case| Cost::default().write(cost::JOBS, write(case.job)),
+        },
+        Calls {
+            variant: ", of an employee",
+            condition: "get PK = CompanyId-<id>#Employees#<0-9>, SK = UserId-<id>. Then one transaction deletes the employee, and puts PK = CompanyId-…, SK = Job#EmployeeErasureId-…. Without an employee, put the job if it is not running",
+            formula: "⌈employee⌉ R; 2 × ⌈employee⌉ W and 2 × ⌈job⌉ W. Without an employee: 1 R; ⌈job⌉ W",
+            cost: |case| {
+                Cost::default()
+                    .read(cost::ACTIVITIES, read(case.employee))
+                    .write(cost::ACTIVITIES, write(case.employee).times(2))
+                    .write(cost::JOBS, write(case.job).times(2))
+            },
+        },
+    ],
+    function,
+};
+
+/// The company or employee in the path.
+#[derive(Debug, Clone)]
+pub struct Erased(pub(super) Owner);
+
+impl Input for Erased {
+    fn read(fields: &mut Fields) -> Option<Self> {
+        let company = fields.path("companyId");
+        let of_employee = fields.route().contains("{userId}");
+        let user = if of_employee { fields.path("userId").map(Some) } else { Some(None) };
+        Some(Self(Owner { company: company?, user: user? }))
+    }
+}
+
+impl Owner {
+    /// The id of the job that erases the owner's data.
+    pub(super) fn job_id(&self) -> JobId {
+        match &self.user {
+            Some(user) => JobId::EmployeeErasure(user.clone()),
+            None => JobId::Erasure(self.company.clone()),
+        }
+    }
+}
+
+/// Starts the job that erases a company or an employee. If it is already running, returns the
+/// running job.
+///
+/// The employee may have been removed before. An employee who was added again during an erasure is
+/// removed again, and the new job takes over the work of the running one.
+///
+/// # Errors
+/// - 400 if the input is invalid.
+/// - 403 if the caller is not an operator.
+pub async fn start_erasure(wellness: Wellness, request: Request<Erased>) -> Result<Accepted<JobBody>, Error> {
+    let Erased(owner) = &request.input;
+    request.caller.must_operate(DOMAIN)?;
+    table::set_tenant(&owner.company);
+    let job = optimistically(|| wellness.start_erasure(owner, &request)).await?;
+    Ok(accepted(&owner.company, job))
+}
+
+impl Wellness {
+    async fn start_erasure(&self, owner: &Owner, request: &Request<Erased>) -> Result<Job, Error> {
+        let (id, company) = (owner.job_id(), &owner.company);
+        let job = |was_employed| {
+            let task = Task::Erase { was_employed };
+            Job::new(&job_key(company, &id), &id, &request.id, &task, request.now)
+        };
+        if let Some(user) = &owner.user {
+            let key = Employee::key_of(&EmployeeKey { company: company.clone(), user: user.clone() });
+            let is_stored = match self.table.get::<Employee>(&key).await {
+                Err(table::Error::Unreadable(..)) => true,
+                found => found?.is_some(),
+            };
+            if is_stored {
+                let job = job(true)?;
+                self.dynamo.transact(vec![self.table.delete(key), self.jobs.table().put(&job)?]).await?;
+                return Ok(job);
+            }
+        }
+        self.jobs.start_again(job(false)?, &request.id).await
+    }
+}

@@ -1,0 +1,51 @@
+//! W34: starts the export of a company (docs/requirements/wellness.md#tenants).
+
+use crate::{
+    DOMAIN, Task, Wellness,
+    cost::{self, Calls, Pattern},
+    model::job::job_key,
+    patterns::{get_job::accepted, list_plans::OfCompany},
+};
+use function::{Accepted, Error, Function, Request, Route, Trigger};
+use jobs::{Job, JobBody};
+use keys::wellness::JobId;
+use table::cost::{Cost, write};
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(start_export, Wellness::warm_by_job)
+}
+
+/// The access pattern.
+pub const PATTERN: Pattern = Pattern {
+    id: "W34",
+    name: "start-export",
+    trigger: Trigger::Http(&[Route {
+        method: "POST",
+        path: "/wellness/companies/{companyId}/export",
+        scopes: &["wellness:operate"],
+    }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "put PK = CompanyId-…, SK = Job#ExportId-… if no export of the company is running",
+        formula: "⌈job⌉ W",
+        cost: |case| Cost::default().write(cost::JOBS, write(case.job)),
+    }],
+    function,
+};
+
+/// Starts the job that exports the data of a company. If it is already running, returns the running
+/// job.
+///
+/// # Errors
+/// - 400 if the input is invalid.
+/// - 403 if the caller is not an operator.
+pub async fn start_export(wellness: Wellness, request: Request<OfCompany>) -> Result<Accepted<JobBody>, Error> {
+    let OfCompany(company) = &request.input;
+    request.caller.must_operate(DOMAIN)?;
+    table::set_tenant(company);
+    let (id, task) = (JobId::Export(company.clone()), Task::Export { export: request.id });
+    let new = Job::new(&job_key(company, &id), &id, &request.id, &task, request.now)?;
+    Ok(accepted(company, wellness.jobs.start_again(new, &request.id).await?))
+}
