@@ -103,7 +103,7 @@ const STREAM: [Event; 9] = [
 
 /// The events of the wellness service. The lists return the created items. Activity 123 and venue
 /// 789 do not exist.
-const WELLNESS: [Event; 97] = [
+const WELLNESS: [Event; 99] = [
     ("put-plan", "", Some(201)),
     ("put-plan", "another-year", Some(400)),
     ("put-section", "", Some(201)),
@@ -177,10 +177,12 @@ const WELLNESS: [Event; 97] = [
     ("get-report", "another-company", Some(403)),
     ("start-export", "", Some(202)),
     ("start-export", "company-admin", Some(403)),
-    ("get-export", "", Some(404)),
+    ("get-export", "", Some(200)),
+    ("get-export", "company-admin", Some(403)),
     ("start-erasure", "", Some(202)),
     ("start-erasure", "company-admin", Some(403)),
-    ("get-erasure", "", Some(404)),
+    ("get-erasure", "", Some(200)),
+    ("get-erasure", "company-admin", Some(403)),
     ("update-part", "", Some(404)),
     ("update-part", "no-version", Some(400)),
     ("remove-part", "", Some(404)),

@@ -157,7 +157,7 @@ async fn settled(stack: &Stack, company: &str) {
         }
         drained(&operator, "continue-job").await;
     }
-    panic!("a job does not end");
+    unreachable!("a job does not end");
 }
 
 async fn done(client: &Client, path: &str) -> Value {
@@ -288,7 +288,7 @@ async fn finish(client: &Client, company: &str, job: &str) {
         }
         client.invoke("continue-job", &step_of(company, job)).await;
     }
-    panic!("{job} does not end");
+    unreachable!("{job} does not end");
 }
 
 async fn by_hand(quiet: &str) -> (Stack, Proxy) {

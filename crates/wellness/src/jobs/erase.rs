@@ -25,6 +25,8 @@ use tokio::time::sleep;
 const ITEMS: usize = 500;
 /// Number of objects, or of registrations of one employee, that a step deletes.
 const PAGE: usize = 100;
+/// Prefix of the failed events that Lambda writes.
+const FAILED: &str = "aws/lambda/";
 /// Maximum number of concurrent transactions.
 const SIDE_BY_SIDE: usize = 16;
 /// Default of the setting `ERASURE_QUIET_SECONDS`.
@@ -154,7 +156,7 @@ impl<'a> Erase<'a> {
                 Ok(look)
             }
             Place::Failures => {
-                let page = self.wellness.failures.list("", after, PAGE).await?;
+                let page = self.wellness.failures.list(FAILED, after, PAGE).await?;
                 let mut look = Look { next: page.next, ..Look::default() };
                 for key in page.keys {
                     let document = self.wellness.failures.read(&key).await?.unwrap_or_default();
