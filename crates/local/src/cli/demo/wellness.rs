@@ -32,7 +32,7 @@ impl Guide {
         self.tenants().await
     }
 
-    /// Exports the company, and erases the employee and then the company.
+    /// Exports the company, and erases the employee and another company.
     async fn tenants(&self) -> Result<(), CliError> {
         let export = format!("{COMPANY}/export");
         let call = Call::post(&export, json!({}));
@@ -40,15 +40,19 @@ impl Guide {
         let reply = self.get("Get the files of the export", &export).await?;
         let files = reply.body["files"].as_array().map_or(0, Vec::len);
         check(files >= 4, "the export must have files")?;
+        let other = "/wellness/companies/456";
+        let placed = json!({"role": "EmployeeOnPlan", "department": "Sales"});
+        self.put("Add an employee of another company", &format!("{other}/employees/1"), placed).await?;
         let employee = format!("{COMPANY}/employees/456");
-        for (what, path) in [("Erase the employee", employee.as_str()), ("Erase the company", COMPANY)] {
+        for (what, path, kind) in
+            [("Erase the employee", employee.as_str(), "Registration"), ("Erase the other company", other, "Employee")]
+        {
             let erasure = format!("{path}/erasure");
             let call = Call::post(&erasure, json!({}));
             self.job(Step { what, call, status: StatusCode::ACCEPTED }).await?;
             let reply = self.get("Get what was removed, and what remains until when", &erasure).await?;
-            let registrations = reply.body["removed"].as_array().into_iter().flatten();
-            let registrations = registrations.filter(|one| one["kind"] == "Registration").count();
-            check(registrations == 1, "the erasure must have removed registrations")?;
+            let removed = reply.body["removed"].as_array().into_iter().flatten();
+            check(removed.filter(|one| one["kind"] == kind).count() == 1, "the erasure must have removed items")?;
         }
         Ok(())
     }
