@@ -9,5 +9,6 @@ pub(crate) mod import;
 pub(crate) mod passes;
 pub(crate) mod receive;
 pub(crate) mod report;
+pub(crate) mod rewards;
 pub(crate) mod seats;
 pub(crate) mod start;

@@ -15,6 +15,7 @@ mod lists;
 mod parts;
 mod plans;
 mod points;
+mod random;
 mod references;
 mod report;
 mod requests;
