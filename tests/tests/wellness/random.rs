@@ -52,15 +52,34 @@ struct Size {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_company_of_5000_matches_a_plain_model() {
     let kills = [(JOBS, 50), (ENROLMENT, 10)];
-    year(Size { employees: 5_000, departments: 50, activities: 100, placed: 300, active: 300, attendances: 40, kills, read: 100 }).await;
+    year(Size {
+        employees: 5_000,
+        departments: 50,
+        activities: 100,
+        placed: 300,
+        active: 300,
+        attendances: 40,
+        kills,
+        read: 100,
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "takes minutes"]
 async fn a_company_of_50000_matches_a_plain_model() {
     let kills = [(JOBS, 50), (ENROLMENT, 20)];
-    year(Size { employees: 50_000, departments: 100, activities: 100, placed: 300, active: 1_000, attendances: 100, kills, read: 300 })
-        .await;
+    year(Size {
+        employees: 50_000,
+        departments: 100,
+        activities: 100,
+        placed: 300,
+        active: 1_000,
+        attendances: 100,
+        kills,
+        read: 300,
+    })
+    .await;
 }
 
 fn of(rest: &str) -> String {
@@ -73,7 +92,8 @@ async fn year(size: Size) {
     println!("WELLNESS_SEED={seed}");
     let mut rng = Rng::with_seed(seed);
     let (stack, streams) = Streams::start(rng.fork(), size.kills).await;
-    let mut year = Year { admin: admin(&stack, COMPANY), operator: Client::operator(&stack), stack, model: Mutex::default() };
+    let mut year =
+        Year { admin: admin(&stack, COMPANY), operator: Client::operator(&stack), stack, model: Mutex::default() };
     year.employ(&mut rng, &size).await;
     streams.open();
     eprintln!("employed");
@@ -251,7 +271,8 @@ impl Year {
         let (id, groups) = (self.id(number), self.model().activities[number].groups.clone());
         let group = groups.map(|groups| groups.ids[user.len() % groups.ids.len()].clone());
         let request = client.request("PUT", &registration_of(COMPANY, user, &id));
-        let answer = send(if let Some(group) = &group { request.json(&json!({"groupId": group})) } else { request }).await;
+        let answer =
+            send(if let Some(group) = &group { request.json(&json!({"groupId": group})) } else { request }).await;
         if answer.status == 201 {
             self.model().joined(number, user, assigns);
         }
@@ -381,7 +402,8 @@ impl Year {
 
     async fn check(&self, rng: &mut Rng, size: &Size) {
         let items = self.scan("Activities").await;
-        let numbers = self.model().activities.iter().enumerate().map(|(number, one)| (one.id.clone(), number)).collect();
+        let numbers =
+            self.model().activities.iter().enumerate().map(|(number, one)| (one.id.clone(), number)).collect();
         let (stored, tickets) = registrations(&items, &numbers);
         let right = self.model().registrations(&tickets);
         assert_same("registrations in the table", &stored, &right);
@@ -409,7 +431,10 @@ impl Year {
         let employees = self.model().employees.clone();
         let participant = |(place, one): (&Place, &Registration)| {
             let department = &employees[&place.1].department;
-            (place.clone(), json!([department, one.status, percent(one.progress), one.text, one.points(), one.group, one.attended]))
+            (
+                place.clone(),
+                json!([department, one.status, percent(one.progress), one.text, one.points(), one.group, one.attended]),
+            )
         };
         assert_same("participants", &found.into_iter().flatten().collect(), &right.iter().map(participant).collect());
     }
@@ -437,7 +462,8 @@ impl Year {
             let path = format!("{}&from={from}&to={to}", registrations_of(COMPANY, &user));
             found.extend(employee.get(&path).await.body["items"].as_array().expect("items").clone());
         }
-        let mut found: Vec<_> = found.iter().map(|one| (text(one, "activityId").to_owned(), text(one, "status").to_owned())).collect();
+        let mut found: Vec<_> =
+            found.iter().map(|one| (text(one, "activityId").to_owned(), text(one, "status").to_owned())).collect();
         found.sort();
         let own = right.iter().filter(|((_, of), one)| *of == user && one.status != "withdrawn");
         let mut own: Vec<_> = own.map(|((number, _), one)| (self.id(*number), one.status.to_owned())).collect();
@@ -529,7 +555,8 @@ fn registration(item: &Item) -> Registration {
         let award = award.as_m().expect("an award");
         (string(award, "Kind").expect("a kind"), whole(number(&award["Points"])))
     };
-    let awards: Vec<_> = item.get("Awards").map(|awards| awards.as_l().expect("awards").iter().map(award).collect()).unwrap_or_default();
+    let awards: Vec<_> =
+        item.get("Awards").map(|awards| awards.as_l().expect("awards").iter().map(award).collect()).unwrap_or_default();
     let count = awards.len();
     let awards: BTreeMap<_, _> = awards.into_iter().collect();
     assert_eq!(awards.len(), count, "a reward counts once: {item:?}");
@@ -562,7 +589,11 @@ fn participant(item: &Value) -> Value {
 }
 
 /// Compares two maps, and shows the first differences.
-fn assert_same<K: Ord + Clone + Debug, V: PartialEq + Debug>(what: &str, found: &BTreeMap<K, V>, right: &BTreeMap<K, V>) {
+fn assert_same<K: Ord + Clone + Debug, V: PartialEq + Debug>(
+    what: &str,
+    found: &BTreeMap<K, V>,
+    right: &BTreeMap<K, V>,
+) {
     let keys = found.keys().chain(right.keys().filter(|key| !found.contains_key(key)));
     let other: Vec<_> = keys.filter(|key| found.get(key) != right.get(key)).collect();
     let shown = other.iter().take(5).map(|key| format!("\n{key:?}: {:?} is not {:?}", found.get(key), right.get(key)));

@@ -129,10 +129,10 @@ pub const PATTERN: Pattern = Pattern {
                 let pages = Case::count(case.items.div_ceil(PAGE));
                 Cost::default()
                     .read(cost::JOBS, read(case.job).times(2))
-                    .read(cost::ACTIVITIES, read(case.rewards).times(pages + 2))
+                    .read(cost::ACTIVITIES, read(case.rewards).times(pages + 3))
                     .read(cost::ACTIVITIES, by_pages(case.items, case.registration, read).times(3))
                     .write(cost::ACTIVITIES, registration.times(registrations))
-                    .write(cost::JOBS, calls(case, 2) + steps(case, case.items) + write(case.job))
+                    .write(cost::JOBS, calls(case, 2) + steps(case, case.items) + write(case.job).times(2))
                     .write(cost::REGISTRATIONS, registration.times(registrations))
             },
         },

@@ -201,7 +201,8 @@ impl Model {
     pub(super) fn registrations(&self, tickets: &BTreeMap<Place, u64>) -> Registrations {
         let mut all = BTreeMap::new();
         for number in 0..self.activities.len() {
-            let mut of_activity: BTreeMap<_, _> = self.employees.keys().filter_map(|user| self.registration(number, user)).collect();
+            let mut of_activity: BTreeMap<_, _> =
+                self.employees.keys().filter_map(|user| self.registration(number, user)).collect();
             self.seat(number, &mut of_activity, tickets);
             all.extend(of_activity);
         }
@@ -281,7 +282,8 @@ impl Model {
         let Some(groups) = &self.activities[number].groups else { return BTreeMap::new() };
         let members = |group: &String| {
             let all = registrations.iter().filter(|((of, _), one)| *of == number && one.takes_part());
-            let progress: Vec<u64> = all.filter(|(_, one)| one.group.as_ref() == Some(group)).map(|(_, one)| one.progress).collect();
+            let progress: Vec<u64> =
+                all.filter(|(_, one)| one.group.as_ref() == Some(group)).map(|(_, one)| one.progress).collect();
             let (sum, count) = (progress.iter().sum::<u64>(), progress.len() as u64);
             (if groups.is_sum { sum } else { sum / count.max(1) }, count)
         };

@@ -184,7 +184,12 @@ pub(super) enum Step {
 pub(super) type Script = (String, Vec<Step>);
 
 /// Returns the requests of employees who are hired, are moved, or do neither.
-pub(super) fn scripts(rng: &mut Rng, size: &Size, activities: &[Activity], staff: &BTreeMap<String, Employee>) -> Vec<Script> {
+pub(super) fn scripts(
+    rng: &mut Rng,
+    size: &Size,
+    activities: &[Activity],
+    staff: &BTreeMap<String, Employee>,
+) -> Vec<Script> {
     let mut users: Vec<&String> = staff.keys().collect();
     rng.shuffle(&mut users);
     let hired = (0..size.placed).map(|number| (format!("new-{number}"), true));

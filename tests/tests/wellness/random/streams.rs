@@ -18,9 +18,9 @@ pub(super) const ENROLMENT: &str = "register-new-employee";
 pub(super) const JOBS: &str = "continue-job";
 /// Maximum number of earlier records that the streams deliver again at a time.
 const MAX_REPEATED: usize = 8;
-/// A kill happens before the function is polled this often. A batch of ten jobs makes about ten
-/// thousand polls.
-const MAX_POLLS: usize = 3_000;
+/// A kill happens after at most 2 to the power of this number of polls of the function. A page of a
+/// job takes about a hundred polls.
+const MAX_EXPONENT: u32 = 10;
 
 /// The deliveries to the functions of a stack.
 #[derive(Default)]
@@ -136,7 +136,8 @@ impl Streams {
     fn polls_before_death(&self, name: &str) -> Option<usize> {
         let mut state = self.state();
         let is_due = state.kills[name] > 0 && state.rng.u8(..4) > 0;
-        is_due.then(|| state.rng.usize(1..=MAX_POLLS))
+        let exponent = state.rng.u32(3..=MAX_EXPONENT);
+        is_due.then(|| state.rng.usize(1..=2_usize.pow(exponent)))
     }
 }
 
