@@ -23,4 +23,5 @@ mod roles;
 mod seats;
 mod staff;
 mod stored;
+mod streams;
 mod templates;

@@ -61,8 +61,13 @@ pub(super) fn employee(rng: &mut Rng, size: &Size) -> Employee {
     Employee { role, department }
 }
 
-pub(super) fn end(rng: &mut Rng) -> String {
+fn end(rng: &mut Rng) -> String {
     ENDS[rng.usize(..ENDS.len())].to_owned()
+}
+
+pub(super) fn other_end(rng: &mut Rng, old: &str) -> String {
+    let others: Vec<&str> = ENDS.into_iter().filter(|end| *end != old).collect();
+    others[rng.usize(..others.len())].to_owned()
 }
 
 /// Returns other roles and departments for the filters of an activity.

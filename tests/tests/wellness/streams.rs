@@ -14,8 +14,8 @@ use std::{
 use system_tests::{patterns, stack};
 use table::Usage;
 
-pub(super) const ENROLMENT: &str = "register-new-employee";
-pub(super) const JOBS: &str = "continue-job";
+pub(crate) const ENROLMENT: &str = "register-new-employee";
+pub(crate) const JOBS: &str = "continue-job";
 /// Maximum number of earlier records that the streams deliver again at a time.
 const MAX_REPEATED: usize = 8;
 /// A kill happens after at most 2 to the power of this number of polls of the function. A page of a
@@ -24,7 +24,7 @@ const MAX_EXPONENT: u32 = 10;
 
 /// The deliveries to the functions of a stack.
 #[derive(Default)]
-pub(super) struct Streams {
+pub(crate) struct Streams {
     services: OnceLock<BTreeMap<String, Service>>,
     state: Mutex<State>,
 }
@@ -49,7 +49,7 @@ impl Default for State {
 
 impl Streams {
     /// Starts a stack. Its stream functions ignore all records until [`Streams::open`].
-    pub(super) async fn start(rng: Rng, kills: [(&'static str, usize); 2]) -> (Stack, Arc<Self>) {
+    pub(crate) async fn start(rng: Rng, kills: [(&'static str, usize); 2]) -> (Stack, Arc<Self>) {
         let streams = Arc::new(Self::default());
         (streams.state().rng, streams.state().kills) = (rng, kills.into());
         let handlers = patterns::all().into_iter().map(|pattern| (pattern.name, Self::handler(&streams, pattern.name)));
@@ -83,17 +83,17 @@ impl Streams {
     }
 
     /// Delivers all records from now on.
-    pub(super) fn open(&self) {
+    pub(crate) fn open(&self) {
         self.state().is_open = true;
     }
 
     /// The number of kills of a function that did not happen yet.
-    pub(super) fn kills_left(&self, name: &str) -> usize {
+    pub(crate) fn kills_left(&self, name: &str) -> usize {
         self.state().kills[name]
     }
 
     /// The number of repeated deliveries.
-    pub(super) fn repeated(&self) -> usize {
+    pub(crate) fn repeated(&self) -> usize {
         self.state().repeated
     }
 
