@@ -1353,9 +1353,9 @@ serde_as_text!(RecordSort);
 
 /// The id of a job is the id of the venue or activity that the job processes: `VenueId-<id>`,
 /// `ActivityId-<id>`, or `EnrolmentId-<id>`, `SeatsId-<id>`, `RewardsId-<id>` or `GroupsId-<id>`
-/// with the id of an activity, or `DepartureId-<id>` with the id of a user, `UploadId-<id>` with the
-/// id of a file, or `ReportId-<id>` with the id of a plan. Each venue therefore has at most one job at a time, and
-/// each activity, user and plan at most one of each kind.
+/// with the id of an activity, or `DepartureId-<id>` with the id of a user, `UploadId-<id>` with
+/// the id of a file, or `ReportId-<id>` with the id of a plan. Each venue therefore has at most one
+/// job at a time, and each activity, user and plan at most one of each kind.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum JobId {
     /// A job that processes the references to a venue.

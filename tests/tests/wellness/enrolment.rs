@@ -224,8 +224,8 @@ async fn the_job_passes_over_unreadable_employees_and_registrations() {
     assert_eq!(registered(&stack, id).await, right);
 }
 
-/// The job has read the registration when the employee leaves. The mark of the employee who has left
-/// stays, so that nothing enrols the employee again.
+/// The job has read the registration when the employee leaves. The mark of the employee who has
+/// left stays, so that nothing enrols the employee again.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_employee_who_leaves_during_the_withdrawal_stays_withdrawn() {
     let (stack, proxy) = by_hand().await;

@@ -315,8 +315,8 @@ async fn a_sign_up_killed_at_any_call_can_be_repeated() {
     }
 }
 
-/// An administrator changes the activity, or the employee moves, before the sign-up writes. The jobs
-/// of these changes end before it writes, too.
+/// An administrator changes the activity, or the employee moves, before the sign-up writes. The
+/// jobs of these changes end before it writes, too.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sign_up_follows_changes_that_it_has_not_read() {
     let twins = Twins::start(stack).await;

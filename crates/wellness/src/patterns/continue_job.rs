@@ -3,8 +3,8 @@
 //!
 //! A job enrols employees (docs/requirements/wellness.md#enroll-existing-employees), gives away
 //! seats (docs/requirements/wellness.md#join-and-leave-activities), ends the registrations of a
-//! removed employee (docs/requirements/wellness.md#participants-and-employees), awards the points of
-//! changed rewards (docs/requirements/wellness.md#points), replaces a venue
+//! removed employee (docs/requirements/wellness.md#participants-and-employees), awards the points
+//! of changed rewards (docs/requirements/wellness.md#points), replaces a venue
 //! (docs/requirements/wellness.md#replace-a-venue), updates a venue
 //! (docs/requirements/wellness.md#update-a-venue), or copies a new end date to registrations.
 //! docs/decisions/jobs.md describes how jobs run. docs/decisions/wellness-jobs.md explains the

@@ -272,7 +272,8 @@ impl Join<'_> {
     }
 
     /// Reads the activity and the employee again after the registration was put. Both may have
-    /// changed after they were read, and the jobs of these changes may have missed the registration.
+    /// changed after they were read, and the jobs of these changes may have missed the
+    /// registration.
     ///
     /// # Errors
     /// [`Error::stale`] if the activity now excludes the employee, who was withdrawn. The next
