@@ -181,7 +181,8 @@ impl Year {
         });
         let outcomes: Vec<_> = outcomes.buffer_unordered(AT_ONCE).collect().await;
         let [done, sent] = [0, 1].map(|index| outcomes.iter().map(|outcome| outcome[index]).sum::<usize>());
-        assert!(done > sent / 2, "only {done} of {sent} requests succeeded");
+        // In a large company, many employees send requests before the job has enrolled them.
+        assert!(done > sent / 3, "only {done} of {sent} requests succeeded");
     }
 
     /// Sends a request, and adds its outcome to the model. Returns whether it has succeeded.
