@@ -102,10 +102,20 @@ impl Client {
         Self::with_claims(stack, json!({"sub": user, "scope": scope, "company_id": company}))
     }
 
+    /// A user of a company who sends requests over the connections of this client.
+    #[must_use]
+    pub fn of_member(&self, stack: &Stack, scope: &str, company: &str, user: &str) -> Self {
+        self.with_token(stack, json!({"sub": user, "scope": scope, "company_id": company}))
+    }
+
     fn with_claims(stack: &Stack, claims: Value) -> Self {
+        Self::operator(stack).with_token(stack, claims)
+    }
+
+    fn with_token(&self, stack: &Stack, claims: Value) -> Self {
         let claims: Map<String, Value> = serde_json::from_value(claims).expect("an object");
         let token = stack.token(claims).expect("a token");
-        Self { token: Some(token), ..Self::operator(stack) }
+        Self { token: Some(token), ..self.clone() }
     }
 
     /// Creates a request, which [`send`] sends.

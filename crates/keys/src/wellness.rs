@@ -1405,10 +1405,10 @@ impl FromStr for RecordSort {
 serde_as_text!(RecordSort);
 
 /// The id of a job is the id of the venue or activity that the job processes: `VenueId-<id>`,
-/// `ActivityId-<id>`, or `EnrolmentId-<id>`, `SeatsId-<id>` or `GroupsId-<id>` with the id of an
-/// activity, or `DepartureId-<id>` with the id of a user, `UploadId-<id>` with the id of a file, or
-/// `ReportId-<id>` with the id of a plan. Each venue therefore has at most one job at a time, and
-/// each activity, user and plan at most one of each kind.
+/// `ActivityId-<id>`, or `EnrolmentId-<id>`, `SeatsId-<id>`, `RewardsId-<id>` or `GroupsId-<id>`
+/// with the id of an activity, or `DepartureId-<id>` with the id of a user, `UploadId-<id>` with
+/// the id of a file, or `ReportId-<id>` with the id of a plan. Each venue therefore has at most one
+/// job at a time, and each activity, user and plan at most one of each kind.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum JobId {
     /// A job that processes the references to a venue.
@@ -1421,6 +1421,8 @@ pub enum JobId {
     Seats(ActivityId),
     /// A job that ends the registrations of a removed employee.
     Departure(UserId),
+    /// A job that awards the rewards of an activity.
+    Rewards(ActivityId),
     /// A job that checks an uploaded file, or deletes the object of a removed file.
     Upload(FacetId),
     /// A job that writes the report of a plan.
@@ -1443,6 +1445,7 @@ impl fmt::Display for JobId {
             Self::Enrolment(activity) => write!(out, "EnrolmentId-{activity}"),
             Self::Seats(activity) => write!(out, "SeatsId-{activity}"),
             Self::Departure(user) => write!(out, "DepartureId-{user}"),
+            Self::Rewards(activity) => write!(out, "RewardsId-{activity}"),
             Self::Upload(file) => write!(out, "UploadId-{file}"),
             Self::Report(plan) => write!(out, "ReportId-{plan}"),
             Self::Groups(activity) => write!(out, "GroupsId-{activity}"),
@@ -1462,6 +1465,7 @@ impl FromStr for JobId {
             Some(("Enrolment", activity)) => activity.parse().ok().map(Self::Enrolment),
             Some(("Seats", activity)) => activity.parse().ok().map(Self::Seats),
             Some(("Departure", user)) => user.parse().ok().map(Self::Departure),
+            Some(("Rewards", activity)) => activity.parse().ok().map(Self::Rewards),
             Some(("Upload", file)) => file.parse().ok().map(Self::Upload),
             Some(("Report", plan)) => plan.parse().ok().map(Self::Report),
             Some(("Groups", activity)) => activity.parse().ok().map(Self::Groups),

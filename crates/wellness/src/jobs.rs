@@ -12,5 +12,6 @@ pub(crate) mod passes;
 pub(crate) mod places;
 pub(crate) mod receive;
 pub(crate) mod report;
+pub(crate) mod rewards;
 pub(crate) mod seats;
 pub(crate) mod start;

@@ -6,7 +6,7 @@
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use jiff::Timestamp;
-use keys::wellness::ProgramSort;
+use keys::wellness::{ActivityPartition, ProgramSort};
 use local::{Builder, Stack};
 use serde_json::{Value, json};
 use std::collections::{BTreeSet, HashMap};
@@ -705,6 +705,28 @@ impl Measured {
         let back = client.patch(&self.path(), &json!({"version": 5, "status": "active"})).await;
         assert_eq!(back.status, 200, "{}", back.body);
         forget(&self.stack, text(&back.body, "enrolmentJobId")).await;
+        self.reward().await;
+    }
+
+    /// Adds a reward that the employee has already earned, and awards it.
+    async fn reward(&mut self) {
+        let before = self.case().await;
+        let reward = json!({"version": 6, "name": "Points", "amount": 5, "percent": 50});
+        let put = self.client.put(&format!("{}/rewards/Late", self.path()), &reward).await;
+        let case = Case { part: 100, parts: 1, job: self.own("Job").await, ..before };
+        self.assert("update-part, reward", &case, &put);
+        let job = text(&put.body, "jobId");
+        let sum = self.until_done(job).await;
+        // Without the reward, all parts have the same size again.
+        let (dynamo, table) = table(&self.stack);
+        let key = Key::new(
+            &parsed::<ActivityPartition>(&format!("ActivityId-{}", self.activity)),
+            &ProgramSort::Reward(parsed("Late")),
+        );
+        dynamo.write(table.delete(key)).await.expect("deleted");
+        let registration = self.case().await.registration;
+        self.assert_sum("continue-job, rewards", &Case { registration, rewards: 200, ..case }, &sum);
+        forget(&self.stack, job).await;
     }
 
     /// Measures an update and a replacement of the activity's venue.

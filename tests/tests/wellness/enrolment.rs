@@ -1,8 +1,6 @@
 //! Tests of W20: the job that enrols existing employees, and W11 for new and moved employees.
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use fastrand::Rng;
-use futures::{StreamExt, stream};
 use jobs::State;
 use local::Stack;
 use serde_json::{Value, json};
@@ -13,7 +11,7 @@ use std::{
 use system_tests::{
     Client, drained,
     faults::{Fault, MOMENTS, Process},
-    stack, text,
+    send, stack, text,
     wellness::{
         admin, create, of_company, put,
         references::{by_hand, step_of},
@@ -226,71 +224,34 @@ async fn the_job_passes_over_unreadable_employees_and_registrations() {
     assert_eq!(registered(&stack, id).await, right);
 }
 
-/// Compares the registrations with a plain model after employees and activities have changed at the
-/// same time.
-async fn matches_the_model(people: usize, activities: usize, moves: usize) {
-    let seed = fastrand::u64(..);
-    let mut rng = Rng::with_seed(seed);
-    let stack = stack().start().await.expect("a stack");
+/// The job has read the registration when the employee leaves. The mark of the employee who has
+/// left stays, so that nothing enrols the employee again.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_employee_who_leaves_during_the_withdrawal_stays_withdrawn() {
+    let (stack, proxy) = by_hand().await;
     let admin = admin(&stack, COMPANY);
-    let mut who = employ(&stack, people).await;
-    let one = |rng: &mut Rng| DEPARTMENTS[rng.usize(..DEPARTMENTS.len())];
-    let some = |rng: &mut Rng| {
-        let count = rng.usize(..3);
-        rng.choose_multiple(DEPARTMENTS, count)
+    employ(&stack, 4).await;
+    let made = create(&admin, COMPANY, &challenge("2099-12-31", &["Legal"])).await;
+    let id = text(&made, "activityId");
+    put(&stack, &[registration(id, "u-0")]).await;
+    let process = Process::start(&stack, &proxy, FUNCTION, &wellness::patterns::continue_job::function());
+    let step = step_of(COMPANY, &format!("EnrolmentId-{id}"));
+    proxy.rule(|call| if call.action == "DeleteItem" { Fault::Held } else { Fault::None });
+    let runs = async {
+        for _ in 0..3 {
+            assert!(process.run(&step, ENOUGH).await.is_some());
+        }
     };
-    let mut offers = Vec::new();
-    for number in 0..activities {
-        let departments = some(&mut rng);
-        let made = create(&admin, COMPANY, &challenge(&format!("{}-12-31", 2090 + number % 9), &departments)).await;
-        offers.push((text(&made, "activityId").to_owned(), departments));
-    }
-    // At once: hire and move employees, change filters and extend ends.
-    let people = (0..moves)
-        .flat_map(|number| [(format!("new-{number}"), one(&mut rng)), (format!("u-{number}"), one(&mut rng))]);
-    let people: Vec<_> = people.collect();
-    for offer in offers.iter_mut().take(activities / 4 + 1) {
-        offer.1 = some(&mut rng);
-    }
-    let placed = stream::iter(&people).for_each_concurrent(8, async |(user, department)| {
-        let body = json!({"role": "R", "department": department});
-        let answer = admin.put(&of(&format!("employees/{user}")), &body).await;
-        assert!(matches!(answer.status, 200 | 201), "{}", answer.body);
-    });
-    let edited =
-        stream::iter(offers.iter().take(activities / 4 + 1)).for_each_concurrent(2, async |(id, departments)| {
-            let path = of(&format!("activities/{id}"));
-            let body = json!({"version": 1, "filters": {"departments": departments}});
-            let changed = admin.patch(&path, &body).await;
-            assert_eq!(changed.status, 200, "{}", changed.body);
-            let body = json!({"version": changed.body["version"], "endDate": "2099-06-30"});
-            assert_eq!(admin.patch(&path, &body).await.status, 200);
-        });
-    futures::join!(placed, edited);
-    who.extend(people);
-    let operator = Client::operator(&stack);
-    for (id, _) in &offers {
-        enrolled(&admin, id).await;
-    }
-    for function in ["register-new-employee", FUNCTION] {
-        drained(&operator, function).await;
-    }
-    for (number, (id, departments)) in offers.iter().enumerate() {
-        let (stored, right) = (registered(&stack, id).await, within(&who, departments));
-        let (more, less): (Vec<_>, Vec<_>) = (stored.difference(&right).collect(), right.difference(&stored).collect());
-        assert!(more.is_empty() && less.is_empty(), "activity {number}, seed {seed}: {more:?} {less:?}");
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_company_of_300_matches_a_plain_model() {
-    matches_the_model(300, 12, 40).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "takes minutes"]
-async fn a_company_of_5000_matches_a_plain_model() {
-    matches_the_model(5_000, 100, 300).await;
+    let leaves = async {
+        proxy.held(1).await;
+        let left = send(admin.request("DELETE", &registration_of(COMPANY, "u-0", id))).await;
+        assert_eq!(left.status, 204, "{}", left.body);
+        proxy.release();
+    };
+    tokio::join!(runs, leaves);
+    let job = admin.get(&of(&format!("jobs/EnrolmentId-{id}"))).await.body;
+    assert_eq!(job["status"], "done", "{job}");
+    assert_eq!(registered(&stack, id).await, ["u-0", "u-1"].map(str::to_owned).into());
 }
 
 /// A second job of the same activity replaces the first one.

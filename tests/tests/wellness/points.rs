@@ -6,11 +6,12 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use system_tests::{
     Answer, Asks, Client, assert_problem,
-    faults::{Fault, MOMENTS, Twins},
+    faults::{Fault, MOMENTS, Process, Twins},
     parsed, stack,
     wellness::{
-        activity, admin, employee, employee_key, of_company, put, registration, registration_of, registrations_of,
-        reward, stored, table,
+        activity, admin, employee, employee_key, of_company, put,
+        references::{by_hand, step_of},
+        registration, registration_of, registrations_of, reward, stored, table,
     },
 };
 use table::Key;
@@ -255,6 +256,88 @@ async fn a_killed_function_awards_and_corrects_once() {
             deaths += usize::from(ended.is_none());
         }
         assert_eq!(deaths, 2 * calls, "{function} makes {calls} calls");
+    }
+}
+
+/// Returns the points of each registration.
+async fn points_of(stack: &Stack, id: &str) -> Vec<(String, u32)> {
+    let items = stored(stack, None, &format!("ActivityId-{id}")).await;
+    let registrations = items.into_iter().filter_map(|item| serde_dynamo::from_item::<_, Registration>(item).ok());
+    registrations.map(|one| (one.sort.0.to_string(), one.earned_points)).collect()
+}
+
+/// The job dies before or after any of its calls, and completes later. An unreadable registration
+/// does not stop it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_reward_is_awarded_once_to_those_who_have_earned_it() {
+    let (stack, proxy) = by_hand().await;
+    let admin = admin(&stack, COMPANY);
+    let process = Process::start(&stack, &proxy, "continue-job", &wellness::patterns::continue_job::function());
+    let (dynamo, own) = table(&stack);
+    let mut deaths = 0;
+    for (call, moment) in (1..=14).flat_map(|call| MOMENTS.map(|moment| (call, moment))) {
+        let id = format!("walk-{call}-{moment:?}");
+        let walk = activity(COMPANY, &id, "Walk", END);
+        let progress = |user: &str, percent: f64| Registration {
+            progress: percent.try_into().expect("a percentage"),
+            ..registration(&walk, user)
+        };
+        let absence = |text: &str| Some(serde_json::from_value(json!(text)).expect("an absence"));
+        let left = Registration { absence: absence("withdrawn"), ..progress("left", 100.0) };
+        let waits = Registration { absence: absence("waiting"), ..progress("waits", 100.0) };
+        put(&stack, &[progress("all", 100.0), progress("bad", 100.0), progress("half", 50.0)]).await;
+        put(&stack, &[left, progress("none", 49.99), waits]).await;
+        put(&stack, &[walk]).await;
+        let bad = Registration::key_of(&parsed(&id), &parsed("bad"));
+        dynamo.write(own.update(bad).set(Registration::PROGRESS, &"none")).await.expect("written");
+        let path = of_company(COMPANY, &format!("activities/{id}/rewards/Bonus"));
+        let added = admin.put(&path, &json!({"version": 1, "name": "Bonus", "amount": 7, "percent": 50})).await;
+        let job = format!("RewardsId-{id}");
+        assert_eq!((added.status, &added.body["jobId"]), (201, &json!(job)), "{}", added.body);
+        proxy.rule(move |it| if it.number == call { Fault::Death(moment) } else { Fault::None });
+        deaths += usize::from(process.run(&step_of(COMPANY, &job), Duration::from_mins(1)).await.is_none());
+        proxy.heal();
+        for _ in 0..4 {
+            admin.invoke("continue-job", &step_of(COMPANY, &job)).await;
+        }
+        let job = admin.get(&of_company(COMPANY, &format!("jobs/{job}"))).await.body;
+        assert_eq!((&job["status"], &job["done"], &job["skipped"]), (&json!("done"), &json!(2), &json!(1)), "{job}");
+        let right = [("all", 7), ("half", 7), ("left", 0), ("none", 0), ("waits", 0)];
+        assert_eq!(
+            points_of(&stack, &id).await,
+            right.map(|(user, points)| (user.to_owned(), points)),
+            "{call} {moment:?}"
+        );
+    }
+    assert!(deaths >= 20, "{deaths}");
+}
+
+/// Another amount applies to later awards. A lower percentage is earned by more employees.
+#[tokio::test(flavor = "multi_thread")]
+async fn only_a_new_reward_or_another_percentage_is_awarded_later() {
+    let (stack, _proxy) = by_hand().await;
+    let admin = admin(&stack, COMPANY);
+    seed(&stack, "walk", END, &[USER]).await;
+    let walked = admin.patch(&registration_of(COMPANY, USER, "walk"), &json!({"progress": 50})).await;
+    assert_eq!(walked.body["earnedPoints"], 10, "{}", walked.body);
+    let mut version = 1;
+    for (kind, change, has_job, points) in [
+        ("Half", json!({"amount": 11, "percent": 50}), false, 10),
+        ("Half", json!({"amount": 11, "percent": 40}), true, 10),
+        ("Goal", json!({"amount": 50, "percent": 60}), true, 10),
+        ("Goal", json!({"amount": 52, "percent": 50}), true, 62),
+        ("Goal", json!({"amount": 52, "percent": 50}), false, 62),
+        ("Attendance", json!({"amount": 41}), false, 62),
+    ] {
+        let mut body = change.clone();
+        (body["version"], body["name"]) = (version.into(), "Points".into());
+        let put = admin.put(&of_company(COMPANY, &format!("activities/walk/rewards/{kind}")), &body).await;
+        assert_eq!((put.status, put.body["jobId"].is_string()), (200, has_job), "{kind} {change}: {}", put.body);
+        version = put.body["version"].as_i64().expect("a version");
+        for _ in 0..4 {
+            admin.invoke("continue-job", &step_of(COMPANY, "RewardsId-walk")).await;
+        }
+        assert_eq!(points_of(&stack, "walk").await, [(USER.to_owned(), points)], "{kind} {change}");
     }
 }
 

@@ -1,5 +1,6 @@
 //! Tests of W21: sign-ups, the waiting list, and the job that gives seats away.
 
+use crate::streams::{ENROLMENT, JOBS, Streams};
 use aws_sdk_dynamodb::types::AttributeValue;
 use futures::{StreamExt, stream};
 use local::Stack;
@@ -69,10 +70,22 @@ async fn seated(client: &Client, id: &str) -> Value {
     until(client, &of(&format!("jobs/SeatsId-{id}")), |answer| answer.body["status"] != "running").await.body
 }
 
-/// A thousand employees join an event of a hundred places at once.
+/// Returns the number of each employee's ticket.
+async fn tickets(stack: &Stack, id: &str) -> BTreeMap<String, u64> {
+    let items = stored(stack, None, &format!("ActivityId-{id}")).await;
+    let ticket = |item: &std::collections::HashMap<String, AttributeValue>| {
+        let user = item["SK"].as_s().ok()?.strip_prefix("Registration#UserId-")?.to_owned();
+        Some((user, item.get("Ticket")?.as_n().ok()?.parse().ok()?))
+    };
+    items.iter().filter_map(ticket).collect()
+}
+
+/// A thousand employees join an event of a hundred places at once. Up to ten runs of the job that
+/// gives seats away are killed, and it receives its records repeatedly.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_thousand_sign_ups_at_once_fill_the_seats_and_the_waiting_list() {
-    let stack = stack().start().await.expect("a stack");
+    let (stack, streams) = Streams::start(fastrand::Rng::new(), [(JOBS, 10), (ENROLMENT, 0)]).await;
+    streams.open();
     let (admin, operator) = (admin(&stack, COMPANY), Client::operator(&stack));
     let users: Vec<String> = (0..1_000).map(|number| format!("u-{number}")).collect();
     employ(&operator, &users).await;
@@ -92,6 +105,9 @@ async fn a_thousand_sign_ups_at_once_fill_the_seats_and_the_waiting_list() {
     waiting.sort_unstable();
     let places: Vec<u64> = waiting.iter().map(|(place, _)| *place).collect();
     assert_eq!(places, (1..=900).collect::<Vec<_>>(), "nobody shares a place");
+    let tickets = tickets(&stack, &id).await;
+    let order: Vec<u64> = waiting.iter().map(|(_, user)| tickets[*user]).collect();
+    assert_eq!(order, (101..=1_000).collect::<Vec<_>>(), "the waiting list keeps the order of the sign-ups");
     drained(&operator, "continue-job").await;
     let before = statuses(&stack, &id).await;
     assert_eq!((with(&before, "enrolled").len(), with(&before, "waiting").len()), (100, 900));
@@ -296,6 +312,49 @@ async fn a_sign_up_killed_at_any_call_can_be_repeated() {
                 break 'calls;
             }
         }
+    }
+}
+
+/// An administrator changes the activity, or the employee moves, before the sign-up writes. The
+/// jobs of these changes end before it writes, too.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sign_up_follows_changes_that_it_has_not_read() {
+    let twins = Twins::start(stack).await;
+    let (stack, operator) = (&twins.healthy, Client::operator(&twins.healthy));
+    let admin = admin(stack, COMPANY);
+    employ(&operator, &["u".to_owned()]).await;
+    let process = twins.process("join-activity", &wellness::patterns::join_activity::function());
+    let moved = "2098-06-30T23:59:59";
+    for (patch, status, end) in [
+        (Some(json!({"version": 1, "endDate": moved})), 201, Some(moved)),
+        (Some(json!({"version": 1, "filters": {"departments": ["Legal"]}})), 409, None),
+        (None, 409, None),
+    ] {
+        let mut activity = event(5);
+        activity["filters"] = json!({"departments": ["Sales"]});
+        let id = text(&create(&admin, COMPANY, &activity).await, "activityId").to_owned();
+        twins.proxy.rule(|call| if call.body["TransactItems"].is_array() { Fault::Held } else { Fault::None });
+        let event = sign_up("u", &id);
+        let changes = async {
+            twins.proxy.held(1).await;
+            let answer = match &patch {
+                Some(patch) => admin.patch(&of(&format!("activities/{id}")), patch).await,
+                None => operator.put(&of("employees/u"), &json!({"role": "R", "department": "Legal"})).await,
+            };
+            assert_eq!(answer.status, 200, "{}", answer.body);
+            for function in ["register-new-employee", "continue-job"] {
+                drained(&operator, function).await;
+            }
+            twins.proxy.release();
+        };
+        let (invocation, ()) = tokio::join!(process.run(&event, ENOUGH), changes);
+        let answer = invocation.expect("alive").answer.expect("an answer");
+        assert_eq!(answer["statusCode"], status, "{patch:?}: {answer}");
+        let items = stored(stack, None, &format!("ActivityId-{id}")).await;
+        let registration =
+            items.iter().find(|item| item["SK"].as_s().is_ok_and(|sort| sort == "Registration#UserId-u"));
+        let found = registration.map(|item| item["GSI3SK"].as_s().expect("a key").clone());
+        assert_eq!(found, end.map(|end| format!("ActivityEndDate#{end}")), "{patch:?}");
     }
 }
 

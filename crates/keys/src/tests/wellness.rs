@@ -69,6 +69,7 @@ fn job_id() -> impl Strategy<Value = JobId> {
         id().prop_map(JobId::Enrolment),
         id().prop_map(JobId::Seats),
         id().prop_map(JobId::Departure),
+        id().prop_map(JobId::Rewards),
         id().prop_map(JobId::Report),
         id().prop_map(JobId::Groups),
         id().prop_map(JobId::Export),

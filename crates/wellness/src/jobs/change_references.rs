@@ -44,6 +44,7 @@ impl<'a> References<'a> {
             | Task::Enrol
             | Task::Seat
             | Task::Depart
+            | Task::Award
             | Task::Receive
             | Task::Group
             | Task::Report { .. }

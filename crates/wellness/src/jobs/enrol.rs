@@ -1,7 +1,7 @@
 use crate::{Activity, Employee, Registration, Wellness};
 use function::{Deadline, Error, is_zero};
 use futures::{StreamExt, TryStreamExt, stream};
-use jobs::{Job, JobRunner, Next, PAGE, Step};
+use jobs::{Job, JobRunner, Next, Step};
 use keys::wellness::{
     ActivityEndDateSort, ActivityId, ActivityPartition, CompanyId, EmployeeKey, EmployeeSort, EmployeesPartition,
     RegistrationSort,
@@ -9,6 +9,9 @@ use keys::wellness::{
 use serde::{Deserialize, Serialize};
 use table::{Change, Condition, Key, Page, Query};
 
+/// Number of employees or registrations that a step reads. A job reads all employees of a company
+/// twice, so a step with few of them would mostly write the job.
+const PAGE: usize = 500;
 /// Maximum number of concurrent writes of a step.
 const SIDE_BY_SIDE: usize = 16;
 /// Number of passes over the employees. W11 may register a new employee while the index does not

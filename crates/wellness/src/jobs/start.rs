@@ -48,6 +48,7 @@ impl Start {
             | Task::Enrol
             | Task::Seat
             | Task::Depart
+            | Task::Award
             | Task::Receive
             | Task::Group
             | Task::Report { .. }
@@ -184,6 +185,7 @@ impl Wellness {
             | JobId::Enrolment(_)
             | JobId::Seats(_)
             | JobId::Departure(_)
+            | JobId::Rewards(_)
             | JobId::Upload(_)
             | JobId::Report(_)
             | JobId::Groups(_)

@@ -146,14 +146,17 @@ impl Activity {
 
 impl Wellness {
     /// Returns the change that withdraws an employee who has done nothing yet. DynamoDB refuses it
-    /// unless [`Registration::is_untouched`] holds.
+    /// unless [`Registration::is_untouched`] holds, or if the employee has left in the meantime.
     pub(crate) fn withdrawing(&self, registration: &Registration) -> Result<Change, Error> {
         let delete = self.table.delete(registration.key());
         let delete = delete.only_if(Condition::is(Registration::PROGRESS, Value::of(&Progress::NONE)?));
         let delete = delete.only_if(Condition::is(Registration::EARNED_POINTS, 0));
         let delete = delete.only_if(Condition::is(Registration::PROGRESS_TEXT, &""));
         let delete = delete.only_if(Condition::missing(Registration::ATTENDED_AT));
-        Ok(delete.only_if(Condition::missing(Registration::DATA)))
+        let delete = delete.only_if(Condition::missing(Registration::DATA));
+        // The registration of an employee who has left stays, so that nothing enrols the employee
+        // again.
+        Ok(delete.only_if(registration.same_absence()?))
     }
 
     /// Returns the changes that end a registration: the change of the registration itself, which
@@ -186,7 +189,8 @@ impl Wellness {
         if registration.assigned.is_some() || registration.absence == Some(Absence::Withdrawn) {
             return Ok(());
         }
-        let changes = self.with_ticket(self.withdrawing(registration)?, registration, run, now)?;
+        let ending = self.withdrawing(registration)?.only_if(Condition::missing(Registration::ASSIGNED));
+        let changes = self.with_ticket(ending, registration, run, now)?;
         match self.dynamo.apply(changes).await {
             Ok(()) | Err(table::Error::Refused(_)) => Ok(()),
             Err(error) => Err(error.into()),

@@ -36,6 +36,8 @@ pub enum Task {
     Enrol,
     /// Ends the registrations of a removed employee.
     Depart,
+    /// Awards the rewards of an activity to the employees who have already earned them.
+    Award,
     /// Computes the progress of the groups of an activity.
     Group,
     /// Checks an uploaded file, or deletes the object of a removed one.
@@ -68,6 +70,7 @@ impl jobs::Task for Task {
             Self::Seat => "seats",
             Self::Enrol => "enrolment",
             Self::Depart => "departure",
+            Self::Award => "rewards",
             Self::Group => "groups",
             Self::Receive => "upload",
             Self::Report { .. } => "report",
@@ -98,6 +101,23 @@ pub fn following(
 ) -> Result<Job, Error> {
     let id = JobId::Registrations(activity.clone());
     Job::new(&job_key(company, &id), &id, &run, &Task::Follow, now)
+}
+
+/// Creates the job that awards the rewards of an activity.
+///
+/// The transaction that changes a reward also puts this job, and overwrites a running job for the
+/// same activity. No award is lost, because the new job reads the current rewards.
+///
+/// # Errors
+/// 500 if the task cannot be serialised.
+pub(crate) fn awarding(
+    company: &CompanyId,
+    activity: &ActivityId,
+    run: RequestId,
+    now: TimestampSeconds,
+) -> Result<Job, Error> {
+    let id = JobId::Rewards(activity.clone());
+    Job::new(&job_key(company, &id), &id, &run, &Task::Award, now)
 }
 
 /// The hold that a replacement puts on the new venue. No other job can start on a venue with a

@@ -3,7 +3,8 @@
 //!
 //! A job enrols employees (docs/requirements/wellness.md#enroll-existing-employees), gives away
 //! seats (docs/requirements/wellness.md#join-and-leave-activities), ends the registrations of a
-//! removed employee (docs/requirements/wellness.md#participants-and-employees), replaces a venue
+//! removed employee (docs/requirements/wellness.md#participants-and-employees), awards the points
+//! of changed rewards (docs/requirements/wellness.md#points), replaces a venue
 //! (docs/requirements/wellness.md#replace-a-venue), updates a venue
 //! (docs/requirements/wellness.md#update-a-venue), or copies a new end date to registrations.
 //! docs/decisions/jobs.md describes how jobs run. docs/decisions/wellness-jobs.md explains the
@@ -15,7 +16,7 @@ use crate::{
     jobs::{
         change_references::References, depart::Depart, enrol::Enrol, erase::Erase, export::Export,
         follow_end::Registrations, group_progress::GroupsOf, import::Import, passes::Passes, receive::Receive,
-        report::Report, seats::Seats,
+        report::Report, rewards::Earned, seats::Seats,
     },
     model::{
         failure::Owner,
@@ -78,7 +79,7 @@ pub const PATTERN: Pattern = Pattern {
         },
         Calls {
             variant: ", enrolment",
-            condition: "two passes over the employees, and then one over the registrations, all with strong consistency. For each page of 50: get PK = ActivityId-<id>, SK = Program. Query PK = CompanyId-<id>#Employees#<0-9>, batch-get the registrations of the eligible employees, and put the missing ones if absent. Then query PK = ActivityId-<id>, SK begins with Registration#, batch-get the employees, and delete the registration of each employee who is not eligible and has done nothing. After a page with writes, get SK = Program again",
+            condition: "two passes over the employees, and then one over the registrations, all with strong consistency. For each page of 500: get PK = ActivityId-<id>, SK = Program. Query PK = CompanyId-<id>#Employees#<0-9>, batch-get the registrations of the eligible employees, and put the missing ones if absent. Then query PK = ActivityId-<id>, SK begins with Registration#, batch-get the employees, and delete the registration of each employee who is not eligible and has done nothing. After a page with writes, get SK = Program again",
             formula: "per new registration: ⌈registration⌉ W; GSI3 ⌈registration⌉ W. Per eligible employee: 1 + 2 ⌈registration⌉ + 3 ⌈employee⌉ R at most. Per pass over the employees: 10 R at least. Per page: ⌈activity⌉ R, or 2 ⌈activity⌉ R with writes; ⌈job⌉ W. Per invocation: ⌈job⌉ R; ⌈job⌉ W. The table shows the cost for one page of employees",
             cost: |case| {
                 let (eligible, registration) = (Case::count(case.eligible), write(case.registration));
@@ -120,6 +121,22 @@ pub const PATTERN: Pattern = Pattern {
                     .read(cost::ACTIVITIES, Units::whole(10) + registrations + read(case.report * (case.items + 1)))
                     .write(cost::ACTIVITIES, row.times(activities) + (row + Units::whole(1)).times(2))
                     .write(cost::JOBS, write(case.job).times(activities + 3))
+            },
+        },
+        Calls {
+            variant: ", rewards",
+            condition: "for each page of 50: query PK = ActivityId-<id>, SK begins with Program#Reward, and SK begins with Registration#, both strongly consistent. Write the ids of the registrations with a missing award to the job. Update each of these registrations if its awards are unchanged. The job ends after two consecutive passes that find nothing",
+            formula: "per award: ⌈registration⌉ W; GSI3 ⌈registration⌉ W. Per page: ⌈Σ rewards⌉ + ⌈Σ registrations⌉ R; ⌈job with the ids of the page⌉ W. Per invocation: ⌈job⌉ R; ⌈job⌉ W. A job has at least two invocations",
+            cost: |case| {
+                let (registrations, registration) = (Case::count(case.items), write(case.registration));
+                let pages = Case::count(case.items.div_ceil(PAGE));
+                Cost::default()
+                    .read(cost::JOBS, read(case.job).times(2))
+                    .read(cost::ACTIVITIES, read(case.rewards).times(pages + 3))
+                    .read(cost::ACTIVITIES, by_pages(case.items, case.registration, read).times(3))
+                    .write(cost::ACTIVITIES, registration.times(registrations))
+                    .write(cost::JOBS, calls(case, 2) + steps(case, case.items) + write(case.job).times(2))
+                    .write(cost::REGISTRATIONS, registration.times(registrations))
             },
         },
         Calls {
@@ -295,6 +312,10 @@ impl JobService for Wellness {
                 }
                 upload => run.steps(Receive::new(self, company, file, upload)).await?,
             },
+            JobId::Rewards(activity) => {
+                let earned = Earned::new(self, company, activity, run.job().started_at);
+                run.steps(Passes::new(self, earned)).await?;
+            }
             JobId::Groups(activity) => {
                 run.steps(GroupsOf::new(self, company, activity)).await?;
             }

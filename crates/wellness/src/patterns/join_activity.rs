@@ -11,10 +11,11 @@ use crate::{
     },
 };
 use function::{Caller, Error, Fields, Function, Input, Problem, Put, Request, Route, Trigger, optimistically};
+use futures::future::try_join;
 use jobs::Job;
 use keys::{
     RequestId, TimestampSeconds,
-    wellness::{ActivityId, ActivityPartition, EmployeeKey, GroupId, Status, TicketSort},
+    wellness::{ActivityEndDateSort, ActivityId, ActivityPartition, EmployeeKey, GroupId, Status, TicketSort},
 };
 use table::{
     Change, Condition, Query, Units, Value,
@@ -39,8 +40,8 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[
         Calls {
             variant: "",
-            condition: "get SK = Program, SK = Registration#UserId-… and the employee, all strongly consistent. Add 1 to Issued of SK = Tickets. Then in one transaction put SK = Registration#UserId-… and SK = Ticket#…, both if absent",
-            formula: "⌈activity⌉ + ⌈employee⌉ + 1 R; 1 + 2 × (⌈registration⌉ + 1) W; GSI3 ⌈registration⌉ W",
+            condition: "get SK = Program, SK = Registration#UserId-… and the employee, all strongly consistent. Add 1 to Issued of SK = Tickets. Then in one transaction put SK = Registration#UserId-… and SK = Ticket#…, both if absent. Then get SK = Program and the employee again",
+            formula: "2 × (⌈activity⌉ + ⌈employee⌉) + 1 R; 1 + 2 × (⌈registration⌉ + 1) W; GSI3 ⌈registration⌉ W",
             cost: join_cost,
         },
         Calls {
@@ -52,7 +53,7 @@ pub const PATTERN: Pattern = Pattern {
         Calls {
             variant: ", automatic enrolment",
             condition: "as above, without a ticket: put SK = Registration#UserId-… if absent",
-            formula: "⌈activity⌉ + ⌈employee⌉ + 1 R; ⌈registration⌉ W; GSI3 ⌈registration⌉ W",
+            formula: "2 × (⌈activity⌉ + ⌈employee⌉) + 1 R; ⌈registration⌉ W; GSI3 ⌈registration⌉ W",
             cost: |case| {
                 let registration = write(case.registration);
                 reads(case).write(cost::ACTIVITIES, registration).write(cost::REGISTRATIONS, registration)
@@ -75,7 +76,8 @@ pub const PATTERN: Pattern = Pattern {
 };
 
 fn reads(case: &Case) -> Cost {
-    Cost::default().read(cost::ACTIVITIES, case.activity_read() + read(case.employee) + Units::whole(1))
+    let both = case.activity_read() + read(case.employee);
+    Cost::default().read(cost::ACTIVITIES, both.times(2) + Units::whole(1))
 }
 
 fn join_cost(case: &Case) -> Cost {
@@ -164,6 +166,7 @@ impl Join<'_> {
         let new = self.registration(&found, old.as_ref());
         if found.enrolment() == Enrolment::Automatic {
             self.wellness.dynamo.write(self.put(&new, old.as_ref())?).await?;
+            let new = self.settle(new).await?;
             return Ok(Put { is_new: true, body: new.body(self.now) });
         }
         self.take_seat(&found, new, old.as_ref()).await
@@ -261,10 +264,42 @@ impl Join<'_> {
         // attempt reads everything again.
         let changes = vec![self.put(&new, old)?, self.wellness.table.put_new(&ticket)?];
         self.wellness.dynamo.transact(changes).await?;
+        let new = self.settle(new).await?;
         if !waits {
             return Ok(Put { is_new: true, body: new.body(self.now) });
         }
         self.wait(activity, new, &counter, &ticket).await
+    }
+
+    /// Reads the activity and the employee again after the registration was put. Both may have
+    /// changed after they were read, and the jobs of these changes may have missed the
+    /// registration.
+    ///
+    /// # Errors
+    /// [`Error::stale`] if the activity now excludes the employee, who was withdrawn. The next
+    /// attempt says so.
+    async fn settle(&self, new: Registration) -> Result<Registration, Error> {
+        let table = &self.wellness.table;
+        let employee = async { Ok(table.get::<Employee>(&Employee::key_of(self.of)).await?) };
+        let (activity, employee) = try_join(self.wellness.activity(&self.of.company, self.activity), employee).await?;
+        if let Some(employee) = employee
+            && activity.offer().excludes(&employee, self.now)
+            && new.assigned.is_none()
+            && new.is_untouched()
+        {
+            self.wellness.withdraw(&new, self.now).await?;
+            return Err(Error::stale());
+        }
+        let end = ActivityEndDateSort(activity.end());
+        if end == new.end {
+            return Ok(new);
+        }
+        let update = table.update(new.key()).set(Registration::END, &end);
+        match self.wellness.dynamo.write(update.only_if(Condition::is(Registration::END, &new.end))).await {
+            // If the condition fails, a job was faster.
+            Ok(()) | Err(table::Error::Refused(_)) => Ok(Registration { end, ..new }),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Checks whether a seat became free while the employee was put on the waiting list.

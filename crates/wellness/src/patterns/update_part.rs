@@ -8,6 +8,7 @@ use crate::{
     cost::{self, Calls, Case, Pattern},
     model::{
         groups::{GroupBody, GroupsBody},
+        job::awarding,
         object::JsonObject,
         part::{PartLevel, PartRoute},
         parts::{GoalBody, RewardBody},
@@ -16,7 +17,7 @@ use crate::{
     patterns::get_activity::Row,
 };
 use function::{Error, Fields, Function, Input, Put, Request, Route, Trigger, optimistically};
-use keys::wellness::{ActivityId, CompanyId, GroupId, ProgramSort};
+use keys::wellness::{ActivityId, CompanyId, GroupId, JobId, ProgramSort};
 use serde::Serialize;
 use table::{
     Change, Units,
@@ -60,6 +61,12 @@ pub const PATTERN: Pattern = Pattern {
             condition: "as above",
             formula: "as above; GSI2 1 W",
             cost: |case| part_cost(case).write(cost::LISTS, Units::whole(1)),
+        },
+        Calls {
+            variant: ", reward",
+            condition: "as above. For a new reward or another percent, the same transaction also puts the job that awards it to the employees who have already earned it",
+            formula: "as above; 2 × ⌈job⌉ W",
+            cost: |case| part_cost(case).write(cost::JOBS, write(case.job).times(2)),
         },
     ],
     function,
@@ -150,6 +157,9 @@ pub struct PartBody {
     version: i64,
     #[serde(flatten)]
     content: Option<ContentBody>,
+    /// The id of the job that awards a reward to the employees who have already earned it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    job_id: Option<JobId>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -184,6 +194,9 @@ impl ContentBody {
 /// Creates or replaces one part of an activity. The version in the request must be the activity's
 /// current version. A request that changes nothing keeps the version.
 ///
+/// For a new reward, or a reward with another percentage, the same transaction starts the job that
+/// awards it to the employees who have already earned it.
+///
 /// # Errors
 /// - 400 if the input is invalid.
 /// - 403 if the caller belongs to another company.
@@ -193,11 +206,12 @@ impl ContentBody {
 /// - 413 if the part exceeds 16 KB.
 pub async fn update_part(wellness: Wellness, request: Request<NewPart>) -> Result<Put<PartBody>, Error> {
     request.caller.must_belong_to(&request.input.company, DOMAIN)?;
-    optimistically(|| wellness.put_part(&request.input)).await
+    optimistically(|| wellness.put_part(&request)).await
 }
 
 impl Wellness {
-    async fn put_part(&self, new: &NewPart) -> Result<Put<PartBody>, Error> {
+    async fn put_part(&self, request: &Request<NewPart>) -> Result<Put<PartBody>, Error> {
+        let new = &request.input;
         let activity = self.activity_at(&new.company, &new.activity, Some(new.version)).await?;
         let sort = new.part.sort();
         let level = self.level_with(&new.activity, &sort).await?;
@@ -210,9 +224,16 @@ impl Wellness {
         if old == Some(&row) {
             return Ok(Put { is_new, body: body(&activity, activity.version, row, level) });
         }
-        let changes = vec![self.next_version(&activity), self.put_of(&row)?];
+        let mut changes = vec![self.next_version(&activity), self.put_of(&row)?];
+        let is_due = may_be_earned(old, &row);
+        if is_due {
+            let job = awarding(&new.company, &new.activity, request.id, request.now)?;
+            changes.push(self.jobs.table().put(&job)?);
+        }
         self.dynamo.transact(changes).await?;
-        Ok(Put { is_new, body: body(&activity, activity.version + 1, row, level) })
+        let body = body(&activity, activity.version + 1, row, level);
+        let job_id = is_due.then(|| JobId::Rewards(new.activity.clone()));
+        Ok(Put { is_new, body: PartBody { job_id, ..body } })
     }
 
     /// Returns the put of the part.
@@ -232,6 +253,15 @@ impl Wellness {
     }
 }
 
+/// Whether employees may have already earned the new reward. Another amount changes no award.
+fn may_be_earned(old: Option<&Row>, new: &Row) -> bool {
+    match (old, new) {
+        (Some(Row::Reward(old)), Row::Reward(new)) => old.percent != new.percent,
+        (_, Row::Reward(_)) => true,
+        _ => false,
+    }
+}
+
 fn body(activity: &Activity, version: i64, row: Row, level: PartLevel) -> PartBody {
-    PartBody { activity_id: activity.id().clone(), version, content: ContentBody::of(row, level.rows) }
+    PartBody { activity_id: activity.id().clone(), version, content: ContentBody::of(row, level.rows), job_id: None }
 }
