@@ -110,14 +110,12 @@ impl Streams {
         let service = service.clone();
         let life = async move { service.call(event, context).await };
         let Some(polls) = self.polls_before_death(name) else { return life.await };
-        match (Mortal { life: Box::pin(life), polls }).await {
-            Some(invocation) => invocation,
-            None => {
-                *self.state().kills.get_mut(name).expect("a stream function") -= 1;
-                let (error_type, error_message) = ("Runtime.ExitError".to_owned(), "killed".to_owned());
-                done(Err(Diagnostic { error_type, error_message }))
-            }
+        if let Some(invocation) = (Mortal { life: Box::pin(life), polls }).await {
+            return invocation;
         }
+        *self.state().kills.get_mut(name).expect("a stream function") -= 1;
+        let (error_type, error_message) = ("Runtime.ExitError".to_owned(), "killed".to_owned());
+        done(Err(Diagnostic { error_type, error_message }))
     }
 
     /// Chooses records of this batch and of earlier ones. Remembers the records of the batch.

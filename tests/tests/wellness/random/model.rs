@@ -81,6 +81,7 @@ pub(super) struct Employee {
 
 /// What an employee has done in an activity.
 #[derive(Debug, Clone, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "a list of independent facts")]
 struct Doings {
     signed_up: bool,
     /// Whether an administrator has put the employee in.
