@@ -123,7 +123,30 @@ impl Scene {
         assert_eq!(scene.admin.post(&of("plans/current/report"), &json!({})).await.status, 202);
         scene.done("ReportId-current").await;
         drained(&scene.operator, "register-new-employee").await;
+        scene.put_tenant_jobs().await;
         scene
+    }
+
+    /// Puts an export and two erasures that are done. A real erasure would delete the items.
+    async fn put_tenant_jobs(&self) {
+        let report = self.items("WellnessJobs").await;
+        let report = report.iter().find(|item| attribute(item, "ID") == "ReportId-current").expect("the job");
+        let export = json!({"Export": {"Export": "0".repeat(32)}});
+        let erasure = json!({"Erase": {"WasEmployed": false}});
+        let employee = format!("EmployeeErasureId-{USER}");
+        for (id, kind, task) in [
+            (format!("ExportId-{COMPANY}"), "export", &export),
+            (format!("ErasureId-{COMPANY}"), "erasure", &erasure),
+            (employee, "erasure", &erasure),
+        ] {
+            let mut job = report.clone();
+            job.remove("Progress");
+            job.insert("SK".to_owned(), AttributeValue::S(format!("Job#{id}")));
+            job.insert("ID".to_owned(), AttributeValue::S(id));
+            job.insert("Kind".to_owned(), AttributeValue::S(kind.to_owned()));
+            job.insert("Task".to_owned(), serde_dynamo::to_attribute_value(task).expect("a task"));
+            self.put("WellnessJobs", &job).await;
+        }
     }
 
     /// Copies the items to a stack whose streams trigger no functions, so that only requests write.
@@ -288,7 +311,15 @@ fn expected() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
         ("Upload", BTreeSet::from(["/wellness/companies/{companyId}/employee-imports/{importId}"])),
         ("PlanReport", BTreeSet::from([REPORT])),
         ("ReportRow", BTreeSet::from([REPORT])),
-        ("Job", BTreeSet::from(["/wellness/companies/{companyId}/jobs/{jobId}"])),
+        (
+            "Job",
+            BTreeSet::from([
+                "/wellness/companies/{companyId}/jobs/{jobId}",
+                "/wellness/companies/{companyId}/export",
+                "/wellness/companies/{companyId}/erasure",
+                "/wellness/companies/{companyId}/employees/{userId}/erasure",
+            ]),
+        ),
     ])
 }
 
@@ -517,6 +548,9 @@ fn writers(scene: &Scene) -> BTreeMap<&'static str, (String, Value)> {
             (of("plans/next"), json!({"name": "Next", "startDate": "2030-01-01", "endDate": "2030-12-31"})),
         ),
         ("POST plans/{planId}/report", (of("plans/current/report"), json!({}))),
+        ("POST export", (of("export"), Value::Null)),
+        ("POST erasure", (of("erasure"), Value::Null)),
+        ("POST employees/{userId}/erasure", (of(&format!("employees/{USER}/erasure")), Value::Null)),
         ("PUT employees/{userId}", (of(&format!("employees/{USER}")), json!({"role": "R2", "department": "D2"}))),
         ("POST files", (of("files"), system_tests::wellness::new_file())),
         ("POST employee-imports", (of("employee-imports"), system_tests::wellness::new_import())),
