@@ -199,7 +199,7 @@ const WELLNESS: [Event; 91] = [
 
 /// The events of the ledger. They open two accounts, post and reverse a transaction, capture and
 /// void a hold, and freeze an account.
-const LEDGER: [Event; 47] = [
+const LEDGER: [Event; 50] = [
     ("create-merchant", "", Some(201)),
     ("create-merchant", "no-operator", Some(403)),
     ("get-merchant", "", Some(200)),
@@ -237,6 +237,9 @@ const LEDGER: [Event; 47] = [
     ("update-account", "no-such-status", Some(400)),
     ("start-reconciliation", "", Some(202)),
     ("start-reconciliation", "ends-before-start", Some(400)),
+    ("react-to-transactions", "", None),
+    ("react-to-transactions", "unreadable", None),
+    ("react-to-transactions", "no-batch", None),
     ("reconcile", "", None),
     ("reconcile", "unreadable-keys", None),
     ("reconcile", "no-batch", None),

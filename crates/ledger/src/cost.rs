@@ -32,6 +32,10 @@ pub struct Case {
     pub legs: usize,
     /// Number of items in the list.
     pub items: usize,
+    /// Size of a total.
+    pub total: usize,
+    /// Number of total items: those that a transaction changes, or those in the requested period.
+    pub totals: usize,
     /// Whether the transaction names a merchant.
     pub merchant: bool,
 }
@@ -41,6 +45,7 @@ pub(crate) const LEDGER: &str = "FinancialTransactions";
 pub(crate) const BY_TIME: &str = "FinancialTransactions/GSI1";
 pub(crate) const BY_KEY: &str = "FinancialTransactions/GSI2";
 pub(crate) const JOBS: &str = "LedgerJobs";
+pub(crate) const TOTALS: &str = "Totals";
 
 impl Case {
     pub(crate) fn count(items: usize) -> u64 {

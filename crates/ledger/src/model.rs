@@ -12,4 +12,5 @@ pub(crate) mod reconciliation;
 pub(crate) mod refusal;
 pub(crate) mod reversal;
 pub(crate) mod statement;
+pub(crate) mod total;
 pub(crate) mod transaction;

@@ -16,6 +16,7 @@ pub mod get_transaction;
 pub mod list_transactions;
 pub mod list_user_accounts;
 pub mod process_payment;
+pub mod react_to_transactions;
 pub mod reconcile;
 pub mod release_expired_holds;
 pub mod retry_reconciliation;
@@ -45,6 +46,7 @@ pub fn patterns() -> Vec<Pattern> {
         list_transactions::PATTERN,
         list_user_accounts::PATTERN,
         process_payment::PATTERN,
+        react_to_transactions::PATTERN,
         reconcile::PATTERN,
         release_expired_holds::PATTERN,
         retry_reconciliation::PATTERN,

@@ -1,6 +1,7 @@
 use crate::{
     Account, Leg, Posted, Reversal, Transaction,
     model::{account::Owner, account_count::AccountCount, refusal::Refusal},
+    totals::Totals,
 };
 use function::{App, Caller, Clients, Error, Fingerprint, Problem, SettingsReader};
 use jobs::Jobs;
@@ -25,6 +26,8 @@ pub struct Ledger {
     pub(crate) jobs: Jobs,
     /// `GSI2`: transactions by idempotency key, all accounts, and open holds by expiry.
     pub(crate) by_key: Index,
+    /// The table of daily totals.
+    pub(crate) totals: Totals,
     /// Maximum number of accounts that a user can open.
     pub(crate) accounts_per_user: NonZeroU32,
 }
@@ -51,12 +54,14 @@ impl App for Ledger {
         let table = settings.get::<String>("LEDGER_TABLE");
         let jobs = settings.get::<String>("LEDGER_JOBS_TABLE");
         let shards = settings.shards("STATUS_WRITE_SHARDS", "STATUS_READ_SHARDS");
+        let totals = Totals::start(settings, clients);
         let accounts_per_user = settings.get("ACCOUNTS_PER_USER");
         let dynamo = clients.dynamo();
         Some(Self {
             books: Books::new(dynamo, table?, shards?),
             jobs: Jobs::new(dynamo, jobs?),
             by_key: index("GSI2", Transaction::BY_KEY, Transaction::BY_KEY_SORT),
+            totals: totals?,
             accounts_per_user: accounts_per_user?,
         })
     }
@@ -79,6 +84,10 @@ impl Ledger {
 
     pub(crate) async fn warm_by_job(self) {
         self.jobs.warm_up().await;
+    }
+
+    pub(crate) async fn warm_totals(self) {
+        futures::join!(self.clone().warm_by_batch_get(), self.totals.warm_up());
     }
 
     pub(crate) async fn warm_by_index(self) {

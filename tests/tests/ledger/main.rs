@@ -18,6 +18,7 @@ mod requests;
 mod roles;
 mod shards;
 mod statements;
+mod totals;
 mod transfers;
 mod unreadable;
 mod values;

@@ -892,6 +892,8 @@ async fn reconciliation_consumes_its_declared_cost() {
             of_hold: 0,
             legs: accounts,
             items: usize::try_from(transactions).expect("a small number"),
+            total: 0,
+            totals: 0,
             merchant: false,
         };
         let cost = cost_of(&ledger::patterns(), RECONCILE, &case);

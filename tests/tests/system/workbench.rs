@@ -79,6 +79,7 @@ const ABSENT: [(&str, &[(&str, &str)]); 8] = [
             ("VoidedBy", "S"),
         ],
     ),
+    ("Totals", &[]),
     ("LedgerJobs", &JOB),
 ];
 /// Types of the attributes of a job.
@@ -121,6 +122,7 @@ fn declared(table: &str) -> Vec<&'static [Attribute]> {
             ledger::Leg::ATTRIBUTES,
             ledger::Transaction::ATTRIBUTES,
         ],
+        "Totals" => vec![ledger::Total::ATTRIBUTES],
         "BankJobs" | "WellnessJobs" | "LedgerJobs" => vec![jobs::Job::ATTRIBUTES],
         other => unreachable!("the items of the table {other}"),
     }
