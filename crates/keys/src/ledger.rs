@@ -307,8 +307,8 @@ prefixed_key!(
 );
 prefixed_key!(
     /// SK of a finding: `FINDING#TXN#<transaction>`, `FINDING#LEG#<leg>`,
-    /// `FINDING#HOLDS#<account>`, `FINDING#ACCOUNT#<account>` or `FINDING#ITEM#<hash>`. Each
-    /// subject has at most one finding.
+    /// `FINDING#HOLDS#<account>`, `FINDING#ACCOUNT#<account>`, `FINDING#TOTAL#<hash>` or
+    /// `FINDING#ITEM#<hash>`. Each subject has at most one finding.
     FindingSort,
     "FINDING",
     Subject
@@ -586,6 +586,13 @@ prefixed_key!(
     AccountId
 );
 
+prefixed_key!(
+    /// The text of a daily total in a sort key: `TOTAL#<hash>`.
+    TotalText,
+    "TOTAL",
+    ItemHash
+);
+
 /// The subject of a finding.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Subject {
@@ -597,6 +604,8 @@ pub enum Subject {
     Item(ItemHash),
     /// A leg, formatted as its sort key.
     Leg(LegId),
+    /// A daily total, formatted as a hash of its scope and sort key.
+    Total(ItemHash),
     /// A transaction, formatted as its partition key.
     Transaction(TransactionId),
 }
@@ -608,6 +617,7 @@ impl FromStr for Subject {
         let account = text.parse().map(|AccountPartition(id)| Self::Account(id));
         let account = account.or_else(|_| text.parse().map(|ItemHashText(hash)| Self::Item(hash)));
         let account = account.or_else(|_| text.parse().map(|HoldsText(id)| Self::Holds(id)));
+        let account = account.or_else(|_| text.parse().map(|TotalText(hash)| Self::Total(hash)));
         let leg = account.or_else(|_| text.parse().map(|LegSort(id)| Self::Leg(id)));
         leg.or_else(|_| text.parse().map(|TransactionPartition(id)| Self::Transaction(id)))
     }
@@ -620,6 +630,7 @@ impl fmt::Display for Subject {
             Self::Holds(id) => HoldsText(id.clone()).fmt(out),
             Self::Item(hash) => ItemHashText(hash.clone()).fmt(out),
             Self::Leg(id) => LegSort(id.clone()).fmt(out),
+            Self::Total(hash) => TotalText(hash.clone()).fmt(out),
             Self::Transaction(id) => TransactionPartition(id.clone()).fmt(out),
         }
     }
@@ -676,7 +687,7 @@ mod tests {
 
     #[test]
     fn finding_keys_round_trip_for_every_subject() {
-        for text in ["FINDING#TXN#T", "FINDING#LEG#T-01", "FINDING#ACCOUNT#A", "FINDING#HOLDS#A", "FINDING#ITEM#5f"] {
+        for text in ["FINDING#TXN#T", "FINDING#LEG#T-01", "FINDING#ACCOUNT#A", "FINDING#HOLDS#A", "FINDING#TOTAL#5f", "FINDING#ITEM#5f"] {
             assert_eq!(text.parse::<FindingSort>().map(|key| key.to_string()).as_deref(), Ok(text));
         }
         assert!(["FINDING#", "FINDING#T", "FINDING#USER#A"].iter().all(|bad| bad.parse::<FindingSort>().is_err()));

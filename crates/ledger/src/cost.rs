@@ -36,6 +36,8 @@ pub struct Case {
     pub total: usize,
     /// Number of total items: those that a transaction changes, or those in the requested period.
     pub totals: usize,
+    /// Number of shards of the totals.
+    pub shards: usize,
     /// Whether the transaction names a merchant.
     pub merchant: bool,
 }
@@ -80,6 +82,11 @@ impl Case {
             .write(LEDGER, (write(self.transaction) + entries + write(self.account).times(legs)).times(2))
             .write(BY_TIME, write(self.of_status) + entries)
             .write(BY_KEY, Units::whole(u64::from(keyed)))
+    }
+
+    /// Returns the RRUs consumed by reading the totals of a period, if all of them are in one shard.
+    pub(crate) fn added_up(&self) -> Units {
+        read_eventually(self.total * self.totals) + read_eventually(0).times(Self::count(self.shards.max(1) - 1))
     }
 
     /// Returns the RRUs consumed by reading one page of an index. `entry` is the size of an index

@@ -13,4 +13,5 @@ pub(crate) mod refusal;
 pub(crate) mod reversal;
 pub(crate) mod statement;
 pub(crate) mod total;
+pub(crate) mod totals_progress;
 pub(crate) mod transaction;

@@ -90,6 +90,10 @@ impl Ledger {
         futures::join!(self.clone().warm_by_batch_get(), self.totals.warm_up());
     }
 
+    pub(crate) async fn warm_totals_by_query(self) {
+        self.totals.warm_by_query().await;
+    }
+
     pub(crate) async fn warm_by_index(self) {
         let range = CreatedSort::nothing();
         let _ = self.books.table.page::<Leg>(&Query::new(&"#", &range).on(&self.books.by_time), 1).await;

@@ -3,12 +3,43 @@
 
 use crate::model::total::{Counted, Sums, SumsById, Total, add_all};
 use function::{Clients, SettingsReader};
-use keys::{Random, Shard, Shards, TimestampMillis, TransactionId};
-use table::{Dynamo, Error, Found, Key, MAX_CHANGES, Table};
+use futures::future::try_join_all;
+use keys::{
+    KeyRange, Random, Shard, Shards, TimestampMillis, TransactionId,
+    ledger::CreatedSort,
+    totals::{TotalPartition, TotalScope},
+};
+use std::collections::BTreeMap;
+use table::{Dynamo, Error, Found, Key, MAX_CHANGES, Query, Table};
 
 /// Number of days between the last processing of a stream record and the expiry of its marker. S3
 /// can delete the events of a day later than their retention requires.
 const MARGIN_DAYS: i64 = 7;
+
+/// Maximum number of totals that one call reads.
+const PAGE: usize = 1_000;
+
+/// Sums of totals.
+#[derive(Debug)]
+pub(crate) struct Added<K> {
+    pub(crate) sums: BTreeMap<K, Sums>,
+    /// Number of unreadable totals. The sums lack them.
+    pub(crate) skipped: usize,
+}
+
+impl<K> Default for Added<K> {
+    fn default() -> Self {
+        Self { sums: BTreeMap::new(), skipped: 0 }
+    }
+}
+
+impl<K: Ord> Added<K> {
+    fn add(&mut self, key: K, more: Sums) -> Result<(), function::Error> {
+        let sum = self.sums.entry(key).or_insert(Sums::nothing(more.debits.currency()));
+        *sum = sum.plus(more).ok_or_else(|| function::Error::Internal("a total has more than 38 digits".to_owned()))?;
+        Ok(())
+    }
+}
 
 /// The table `Totals`.
 #[derive(Debug, Clone)]
@@ -46,10 +77,60 @@ impl Totals {
         let _ = self.table.get_all::<Total>(&[Key::placeholder()], false).await;
     }
 
+    pub(crate) async fn warm_by_query(&self) {
+        let range = CreatedSort::nothing();
+        let _ = self.table.page::<Total>(&Query::new(&"#", &range), 1).await;
+    }
+
     /// Whether the marker of a transaction that was written at this time may have expired. Such a
     /// transaction cannot be counted, because it may already have been counted.
     pub(crate) fn is_too_old(&self, written_at: TimestampMillis, now: TimestampMillis) -> bool {
         now >= written_at.plus_days(self.retention_days + MARGIN_DAYS)
+    }
+
+    /// Adds up the totals of a scope in a range of days, by `key`.
+    ///
+    /// # Errors
+    /// A call failed, or a sum has more than 38 digits.
+    pub(crate) async fn sums<K: Ord>(
+        &self,
+        scope: &TotalScope,
+        range: &KeyRange,
+        key: impl Fn(&Total) -> K,
+    ) -> Result<Added<K>, function::Error> {
+        let shards = self.shards.read().map(|shard| self.of_shard(scope, shard, range, &key));
+        let mut added = Added::default();
+        for Added { sums, skipped } in try_join_all(shards).await? {
+            added.skipped += skipped;
+            sums.into_iter().try_for_each(|(key, sums)| added.add(key, sums))?;
+        }
+        Ok(added)
+    }
+
+    /// Adds up the totals of a shard in a range of days.
+    async fn of_shard<K: Ord>(
+        &self,
+        scope: &TotalScope,
+        shard: Shard,
+        range: &KeyRange,
+        key: &impl Fn(&Total) -> K,
+    ) -> Result<Added<K>, function::Error> {
+        let partition = TotalPartition { scope: scope.clone(), shard };
+        let (mut added, mut rest) = (Added::default(), range.clone());
+        loop {
+            let page = self.table.page::<Total>(&Query::new(&partition, &rest), PAGE).await?;
+            added.skipped += page.skipped;
+            for total in page.items {
+                match total.sums() {
+                    Ok(sums) => added.add(key(&total), sums)?,
+                    Err(_) => added.skipped += 1,
+                }
+            }
+            match page.next {
+                Some(next) => rest = range.after(&next),
+                None => return Ok(added),
+            }
+        }
     }
 
     /// Adds the transactions to their totals, in one DynamoDB transaction with their markers. Passes

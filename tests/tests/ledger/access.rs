@@ -107,6 +107,8 @@ fn cases(ids: &Ids<'_>) -> Vec<Case> {
         get("GET /ledger/transactions/{transactionId}", format!("{TRANSACTIONS}/{transaction}"), End::Done),
         get("GET /ledger/transactions", TRANSACTIONS.to_owned(), End::NoScope),
         get("GET /ledger/merchants/{merchantId}", format!("{MERCHANTS}/{merchant}"), End::Done),
+        get("GET /ledger/merchants/{merchantId}/totals", format!("{MERCHANTS}/{merchant}/totals"), End::NoScope),
+        get("GET /ledger/trial-balance", "/ledger/trial-balance".to_owned(), End::NoScope),
         send("POST /ledger/merchants", MERCHANTS.to_owned(), json!({"name": "a", "category": "b"}), End::NoScope),
         send("POST /ledger/accounts", ACCOUNTS.to_owned(), terms, End::Done),
         send("POST /ledger/transactions", TRANSACTIONS.to_owned(), payment(account, other, "0.01"), End::Done),

@@ -74,6 +74,7 @@ impl Measured {
             items: 1,
             total: 0,
             totals: 0,
+            shards: 4,
             merchant: false,
         };
         let of_user = self.books.partition(Some("GSI1"), &format!("USER#{}", self.size.user)).await;

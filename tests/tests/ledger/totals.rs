@@ -11,9 +11,10 @@ use system_tests::{
     Answer, drained,
     faults::{Call, Fault, MOMENTS, Process, Proxy},
     ledger::totals::{COUNT, Sums, TOTALS, insertions, insertions_at, stored_totals, totals, without_counting},
-    ledger::{ACCOUNTS, Books, Item, MERCHANTS, TRANSACTIONS, id, legs, payment},
+    ledger::{ACCOUNTS, Books, Item, MERCHANTS, TRANSACTIONS, audit::reconciled, id, legs, payment},
     metrics::Metrics,
     patterns::{cost_of, function_named},
+    requests::{Case, all_are_refused},
     stack,
     units::{Consumed, bytes, declared},
 };
@@ -311,6 +312,7 @@ async fn counting_consumes_its_declared_cost() {
             account: bytes(&account[0]),
             total: totals.iter().copied().max().expect("a total"),
             totals: totals.len(),
+            shards: 4,
             legs: 2,
             of_user: 0,
             transaction: 0,
@@ -324,4 +326,205 @@ async fn counting_consumes_its_declared_cost() {
         assert_eq!(sum(&run.usage), declared(&cost_of(&ledger::patterns(), COUNT, &case)), "{case:?}");
         shop.books.stack.stop().await;
     }
+}
+
+/// A ledger with payments to a merchant on three days of 2020.
+async fn of_2020(books: Books) -> Shop {
+    let mut shop = Shop::of(books).await;
+    let mut body = payment(&shop.payer, &shop.account, "10.00");
+    for (day, merchant) in [("01", true), ("02", true), ("02", false), ("03", true)] {
+        body["merchantId"] = if merchant { shop.merchant.as_str().into() } else { Value::Null };
+        if !merchant {
+            body.as_object_mut().expect("an object").remove("merchantId");
+        }
+        let at = shop.books.at(format!("2020-01-{day}T12:00:00Z").parse().expect("a time"));
+        let paid = at.post_once(TRANSACTIONS, &format!("{day} {merchant}"), &body).await;
+        assert_eq!(paid.status, 201, "{}", paid.body);
+    }
+    drained(&shop.books.operator, COUNT).await;
+    shop.day = "2020-01-02".to_owned();
+    shop
+}
+
+#[tokio::test]
+async fn the_totals_of_a_merchant_add_up_the_days_of_the_period() {
+    let shop = of_2020(Books::open().await).await;
+    let client = &shop.books.operator;
+    let path = format!("{MERCHANTS}/{}/totals", shop.merchant);
+    let total = |kind: &str, debits: &str, credits: &str, transactions: i64| {
+        json!({
+            "transactionType": "payment", "accountType": kind, "currency": "USD", "debits": debits, "credits": credits,
+            "transactions": transactions,
+        })
+    };
+    for (period, sum, transactions) in [
+        (["2020-01-01", "2020-01-03"], "30.00", 3),
+        (["2020-01-02", "2020-01-02"], "10.00", 1),
+        (["2020-01-02", "2020-12-31"], "20.00", 2),
+        (["2019-01-04", "2020-01-01"], "10.00", 1),
+    ] {
+        let [from, to] = period;
+        let answer = client.get(&format!("{path}?from={from}&to={to}")).await;
+        let items = [total("checking", "0.00", sum, transactions), total("external", sum, "0.00", transactions)];
+        assert_eq!(answer.body, json!({"merchantId": shop.merchant, "from": from, "to": to, "items": items}));
+    }
+    let today = client.get(&path).await;
+    assert_eq!((&today.body["items"], &today.body["from"]), (&json!([]), &today.body["to"]));
+    let query = |query: &str, names: &str| Case::query(client, &path, query, names);
+    let cases = vec![
+        query("from=2020-01-02&to=2020-01-01", "to"),
+        query("from=2020-01-01&to=2021-01-01", "from"),
+        query("from=2020-01-02T00:00:00Z", "from"),
+        query("from=2020-02-30&to=x", "from to"),
+        Case::new("a missing merchant", client.request("GET", &format!("{MERCHANTS}/nobody/totals")), 404, "not-found"),
+    ];
+    all_are_refused(cases, &[TOTALS], async || shop.books.stored().await).await;
+    shop.books.stack.stop().await;
+}
+
+#[tokio::test]
+async fn the_trial_balance_has_the_sums_through_the_date() {
+    let shop = of_2020(Books::open().await).await;
+    let client = &shop.books.operator;
+    let line = |kind: &str, debits: &str, credits: &str, balance: &str| json!({"accountType": kind, "currency": "USD", "debits": debits, "credits": credits, "balance": balance});
+    for (date, sum) in [("2020-01-01", "10.00"), ("2020-01-02", "30.00"), ("2020-01-03", "40.00")] {
+        let answer = client.get(&format!("/ledger/trial-balance?date={date}")).await;
+        let items = [line("checking", "0.00", sum, sum), line("external", sum, "0.00", &format!("-{sum}"))];
+        assert_eq!(answer.body, json!({"date": date, "items": items}));
+    }
+    let before = client.get("/ledger/trial-balance?date=2019-12-31").await;
+    assert_eq!(before.body, json!({"date": "2019-12-31", "items": []}));
+    let today = client.get("/ledger/trial-balance").await;
+    assert_eq!(today.body["items"][0]["balance"], "40.00");
+    assert_eq!(shop.books.balance(&shop.account).await, "40.00");
+    let query = |query: &str| Case::query(client, "/ledger/trial-balance", query, "date");
+    let cases = vec![query("date=2999-01-01"), query("date=2020-13-01"), query("date=2020-01-01T00:00:00Z")];
+    all_are_refused(cases, &[TOTALS], async || shop.books.stored().await).await;
+    shop.books.stack.stop().await;
+}
+
+impl Shop {
+    /// Returns the stored total with this scope and account type on the day.
+    async fn stored(&self, scope: &str, kind: &str) -> Item {
+        let is_it = |item: &Item| {
+            item["PK"].as_s().is_ok_and(|key| key.starts_with(scope))
+                && item["SK"].as_s().is_ok_and(|key| key.starts_with(&format!("DAY#{}#", self.day)))
+                && item["AccountType"] == text(kind)
+        };
+        stored_totals(&self.books.stack).await.into_iter().find(is_it).expect("a total")
+    }
+
+    async fn put(&self, item: &Item) {
+        let put = self.books.stack.client().expect("a client").put_item();
+        let put = put.table_name(self.books.stack.table(TOTALS).expect("a table")).set_item(Some(item.clone()));
+        put.send().await.expect("written");
+    }
+
+    async fn delete(&self, item: &Item) {
+        let delete = self.books.stack.client().expect("a client").delete_item();
+        let delete = delete.table_name(self.books.stack.table(TOTALS).expect("a table"));
+        let delete = delete.key("PK", item["PK"].clone()).key("SK", item["SK"].clone());
+        delete.send().await.expect("deleted");
+    }
+
+    /// The discrepancies of the first three days of 2020.
+    async fn discrepancies(&self) -> Value {
+        let window = ["2020-01-01T00:00:00Z", "2020-01-03T23:59:59.999Z"];
+        reconciled(&self.books.operator, window[0], window[1]).await["discrepancies"].take()
+    }
+}
+
+#[tokio::test]
+async fn a_reconciliation_reports_a_wrong_total_and_nothing_else() {
+    let shop = of_2020(Books::open().await).await;
+    assert_eq!(shop.discrepancies().await, json!([]));
+    let merchants = format!("MERCHANT#{}", shop.merchant);
+    for (scope, kind, attribute, value) in [
+        ("ALL", "external", "Debits", "99.99"),
+        ("ALL", "checking", "Debits", "0.01"),
+        (merchants.as_str(), "checking", "Credits", "9.99"),
+        (merchants.as_str(), "external", "Transactions", "7"),
+    ] {
+        let item = shop.stored(scope, kind).await;
+        let mut wrong = item.clone();
+        wrong.insert(attribute.to_owned(), AttributeValue::N(value.to_owned()));
+        shop.put(&wrong).await;
+        let found = shop.discrepancies().await;
+        let found = found.as_array().expect("a list");
+        assert_eq!(found.len(), 1, "{found:?}");
+        let mut total = json!({
+            "date": "2020-01-02", "transactionType": "payment", "accountType": kind, "currency": "USD",
+            "sum": attribute.to_lowercase(),
+        });
+        if scope != "ALL" {
+            total["merchantId"] = shop.merchant.as_str().into();
+        }
+        assert_eq!((&found[0]["kind"], &found[0]["total"]), (&json!("wrong-total"), &total));
+        assert_ne!(found[0]["expected"], found[0]["actual"]);
+        shop.put(&item).await;
+    }
+    for scope in ["ALL", merchants.as_str()] {
+        let item = shop.stored(scope, "checking").await;
+        shop.delete(&item).await;
+        let found = shop.discrepancies().await;
+        assert_eq!((found[0]["kind"].as_str(), found[1].as_str()), (Some("wrong-total"), None), "{found}");
+        shop.put(&item).await;
+    }
+    let mut added = shop.stored("ALL", "checking").await;
+    added.insert("AccountType".to_owned(), text("savings"));
+    added.insert("SK".to_owned(), text("DAY#2020-01-02#x"));
+    shop.put(&added).await;
+    let found = shop.discrepancies().await;
+    assert_eq!((&found[0]["total"]["accountType"], found.as_array().map(Vec::len)), (&json!("savings"), Some(1)));
+    shop.delete(&added).await;
+    assert_eq!(shop.discrepancies().await, json!([]));
+    shop.books.stack.stop().await;
+}
+
+/// The header of a counted transaction is gone: its legs are orphans, and the totals still have it.
+#[tokio::test]
+async fn a_wrong_total_that_another_finding_explains_is_not_reported() {
+    let shop = of_2020(Books::open().await).await;
+    let header = shop
+        .books
+        .headers()
+        .await
+        .into_iter()
+        .find(|header| header["CreatedAt"].as_s().is_ok_and(|time| time.starts_with(&shop.day)));
+    let header = header.expect("a transaction");
+    let delete = shop.books.stack.client().expect("a client").delete_item().table_name(shop.books.table());
+    delete.key("PK", header["PK"].clone()).key("SK", header["SK"].clone()).send().await.expect("deleted");
+    let found = shop.discrepancies().await;
+    let kinds: Vec<&str> = found.as_array().expect("a list").iter().filter_map(|one| one["kind"].as_str()).collect();
+    assert_eq!(kinds, ["orphan-leg"; 2], "{found}");
+    shop.books.stack.stop().await;
+}
+
+#[tokio::test]
+async fn an_unreadable_total_is_skipped_and_reported() {
+    let shop = of_2020(Books::open().await).await;
+    let client = &shop.books.operator;
+    let merchants = format!("MERCHANT#{}", shop.merchant);
+    for (scope, path) in [
+        ("ALL", "/ledger/trial-balance?date=2020-01-02".to_owned()),
+        (merchants.as_str(), format!("{MERCHANTS}/{}/totals?from=2020-01-01&to=2020-01-02", shop.merchant)),
+    ] {
+        for (attribute, value) in [("Debits", text("nonsense")), ("Debits", AttributeValue::N("0.001".to_owned()))] {
+            let item = shop.stored(scope, "external").await;
+            let mut bad = item.clone();
+            bad.insert(attribute.to_owned(), value);
+            shop.put(&bad).await;
+            let answer = client.get(&path).await;
+            assert_eq!((answer.status, &answer.body["skipped"]), (200, &json!(1)), "{}", answer.body);
+            assert!(answer.body["items"].as_array().is_some_and(|items| !items.is_empty()), "{}", answer.body);
+            let found = shop.discrepancies().await;
+            assert_eq!(found.as_array().map(Vec::len), Some(1), "{found}");
+            assert_eq!(
+                (&found[0]["kind"], &found[0]["key"]["PK"].as_str()),
+                (&json!("unreadable-item"), &item["PK"].as_s().ok().map(String::as_str))
+            );
+            shop.put(&item).await;
+        }
+    }
+    shop.books.stack.stop().await;
 }

@@ -120,6 +120,7 @@ fn ledger() -> Room<ledger::Case> {
             items,
             total: 250,
             totals: 4,
+            shards: 4,
             merchant: true,
         }
     };

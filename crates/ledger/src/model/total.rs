@@ -59,9 +59,13 @@ pub(crate) struct TotalId {
 impl TotalId {
     /// The primary key of the total in a shard.
     pub(crate) fn key_in(&self, shard: Shard) -> Key {
+        Key::new(&TotalPartition { scope: self.scope.clone(), shard }, &self.sort())
+    }
+
+    /// The sort key of the total, which is the same in all shards.
+    pub(crate) fn sort(&self) -> TotalSort {
         let Dimensions { transaction_type, account_type, currency } = &self.dimensions;
-        let series = Series::of(transaction_type, account_type, currency.code());
-        Key::new(&TotalPartition { scope: self.scope.clone(), shard }, &TotalSort { day: self.day, series })
+        TotalSort { day: self.day, series: Series::of(transaction_type, account_type, currency.code()) }
     }
 }
 
@@ -148,6 +152,11 @@ impl Total {
             .add(Self::TRANSACTIONS, sums.transactions)
     }
 
+    pub(crate) fn dimensions(&self) -> Dimensions {
+        let Self { transaction_type, account_type, currency, .. } = self.clone();
+        Dimensions { transaction_type, account_type, currency }
+    }
+
     /// The primary key.
     pub(crate) fn key(&self) -> Key {
         Key::new(&self.partition, &self.sort)
@@ -182,6 +191,10 @@ impl Item for Counted {
 }
 
 impl Counted {
+    pub(crate) fn key_of(transaction: &TransactionId) -> Key {
+        Key::new(&CountedPartition(transaction.clone()), &Metadata)
+    }
+
     pub(crate) fn new(transaction: TransactionId, expires_at: i64) -> Self {
         Self { partition: CountedPartition(transaction), sort: Metadata, expires_at }
     }

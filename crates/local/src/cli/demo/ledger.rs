@@ -19,6 +19,7 @@ impl Guide {
         let coffee = self.spend(books, &savings).await?;
         self.books_by(books, &coffee).await?;
         self.give_back(books, &coffee).await?;
+        self.totals(books).await?;
         self.hold(books).await?;
         self.freeze(&savings).await?;
         self.reconcile().await
@@ -96,6 +97,16 @@ impl Guide {
         self.step(Step { what, call, status: StatusCode::CREATED }).await?;
         let reply = self.get("Get Ann's account after the reversal", &format!("{ACCOUNTS}/{}", books.ann)).await?;
         check(reply.body["balance"] == "1389.50", "the balance must include the price of the coffee")
+    }
+
+    async fn totals(&self, books: &Books) -> Result<(), CliError> {
+        self.handed_on("Transactions in the stream", "react-to-transactions").await?;
+        let path = format!("/ledger/merchants/{}/totals", books.merchant);
+        let reply = self.get("Get today's totals of the coffee shop", &path).await?;
+        check(items(&reply) > 0, "the shop must have totals of payments")?;
+        let what = "Get the trial balance: debits, credits and balances by account type and currency";
+        let reply = self.get(what, "/ledger/trial-balance").await?;
+        check(items(&reply) > 0, "the trial balance must have items")
     }
 
     async fn hold(&self, books: &Books) -> Result<(), CliError> {

@@ -147,6 +147,7 @@ pub(super) fn transferred() -> Cost {
         items: 0,
         total: 0,
         totals: 0,
+        shards: 0,
         merchant: false,
     };
     (process_payment::PATTERN.calls[0].cost)(&case)
