@@ -199,7 +199,7 @@ const WELLNESS: [Event; 91] = [
 
 /// The events of the ledger. They open two accounts, post and reverse a transaction, capture and
 /// void a hold, and freeze an account.
-const LEDGER: [Event; 50] = [
+const LEDGER: [Event; 51] = [
     ("create-merchant", "", Some(201)),
     ("create-merchant", "no-operator", Some(403)),
     ("get-merchant", "", Some(200)),
@@ -233,6 +233,7 @@ const LEDGER: [Event; 50] = [
     ("get-statement", "bad-cursor", Some(400)),
     ("reverse-transaction", "", Some(201)),
     ("reverse-transaction", "already-reversed", Some(409)),
+    ("reverse-transaction", "no-key", Some(400)),
     ("update-account", "", Some(200)),
     ("update-account", "no-such-status", Some(400)),
     ("start-reconciliation", "", Some(202)),

@@ -16,6 +16,7 @@ mod jobs;
 mod model;
 pub mod patterns;
 mod post;
+mod reversals;
 mod store;
 mod totals;
 mod transfers;

@@ -15,6 +15,7 @@ pub mod get_statement;
 pub mod get_totals;
 pub mod get_transaction;
 pub mod get_trial_balance;
+pub mod list_merchants;
 pub mod list_transactions;
 pub mod list_user_accounts;
 pub mod process_payment;
@@ -47,6 +48,7 @@ pub fn patterns() -> Vec<Pattern> {
         get_totals::PATTERN,
         get_transaction::PATTERN,
         get_trial_balance::PATTERN,
+        list_merchants::PATTERN,
         list_transactions::PATTERN,
         list_user_accounts::PATTERN,
         process_payment::PATTERN,

@@ -94,6 +94,11 @@ impl Ledger {
         self.totals.warm_by_query().await;
     }
 
+    pub(crate) async fn warm_by_key_index(self) {
+        let range = CreatedSort::nothing();
+        let _ = self.books.table.page::<Leg>(&Query::new(&"#", &range).on(&self.by_key), 1).await;
+    }
+
     pub(crate) async fn warm_by_index(self) {
         let range = CreatedSort::nothing();
         let _ = self.books.table.page::<Leg>(&Query::new(&"#", &range).on(&self.books.by_time), 1).await;
@@ -128,7 +133,7 @@ enum Row {
 
 impl Item for Row {
     const TYPE: &'static str = "item of a transaction";
-    const NUMBERS: &'static [Attribute] = &[Leg::AMOUNT, Leg::BALANCE_AFTER];
+    const NUMBERS: &'static [Attribute] = &[Leg::AMOUNT, Leg::BALANCE_AFTER, Reversal::REVERSED_AMOUNT];
 }
 
 impl Ledger {
@@ -273,17 +278,17 @@ impl Books {
     async fn collection_once(&self, id: &TransactionId) -> Result<Collection, Error> {
         let (partition, range) = (TransactionPartition(id.clone()), TransactionPartition::collection());
         let (rows, unreadable) = self.table.query_all_with_unreadable::<Row>(&Query::new(&partition, &range)).await?;
-        let (mut transaction, mut legs, mut reversal, mut refusal) = (None, Vec::new(), None, None);
+        let (mut transaction, mut legs, mut reversals, mut refusal) = (None, Vec::new(), Vec::new(), None);
         for row in rows.items {
             match row {
                 Row::Transaction(header) => transaction = Some(*header),
                 Row::TransactionLeg(leg) => legs.push(*leg),
-                Row::Reversal(found) => reversal = Some(found),
+                Row::Reversal(found) => reversals.push(found),
                 Row::Refusal(found) => refusal = Some(found),
             }
         }
         let (posted, headless) = match transaction {
-            Some(transaction) => (Some(Posted { transaction, legs, reversal }), Vec::new()),
+            Some(transaction) => (Some(Posted { transaction, legs, reversals }), Vec::new()),
             None => (None, legs),
         };
         Ok(Collection { posted, headless, refusal, unreadable })

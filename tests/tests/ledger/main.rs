@@ -14,6 +14,7 @@ mod lists;
 mod pages;
 mod random;
 mod reconciliation;
+mod refunds;
 mod requests;
 mod roles;
 mod shards;

@@ -16,7 +16,7 @@ use system_tests::{
     patterns::{cost_of, function_named},
     requests::{Case, all_are_refused},
     stack,
-    units::{Consumed, bytes, declared},
+    units::{Consumed, bytes, consumed, declared},
 };
 use table::Usage;
 
@@ -326,6 +326,39 @@ async fn counting_consumes_its_declared_cost() {
         assert_eq!(sum(&run.usage), declared(&cost_of(&ledger::patterns(), COUNT, &case)), "{case:?}");
         shop.books.stack.stop().await;
     }
+}
+
+#[tokio::test]
+async fn reading_totals_consumes_the_declared_cost() {
+    let mut shop = Shop::by_hand().await;
+    shop.pay(&["a"], "1.00").await;
+    assert_eq!(retried_from(&shop.count(&insertions(&shop.books.headers().await)).await), None);
+    let merchant = bytes(&shop.books.partition(None, &format!("MERCHANT#{}", shop.merchant)).await[0]);
+    let totals = stored_totals(&shop.books.stack).await;
+    let case = ledger::Case {
+        account: merchant,
+        total: totals.iter().map(bytes).max().expect("a total"),
+        totals: 2,
+        shards: 4,
+        legs: 2,
+        of_user: 0,
+        transaction: 0,
+        of_status: 0,
+        leg: 0,
+        hold: 0,
+        of_hold: 0,
+        items: 0,
+        merchant: true,
+    };
+    for (function, path) in [
+        ("get-totals", format!("{MERCHANTS}/{}/totals", shop.merchant)),
+        ("get-trial-balance", "/ledger/trial-balance".to_owned()),
+    ] {
+        let answer = shop.books.operator.get(&path).await;
+        assert_eq!(answer.body["items"].as_array().map(Vec::len), Some(2), "{}", answer.body);
+        assert_eq!(consumed(&answer), declared(&cost_of(&ledger::patterns(), function, &case)), "{function}");
+    }
+    shop.books.stack.stop().await;
 }
 
 /// A ledger with payments to a merchant on three days of 2020.

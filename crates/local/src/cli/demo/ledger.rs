@@ -28,6 +28,8 @@ impl Guide {
     async fn merchants(&self, books: &Books) -> Result<(), CliError> {
         let bakery = json!({"name": "Bakery Ltd", "category": "Restaurant"});
         self.post("Create a merchant", "/ledger/merchants", bakery).await?;
+        let reply = self.get("List the merchants", "/ledger/merchants").await?;
+        check(items(&reply) == 2, "the list must have the sample merchant and the bakery")?;
         let reply = self.get("Get a merchant by its id", &format!("/ledger/merchants/{}", books.merchant)).await?;
         check(reply.body["name"] == "Coffee Shop Inc", "the merchant must be the sample merchant")
     }
@@ -92,8 +94,12 @@ impl Guide {
     }
 
     async fn give_back(&self, books: &Books, coffee: &str) -> Result<(), CliError> {
-        let call = Call { body: None, ..Call::post(format!("{TRANSACTIONS}/{coffee}/reversal"), Value::Null) };
-        let what = "Reverse the coffee payment: a second transaction is posted";
+        let path = format!("{TRANSACTIONS}/{coffee}/reversal");
+        let call = Call::post(path.clone(), json!({"amount": "1.50"})).key("demo-refund");
+        let what = "Refund a part of the coffee payment";
+        self.step(Step { what, call, status: StatusCode::CREATED }).await?;
+        let call = Call { body: None, ..Call::post(path, Value::Null) };
+        let what = "Reverse the rest of the coffee payment: another transaction is posted";
         self.step(Step { what, call, status: StatusCode::CREATED }).await?;
         let reply = self.get("Get Ann's account after the reversal", &format!("{ACCOUNTS}/{}", books.ann)).await?;
         check(reply.body["balance"] == "1389.50", "the balance must include the price of the coffee")
