@@ -199,9 +199,11 @@ const WELLNESS: [Event; 91] = [
 
 /// The events of the ledger. They open two accounts, post and reverse a transaction, capture and
 /// void a hold, and freeze an account.
-const LEDGER: [Event; 51] = [
+const LEDGER: [Event; 53] = [
     ("create-merchant", "", Some(201)),
     ("create-merchant", "no-operator", Some(403)),
+    ("list-merchants", "", Some(200)),
+    ("list-merchants", "bad-cursor", Some(400)),
     ("get-merchant", "", Some(200)),
     ("get-merchant", "no-such-merchant", Some(404)),
     ("create-account", "", Some(201)),

@@ -84,13 +84,14 @@ impl Case {
             .write(BY_KEY, Units::whole(u64::from(keyed)))
     }
 
-    /// Returns the RRUs consumed by reading the reversal markers of the listed transactions, if none
-    /// of them is reversed in part.
+    /// Returns the RRUs consumed by reading the reversal markers of the listed transactions, if
+    /// none of them is reversed in part.
     pub(crate) fn markers(&self) -> Units {
         read_eventually(0).times(Self::count(self.items))
     }
 
-    /// Returns the RRUs consumed by reading the totals of a period, if all of them are in one shard.
+    /// Returns the RRUs consumed by reading the totals of a period, if all of them are in one
+    /// shard.
     pub(crate) fn added_up(&self) -> Units {
         read_eventually(self.total * self.totals) + read_eventually(0).times(Self::count(self.shards.max(1) - 1))
     }

@@ -133,8 +133,8 @@ impl Totals {
         }
     }
 
-    /// Adds the transactions to their totals, in one DynamoDB transaction with their markers. Passes
-    /// over transactions that are already counted.
+    /// Adds the transactions to their totals, in one DynamoDB transaction with their markers.
+    /// Passes over transactions that are already counted.
     ///
     /// # Errors
     /// A call failed. The transactions may or may not be counted. [`Error::Rejected`] can mean that

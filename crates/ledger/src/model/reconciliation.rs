@@ -75,8 +75,8 @@ pub(crate) struct Progress {
     pub(crate) phase: Phase,
 }
 
-/// The phase of a reconciliation: first transactions, then accounts, then totals. The findings of the
-/// first phases can explain a wrong total.
+/// The phase of a reconciliation: first transactions, then accounts, then totals. The findings of
+/// the first phases can explain a wrong total.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Phase {
     /// Checking the transactions after this position. `None` means the start of the window.

@@ -73,8 +73,8 @@ impl Refund {
     /// Returns the postings of the reversal.
     ///
     /// # Errors
-    /// 409 if less than the amount remains, or nothing. 400 for an amount of a transaction that does
-    /// not have two legs.
+    /// 409 if less than the amount remains, or nothing. 400 for an amount of a transaction that
+    /// does not have two legs.
     pub(crate) fn postings(&self) -> Result<Vec<Posting>, Error> {
         let postings = self.original.transaction.postings.iter().rev().map(Posting::reversed);
         if !self.has_two_legs() {

@@ -132,8 +132,8 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
-    /// Returns the draft with the postings that reverse what remains of its original transaction, or
-    /// the requested amount of it. A draft that is not a reversal stays as it is.
+    /// Returns the draft with the postings that reverse what remains of its original transaction,
+    /// or the requested amount of it. A draft that is not a reversal stays as it is.
     ///
     /// # Errors
     /// The errors of [`Refund::postings`].

@@ -45,8 +45,8 @@ pub const PATTERN: Pattern = Pattern {
 /// Maximum number of days in a period.
 const MAX_DAYS: i64 = 366;
 
-/// The requested merchant and period. Both dates are inclusive. The default of `to` is today, and the
-/// default of `from` is `to`.
+/// The requested merchant and period. Both dates are inclusive. The default of `to` is today, and
+/// the default of `from` is `to`.
 #[derive(Debug, Clone)]
 pub struct Period {
     merchant: MerchantId,
