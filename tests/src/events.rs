@@ -199,7 +199,7 @@ const WELLNESS: [Event; 91] = [
 
 /// The events of the ledger. They open two accounts, post and reverse a transaction, capture and
 /// void a hold, and freeze an account.
-const LEDGER: [Event; 53] = [
+const LEDGER: [Event; 55] = [
     ("create-merchant", "", Some(201)),
     ("create-merchant", "no-operator", Some(403)),
     ("list-merchants", "", Some(200)),
@@ -213,6 +213,8 @@ const LEDGER: [Event; 53] = [
     ("process-payment", "no-key", Some(400)),
     ("process-payment", "anothers-account", Some(403)),
     ("process-payment", "insufficient-funds", Some(409)),
+    ("process-batch", "", Some(200)),
+    ("process-batch", "same-key", Some(400)),
     ("create-hold", "", Some(201)),
     ("create-hold", "no-key", Some(400)),
     ("capture-hold", "", Some(201)),

@@ -120,7 +120,7 @@ problems! {
     AnotherVersion, 412, "another-version", "The resource has changed",
         "the activity or account has changed since the version in the request";
     TooLarge, 413, "too-large", "Too large",
-        "a payment or an activity is over 8 KB, another part of an activity over 16 KB, a reference over 4 KB, a registration's data over 2 KB, a template over 48 KB, a cart item over 1 KB, a body over 64 KB, a list over 5 MB, or a response over 6 MB";
+        "a payment or an activity is over 8 KB, another part of an activity over 16 KB, a reference over 4 KB, a registration's data over 2 KB, a template over 48 KB, a cart item over 1 KB, a body over 64 KB (a batch of transactions: 256 KB), a list over 5 MB, or a response over 6 MB";
     UnsupportedMediaType, 415, "unsupported-media-type", "Unsupported media type",
         "the body is not `application/json`";
     IdempotencyKeyReused, 422, "idempotency-key-reused", "Idempotency key already used",

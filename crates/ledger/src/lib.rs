@@ -8,6 +8,7 @@
 //! balance with the account's history. It reports all discrepancies.
 #![deny(clippy::disallowed_methods)]
 
+mod batch;
 mod cost;
 mod counting;
 mod history;

@@ -18,6 +18,7 @@ pub mod get_trial_balance;
 pub mod list_merchants;
 pub mod list_transactions;
 pub mod list_user_accounts;
+pub mod process_batch;
 pub mod process_payment;
 pub mod react_to_transactions;
 pub mod reconcile;
@@ -51,6 +52,7 @@ pub fn patterns() -> Vec<Pattern> {
         list_merchants::PATTERN,
         list_transactions::PATTERN,
         list_user_accounts::PATTERN,
+        process_batch::PATTERN,
         process_payment::PATTERN,
         react_to_transactions::PATTERN,
         reconcile::PATTERN,

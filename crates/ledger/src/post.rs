@@ -222,7 +222,7 @@ impl Books {
     /// Whether the merchant exists. Returns `true` if `merchant` is `None`. Merchants are never
     /// deleted, so an eventually consistent read that finds one is enough. A condition check in the
     /// transaction would make the payments to one merchant conflict.
-    async fn knows(&self, merchant: Option<&MerchantId>) -> Result<bool, Error> {
+    pub(crate) async fn knows(&self, merchant: Option<&MerchantId>) -> Result<bool, Error> {
         let Some(key) = merchant.map(Merchant::key_of) else { return Ok(true) };
         let is_known = self.table.get_eventually::<Merchant>(&key).await?.is_some();
         Ok(is_known || self.table.get::<Merchant>(&key).await?.is_some())

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use system_tests::{
     Answer, Client, End,
-    ledger::{ACCOUNTS, Books, HOLDS, MERCHANTS, TRANSACTIONS, hold, id, legs, payment},
+    ledger::{ACCOUNTS, BATCH, Books, HOLDS, MERCHANTS, TRANSACTIONS, batch, hold, id, legs, payment},
     send, stack,
 };
 
@@ -91,9 +91,10 @@ impl Case {
         send(self.of(client)).await
     }
 
-    /// Whether every caller may read the requested items.
+    /// Whether every caller gets 200: to read a merchant, or to read the outcomes of a batch.
     fn is_public(&self) -> bool {
-        matches!(self.route, "GET /ledger/merchants" | "GET /ledger/merchants/{merchantId}")
+        let public = ["GET /ledger/merchants", "GET /ledger/merchants/{merchantId}", "POST /ledger/transactions/batch"];
+        public.contains(&self.route)
     }
 }
 
@@ -118,6 +119,12 @@ fn cases(ids: &Ids<'_>) -> Vec<Case> {
         send("POST /ledger/merchants", MERCHANTS.to_owned(), json!({"name": "a", "category": "b"}), End::NoScope),
         send("POST /ledger/accounts", ACCOUNTS.to_owned(), terms, End::Done),
         send("POST /ledger/transactions", TRANSACTIONS.to_owned(), payment(account, other, "0.01"), End::Done),
+        send(
+            "POST /ledger/transactions/batch",
+            BATCH.to_owned(),
+            batch([("batch", payment(account, other, "0.01"))]),
+            End::Done,
+        ),
         // Bob received the payment, so only he may refund it.
         send(
             "POST /ledger/transactions/{transactionId}/reversal",

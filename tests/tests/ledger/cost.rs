@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use system_tests::{
     Answer, Client,
-    ledger::{ACCOUNTS, Books, HOLDS, Item, MERCHANTS, TRANSACTIONS, hold, id, legs, payment},
+    ledger::{ACCOUNTS, BATCH, Books, HOLDS, Item, MERCHANTS, TRANSACTIONS, batch, hold, id, legs, payment},
     patterns::{cost_of, labels},
     units::{Consumed, bytes, consumed, declared},
 };
@@ -237,6 +237,11 @@ impl Measured {
         // same RRUs.
         assert_eq!(read(case.transaction + case.leg * case.legs), read(undone.transaction + undone.leg * undone.legs));
         self.assert("reverse-transaction", &undone, &reversal);
+        let key = format!("{}-b", self.size.key);
+        let batched = client.post(BATCH, &batch([(key.as_str(), body.clone())])).await;
+        let transaction = batched.body["results"][0]["transaction"]["transactionId"].as_str();
+        let case = self.case(Some(transaction.expect("an id")), account).await;
+        self.assert("process-batch", &case, &batched);
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod access;
 mod account_limit;
+mod batches;
 mod closing;
 mod concurrency;
 mod cost;

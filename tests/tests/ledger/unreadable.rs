@@ -10,7 +10,7 @@ use system_tests::{
     Answer, Client, assert_problem,
     ledger::audit::{DAY, RECONCILIATIONS, Rows, Shelf, account_key, at, header_key, leg_key, reconciled},
     ledger::totals::{COUNT, insertions},
-    ledger::{ACCOUNTS, Books, HOLDS, MERCHANTS, TRANSACTIONS, hold, id, payment},
+    ledger::{ACCOUNTS, BATCH, Books, HOLDS, MERCHANTS, TRANSACTIONS, batch, hold, id, payment},
     stack, until,
 };
 
@@ -151,6 +151,7 @@ impl Scene {
         let mut tell = |reader, answer: Answer| told.insert(reader, summary(&answer));
         tell("process-payment, retry", client.post_once(TRANSACTIONS, "K", &payment("A", "B", "1.00")).await);
         tell("process-payment", client.post_once(TRANSACTIONS, "L", &payment("A", "B", "1.00")).await);
+        tell("process-batch", client.post(BATCH, &batch([("P", payment("B", "O", "1.00"))])).await);
         tell("process-payment, merchant", client.post_once(TRANSACTIONS, "N", &with_merchant).await);
         tell("reverse-transaction", client.post(&format!("{TRANSACTIONS}/T1/reversal"), &json!({})).await);
         tell("reverse-transaction, again", client.post(&format!("{TRANSACTIONS}/T2/reversal"), &json!({})).await);
@@ -193,7 +194,7 @@ fn findings(body: &Value) -> String {
 }
 
 /// The responses if every item can be read.
-const HEALTHY: [(&str, &str); 34] = [
+const HEALTHY: [(&str, &str); 35] = [
     ("get-account", "200"),
     ("list-user-accounts", "200"),
     ("get-statement", "200"),
@@ -217,6 +218,7 @@ const HEALTHY: [(&str, &str); 34] = [
     ("reconcile", "done"),
     ("process-payment, retry", "201"),
     ("process-payment", "201"),
+    ("process-batch", "200"),
     ("process-payment, merchant", "201"),
     ("reverse-transaction", "201"),
     ("reverse-transaction, again", "409"),

@@ -20,6 +20,7 @@ impl Guide {
         self.books_by(books, &coffee).await?;
         self.give_back(books, &coffee).await?;
         self.totals(books).await?;
+        self.batch(books).await?;
         self.hold(books).await?;
         self.freeze(&savings).await?;
         self.reconcile().await
@@ -113,6 +114,19 @@ impl Guide {
         let what = "Get the trial balance: debits, credits and balances by account type and currency";
         let reply = self.get(what, "/ledger/trial-balance").await?;
         check(items(&reply) > 0, "the trial balance must have items")
+    }
+
+    async fn batch(&self, books: &Books) -> Result<(), CliError> {
+        let keyed = |amount: &str| {
+            let mut body = payment("payment", &books.shop, &books.outside, amount);
+            body["idempotencyKey"] = json!(format!("demo-batch {amount}"));
+            body
+        };
+        let call = Call::post("/ledger/transactions/batch", json!({"transactions": [keyed("0.10"), keyed("9999.00")]}));
+        let what = "Post a batch of two payments: the second one is rejected";
+        let reply = self.step(Step { what, call, status: StatusCode::OK }).await?;
+        let statuses = [0, 1].map(|number| reply.body["results"][number]["status"].clone());
+        check(statuses == [json!(201), json!(409)], "only the first payment must be posted")
     }
 
     async fn hold(&self, books: &Books) -> Result<(), CliError> {
