@@ -76,7 +76,16 @@ impl Books {
             Ok(posted) => Ok(posted),
             // After an error or a missing response, only a read shows whether the transaction was
             // written. A retry gets its outcome, even if a rule now rejects it.
-            Err(error) => Box::pin(self.outcome(draft)).await?.ok_or_else(|| unsettled(error)),
+            Err(error) => {
+                if let Some(posted) = Box::pin(self.outcome(draft)).await? {
+                    return Ok(posted);
+                }
+                // A concurrent reversal can be the cause: it may have emptied the account.
+                if draft.reverses.is_some() {
+                    self.with_current_items(draft).await?;
+                }
+                Err(unsettled(error))
+            }
         }
     }
 
