@@ -53,8 +53,9 @@ fn rule(route: &str) -> Rule {
         "GET /ledger/merchants" => rule(READ, [200; 3], [200; 3]),
         "GET /ledger/merchants/{merchantId}" => rule(READ, [200, 200, 404], [200, 200, 404]),
         // A merchant has no owner, so only operators read its totals.
-        "GET /ledger/merchants/{merchantId}/totals" => operators([200, 200, 404]),
-        "GET /ledger/trial-balance" => operators([200; 3]),
+        "GET /ledger/merchants/{merchantId}/totals" | "GET /ledger/reconciliations/{reconciliationId}" => {
+            operators([200, 200, 404])
+        }
         "POST /ledger/accounts" => rule(WRITE, [201, 403, 403], [201; 3]),
         "GET /ledger/accounts/{accountId}"
         | "GET /ledger/accounts/{accountId}/balance"
@@ -73,9 +74,8 @@ fn rule(route: &str) -> Rule {
         | "POST /ledger/holds/{holdId}/capture" => rule(WRITE, [201, 403, 403], [201, 201, 404]),
         // Each transaction of a batch has its own outcome.
         "POST /ledger/transactions/batch" => rule(WRITE, [200; 3], [200; 3]),
-        "GET /ledger/transactions" => operators([200; 3]),
+        "GET /ledger/transactions" | "GET /ledger/trial-balance" => operators([200; 3]),
         "POST /ledger/reconciliations" => operators([202; 3]),
-        "GET /ledger/reconciliations/{reconciliationId}" => operators([200, 200, 404]),
         "POST /ledger/reconciliations/{reconciliationId}/retry" => operators([409, 409, 404]),
         other => unreachable!("{other} has no expectation"),
     }

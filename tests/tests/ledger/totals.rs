@@ -53,7 +53,7 @@ impl Shop {
         for key in keys {
             let paid = self.books.operator.post_once(TRANSACTIONS, key, &body).await;
             assert_eq!(paid.status, 201, "{}", paid.body);
-            self.day = paid.body["createdAt"].as_str().expect("a time")[..10].to_owned();
+            self.day.replace_range(.., &paid.body["createdAt"].as_str().expect("a time")[..10]);
         }
     }
 
@@ -363,7 +363,7 @@ async fn reading_totals_consumes_the_declared_cost() {
 
 /// A ledger with payments to a merchant on three days of 2020.
 async fn of_2020(books: Books) -> Shop {
-    let mut shop = Shop::of(books).await;
+    let shop = Shop::of(books).await;
     let mut body = payment(&shop.payer, &shop.account, "10.00");
     for (day, merchant) in [("01", true), ("02", true), ("02", false), ("03", true)] {
         body["merchantId"] = if merchant { shop.merchant.as_str().into() } else { Value::Null };
@@ -375,8 +375,7 @@ async fn of_2020(books: Books) -> Shop {
         assert_eq!(paid.status, 201, "{}", paid.body);
     }
     drained(&shop.books.operator, COUNT).await;
-    shop.day = "2020-01-02".to_owned();
-    shop
+    Shop { day: "2020-01-02".to_owned(), ..shop }
 }
 
 #[tokio::test]
