@@ -8,14 +8,18 @@
 //! balance with the account's history. It reports all discrepancies.
 #![deny(clippy::disallowed_methods)]
 
+mod batch;
 mod cost;
+mod counting;
 mod history;
 mod holds;
 mod jobs;
 mod model;
 pub mod patterns;
 mod post;
+mod reversals;
 mod store;
+mod totals;
 mod transfers;
 
 pub use cost::{Case, Pattern};
@@ -27,6 +31,7 @@ pub use model::posting::Posting;
 pub use model::reconciliation::{ReconciliationBody, Window};
 pub use model::refusal::Rejection;
 pub use model::reversal::Reversal;
+pub use model::total::Total;
 pub use model::transaction::{HeaderBody, Posted, Transaction, TransactionBody};
 pub use patterns::patterns;
 pub use store::Ledger;

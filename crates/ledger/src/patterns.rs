@@ -12,10 +12,15 @@ pub mod get_hold;
 pub mod get_merchant;
 pub mod get_reconciliation;
 pub mod get_statement;
+pub mod get_totals;
 pub mod get_transaction;
+pub mod get_trial_balance;
+pub mod list_merchants;
 pub mod list_transactions;
 pub mod list_user_accounts;
+pub mod process_batch;
 pub mod process_payment;
+pub mod react_to_transactions;
 pub mod reconcile;
 pub mod release_expired_holds;
 pub mod retry_reconciliation;
@@ -41,10 +46,15 @@ pub fn patterns() -> Vec<Pattern> {
         get_merchant::PATTERN,
         get_reconciliation::PATTERN,
         get_statement::PATTERN,
+        get_totals::PATTERN,
         get_transaction::PATTERN,
+        get_trial_balance::PATTERN,
+        list_merchants::PATTERN,
         list_transactions::PATTERN,
         list_user_accounts::PATTERN,
+        process_batch::PATTERN,
         process_payment::PATTERN,
+        react_to_transactions::PATTERN,
         reconcile::PATTERN,
         release_expired_holds::PATTERN,
         retry_reconciliation::PATTERN,

@@ -3,6 +3,7 @@
 
 mod access;
 mod account_limit;
+mod batches;
 mod closing;
 mod concurrency;
 mod cost;
@@ -14,10 +15,12 @@ mod lists;
 mod pages;
 mod random;
 mod reconciliation;
+mod refunds;
 mod requests;
 mod roles;
 mod shards;
 mod statements;
+mod totals;
 mod transfers;
 mod unreadable;
 mod values;

@@ -6,7 +6,8 @@ use fastrand::Rng;
 use function::Service;
 use futures::future::join_all;
 use jiff::{SignedDuration, Timestamp};
-use keys::ledger::LegType;
+use keys::{ledger::LegType, totals::TotalSort};
+use ledger::Total;
 use local::Stack;
 use money::{Currency, Decimal, Money};
 use serde_json::{Value, json};
@@ -16,12 +17,14 @@ use std::{
     time::{Duration, Instant},
 };
 use system_tests::{
-    Client,
+    Client, drained, dynamo,
     faults::{Call, Fault, MOMENTS, Moment, Process, Proxy, service, within},
     ledger::id,
     ledger::model::{Stored, posting},
-    stack,
+    ledger::totals::{COUNT, TOTALS},
+    parsed, stack,
 };
+use table::Query;
 
 const ACCOUNTS: usize = 50;
 const CURRENCIES: [&str; 4] = ["USD", "EUR", "JPY", "KWD"];
@@ -493,11 +496,42 @@ impl World {
         }
     }
 
+    /// Checks that the daily totals of all transactions are the sums of the stored postings.
+    async fn check_totals(&self, stored: &Stored) {
+        drained(&Client::operator(&self.stack), COUNT).await;
+        let table = dynamo(&self.stack).table(self.stack.table(TOTALS).expect("a table"));
+        let range = TotalSort::through(parsed("9999-12-30"));
+        let (mut counted, mut wanted) = (BTreeMap::<_, [i128; 3]>::new(), BTreeMap::<_, [i128; 3]>::new());
+        for shard in 0..4 {
+            let query = Query::new(&format!("ALL#{shard}"), &range);
+            for total in table.query_all::<Total>(&query).await.expect("totals").items {
+                let minor = |amount| Money::new(amount, total.currency).expect("an amount").minor();
+                let sums = counted.entry((total.transaction_type.to_string(), total.currency)).or_default();
+                let more = [minor(total.debits), minor(total.credits), total.transactions.into()];
+                sums.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+            }
+        }
+        for transaction in stored.transactions.values() {
+            let key = |currency| (transaction.transaction_type.to_string(), currency);
+            let currencies: BTreeSet<_> =
+                transaction.postings.iter().map(|posting| posting.amount.currency()).collect();
+            for currency in currencies {
+                wanted.entry(key(currency)).or_default()[2] += 1;
+            }
+            for posting in &transaction.postings {
+                let side = usize::from(posting.leg_type == LegType::Credit);
+                wanted.entry(key(posting.amount.currency())).or_default()[side] += posting.amount.minor();
+            }
+        }
+        assert_eq!(counted, wanted, "each transaction is counted once");
+    }
+
     /// Checks that the table equals the model. Each posted key must have one transaction, and
     /// rejected keys must have none.
     async fn end(self) {
         let stored = Stored::read(&self.stack).await;
         stored.check();
+        self.check_totals(&stored).await;
         let keys: Vec<_> =
             stored.transactions.values().filter_map(|transaction| transaction.idempotency_key.as_ref()).collect();
         let once: BTreeSet<&str> = keys.iter().map(|key| key.as_str()).collect();

@@ -14,8 +14,8 @@ use crate::{
 };
 use function::{Created, Error, Fields, Fingerprint, Function, Input, Request, Route, Trigger};
 use keys::{
-    AccountId, TransactionId,
-    ledger::{LegType, MerchantId, TransactionType},
+    AccountId, IdempotencyKey, Random, TimestampMillis, TransactionId,
+    ledger::{LegType, MerchantId, TransactionType, UserId},
 };
 use money::{Currency, JsonDecimal, Money};
 use serde::Deserialize;
@@ -75,6 +75,13 @@ impl Input for NewTransaction {
 
     fn read(fields: &mut Fields) -> Option<Self> {
         fields.needs_header("idempotency-key");
+        Self::read_body(fields)
+    }
+}
+
+impl NewTransaction {
+    /// Reads the fields of the body.
+    pub(crate) fn read_body(fields: &mut Fields) -> Option<Self> {
         let (merchant, description) = (fields.body_if_any("merchantId"), fields.body_if_any("description"));
         let (transaction_type, postings) =
             if fields.has_body("legs") { read_legs(fields) } else { read_payment(fields) };
@@ -173,6 +180,30 @@ fn must_be_one_sided(fields: &mut Fields, postings: &[Posting]) {
 }
 
 impl NewTransaction {
+    /// Returns the transaction that the request of this caller posts.
+    pub(crate) fn draft(
+        self,
+        by: &UserId,
+        key: Option<IdempotencyKey>,
+        now: TimestampMillis,
+        random: &Random,
+    ) -> Draft {
+        let request = self.fingerprint();
+        let Self { transaction_type, merchant, description, postings } = self;
+        Draft {
+            id: TransactionId::of_request(by, key.as_ref(), now.instant(), random),
+            key,
+            transaction_type,
+            merchant,
+            description,
+            postings,
+            reverses: None,
+            capture: None,
+            by: by.clone(),
+            request,
+        }
+    }
+
     fn fingerprint(&self) -> Fingerprint {
         let of = |text: Option<String>| text.unwrap_or_default();
         let (merchant, description) = (
@@ -202,21 +233,7 @@ pub async fn process_payment(
     request: Request<NewTransaction>,
 ) -> Result<Created<TransactionBody>, Error> {
     let by = user(&request.caller)?;
-    let (key, asked) = (request.idempotency_key.clone(), request.input.fingerprint());
-    let NewTransaction { transaction_type, merchant, description, postings } = request.input;
-    let id = TransactionId::of_request(&by, key.as_ref(), request.milli.instant(), &request.random);
-    let draft = Draft {
-        id,
-        key,
-        transaction_type,
-        merchant,
-        description,
-        postings,
-        reverses: None,
-        capture: None,
-        by,
-        request: asked,
-    };
+    let draft = request.input.draft(&by, request.idempotency_key.clone(), request.milli, &request.random);
     let posted =
         Box::pin(ledger.books.post(&draft, Payer::Caller(&request.caller), request.milli, &request.random)).await?;
     Ok(Created { id: draft.id.to_string(), body: posted.body(&request.caller) })

@@ -19,6 +19,8 @@ impl Guide {
         let coffee = self.spend(books, &savings).await?;
         self.books_by(books, &coffee).await?;
         self.give_back(books, &coffee).await?;
+        self.totals(books).await?;
+        self.batch(books).await?;
         self.hold(books).await?;
         self.freeze(&savings).await?;
         self.reconcile().await
@@ -27,6 +29,8 @@ impl Guide {
     async fn merchants(&self, books: &Books) -> Result<(), CliError> {
         let bakery = json!({"name": "Bakery Ltd", "category": "Restaurant"});
         self.post("Create a merchant", "/ledger/merchants", bakery).await?;
+        let reply = self.get("List the merchants", "/ledger/merchants").await?;
+        check(items(&reply) == 2, "the list must have the sample merchant and the bakery")?;
         let reply = self.get("Get a merchant by its id", &format!("/ledger/merchants/{}", books.merchant)).await?;
         check(reply.body["name"] == "Coffee Shop Inc", "the merchant must be the sample merchant")
     }
@@ -91,11 +95,38 @@ impl Guide {
     }
 
     async fn give_back(&self, books: &Books, coffee: &str) -> Result<(), CliError> {
-        let call = Call { body: None, ..Call::post(format!("{TRANSACTIONS}/{coffee}/reversal"), Value::Null) };
-        let what = "Reverse the coffee payment: a second transaction is posted";
+        let path = format!("{TRANSACTIONS}/{coffee}/reversal");
+        let call = Call::post(path.clone(), json!({"amount": "1.50"})).key("demo-refund");
+        let what = "Refund a part of the coffee payment";
+        self.step(Step { what, call, status: StatusCode::CREATED }).await?;
+        let call = Call { body: None, ..Call::post(path, Value::Null) };
+        let what = "Reverse the rest of the coffee payment: another transaction is posted";
         self.step(Step { what, call, status: StatusCode::CREATED }).await?;
         let reply = self.get("Get Ann's account after the reversal", &format!("{ACCOUNTS}/{}", books.ann)).await?;
         check(reply.body["balance"] == "1389.50", "the balance must include the price of the coffee")
+    }
+
+    async fn totals(&self, books: &Books) -> Result<(), CliError> {
+        self.handed_on("Transactions in the stream", "react-to-transactions").await?;
+        let path = format!("/ledger/merchants/{}/totals", books.merchant);
+        let reply = self.get("Get today's totals of the coffee shop", &path).await?;
+        check(items(&reply) > 0, "the shop must have totals of payments")?;
+        let what = "Get the trial balance: debits, credits and balances by account type and currency";
+        let reply = self.get(what, "/ledger/trial-balance").await?;
+        check(items(&reply) > 0, "the trial balance must have items")
+    }
+
+    async fn batch(&self, books: &Books) -> Result<(), CliError> {
+        let keyed = |amount: &str| {
+            let mut body = payment("payment", &books.shop, &books.outside, amount);
+            body["idempotencyKey"] = json!(format!("demo-batch {amount}"));
+            body
+        };
+        let call = Call::post("/ledger/transactions/batch", json!({"transactions": [keyed("0.10"), keyed("9999.00")]}));
+        let what = "Post a batch of two payments: the second one is rejected";
+        let reply = self.step(Step { what, call, status: StatusCode::OK }).await?;
+        let statuses = [0, 1].map(|number| reply.body["results"][number]["status"].clone());
+        check(statuses == [json!(201), json!(409)], "only the first payment must be posted")
     }
 
     async fn hold(&self, books: &Books) -> Result<(), CliError> {
