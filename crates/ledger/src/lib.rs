@@ -20,6 +20,7 @@ mod transfers;
 
 pub use cost::{Case, Pattern};
 pub use model::account::{Account, AccountBody, LastLeg};
+pub use model::chain::ChainHash;
 pub use model::hold::{Hold, HoldBody};
 pub use model::leg::{Leg, LegBody};
 pub use model::merchant::{Merchant, MerchantBody};

@@ -3,6 +3,7 @@
 pub(crate) mod account;
 pub(crate) mod account_count;
 pub(crate) mod accounts_progress;
+pub(crate) mod chain;
 pub(crate) mod hold;
 pub(crate) mod leg;
 pub(crate) mod merchant;

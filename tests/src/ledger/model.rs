@@ -189,11 +189,13 @@ fn agrees(account: &Account, mut legs: Vec<&Leg>) {
         assert!(is_next, "{id}: {} must be later than {last:?}", leg.id);
         balance += change(leg);
         assert_eq!(minor(leg.balance_after, leg.currency), balance, "{id}: balance after {}", leg.id);
+        assert!(leg.is_chained_to(last), "{id}: the hash of {}", leg.id);
         last = Some(leg);
     }
     assert_eq!(minor(account.balance, account.currency), balance, "the balance of {id}");
-    let pointer = account.last.as_ref().map(|last| (&last.leg, &last.transaction, last.created));
-    assert_eq!(pointer, last.map(|leg| (&leg.id, &leg.transaction, leg.created_at)), "the last leg of {id}");
+    let pointer = account.last.as_ref().map(|last| (&last.leg, &last.transaction, last.created, last.hash));
+    let newest = last.map(|leg| (&leg.id, &leg.transaction, leg.created_at, leg.hash));
+    assert_eq!(pointer, newest, "the last leg of {id}");
     assert!(balance >= 0 || account.allow_negative, "{id} is overdrawn: {balance}");
     let transactions = legs.chunk_by(|one, next| one.transaction == next.transaction).count();
     assert!(

@@ -1,6 +1,7 @@
 //! Checks accounts ([decision](../../../../docs/decisions/ledger-reconciliation.md)):
 //! - The balance of an account equals the balance after its last leg.
 //! - The balance before each leg in the window equals the balance after the previous leg.
+//! - The hash of each leg in the window follows from its contents and from the previous leg.
 //! - Each leg in the window belongs to a transaction.
 //! - The reserved amount of an account equals the sum of its open holds ([`super::check_holds`]).
 
@@ -9,7 +10,7 @@ use crate::{
     jobs::check_transactions::{Known, SIDE_BY_SIDE},
     model::{
         account::Listed,
-        accounts_progress::{AccountWalk, AccountsProgress, PendingLeg},
+        accounts_progress::{AccountWalk, AccountsProgress, BrokenLeg, PendingLeg},
         reconciliation::{Fault, Kind, Reconciliation, Window},
     },
 };
@@ -30,29 +31,19 @@ const LEGS: usize = 500;
 /// Maximum number of legs to read between two legs that appear to be consecutive.
 const MAX_BETWEEN: usize = 100;
 
-/// Two consecutive legs whose balances do not match. `older` is `None` if `newer` is the first leg
-/// of its account.
+/// Two consecutive legs whose balances or hashes do not match. `older` is `None` if `newer` is the
+/// first leg of its account.
 struct Break {
     newer: Leg,
     older: Option<Leg>,
 }
 
-/// Whether `before`, the balance before a leg, equals the balance after the `older` leg. If `older`
-/// is `None`, `before` must be zero.
-fn follows(before: Option<Money>, older: Option<&Leg>) -> bool {
-    match (before, older) {
-        (Some(before), Some(older)) => older.after() == Some(before),
-        (before, None) => before.is_some_and(|before| before.minor() == 0),
-        (None, Some(_)) => false,
-    }
-}
-
 /// Returns the first break in `legs`, which must be sorted newest first. If `is_beginning` is true,
-/// the balance before the oldest leg must be zero.
+/// the oldest leg must be the first leg of its account.
 fn first_break(legs: &[Leg], is_beginning: bool) -> Option<Break> {
     let pairs = legs.iter().zip(legs.iter().skip(1).map(Some).chain([None]));
     let pairs = pairs.filter(|(_, older)| older.is_some() || is_beginning);
-    let mut breaks = pairs.filter(|(newer, older)| !follows(newer.before(), *older));
+    let mut breaks = pairs.filter(|(newer, older)| !PendingLeg::of(newer).follows(*older));
     breaks.next().map(|(newer, older)| Break { newer: newer.clone(), older: older.cloned() })
 }
 
@@ -107,20 +98,15 @@ impl Ledger {
         faults.extend(self.check_holds(accounts.items.values().cloned().collect()).await?);
         for account in accounts.items.into_values() {
             let fault = self.check_balance(&account, &legs).await?;
-            let reported = fault.as_ref().is_some_and(|fault| fault.what.kind == Kind::WrongBalance);
-            walks.push(AccountWalk {
-                last: account.last_at(),
-                account: account.id,
-                after: None,
-                newer: None,
-                reported,
-            });
+            let is_of_account = |fault: &Fault| matches!(fault.what.kind, Kind::WrongBalance | Kind::BrokenChain);
+            let (last, reported) = (account.last_at(), fault.as_ref().is_some_and(is_of_account));
+            walks.push(AccountWalk::new(account.id, last, reported));
             faults.extend(fault);
         }
         // Without the account, the balances of its legs cannot be checked. The legs must still
         // belong to transactions.
         for id in ids.iter().filter(|id| accounts.unreadable.contains(&Account::key_of(id))) {
-            walks.push(AccountWalk { last: None, account: id.clone(), after: None, newer: None, reported: true });
+            walks.push(AccountWalk::new(id.clone(), None, true));
             faults.push(Fault::unreadable(&Account::key_of(id)));
         }
         Ok((walks, faults))
@@ -133,8 +119,9 @@ impl Ledger {
             return Ok(Some(Fault::unreadable(key)));
         }
         match (&account.last, key.and_then(|key| legs.items.get(&key))) {
-            (Some(_), Some(leg)) => {
-                Ok((holds.is_none() || holds != leg.after()).then(|| wrong(Some(leg.shown_after()))))
+            (Some(_), Some(leg)) if holds.is_none() || holds != leg.after() => Ok(Some(wrong(Some(leg.shown_after())))),
+            (Some(last), Some(leg)) => {
+                Ok((last.hash != leg.hash).then(|| Fault::broken_chain(&account.id, BrokenLeg::of(leg))))
             }
             (Some(last), None) => {
                 // Report the missing leg if its transaction exists.
@@ -165,7 +152,7 @@ impl Ledger {
         faults.extend(unreadable.iter().map(Fault::unreadable));
         for leg in &page.items {
             let found = match walk.newer.take() {
-                Some(newer) => self.check_pair(of, &walk, &newer, Some(leg)).await?,
+                Some(newer) => self.check_pair(of, &mut walk, &newer, Some(leg)).await?,
                 None => self.check_newest(&walk, leg).await?,
             };
             walk.newer = Some(PendingLeg::of(leg));
@@ -178,8 +165,13 @@ impl Ledger {
         }
         if let Some(first) = walk.newer.take() {
             let (opening, _) = self.legs(&walk.account, &LegTimeSort::before(from).newest_first(), 1).await?;
-            faults.extend(self.check_pair(of, &walk, &first, opening.items.first()).await?);
+            let found = self.check_pair(of, &mut walk, &first, opening.items.first()).await?;
+            walk.reported |= found.is_some();
+            faults.extend(found);
         }
+        // The walk ends at the oldest leg, so only now is the first broken leg known.
+        let broken = walk.broken.filter(|_| !walk.reported);
+        faults.extend(broken.map(|leg| Fault::broken_chain(&walk.account, leg)));
         Ok((None, faults))
     }
 
@@ -219,16 +211,17 @@ impl Ledger {
         Ok(behind.map(|account| Fault::balance(&account.id, None, Some(leg.shown_after()), account.shown_balance())))
     }
 
-    /// Checks that the balances of two consecutive legs match. If not, reads the legs again with
-    /// strong consistency. Does not report a discrepancy that another finding explains.
+    /// Checks that the balances and the hashes of two consecutive legs match. If not, reads the
+    /// legs again with strong consistency. Does not report a discrepancy that another finding
+    /// explains. Notes a broken hash in the walk.
     async fn check_pair(
         &self,
         of: &Reconciliation,
-        walk: &AccountWalk,
+        walk: &mut AccountWalk,
         newer: &PendingLeg,
         older: Option<&Leg>,
     ) -> Result<Option<Fault>, Error> {
-        if walk.reported || follows(newer.before, older) {
+        if walk.reported || newer.follows(older) {
             return Ok(None);
         }
         let Some(found) = self.look_again(&walk.account, newer, older).await? else { return Ok(None) };
@@ -240,6 +233,10 @@ impl Ledger {
             return Ok(None);
         }
         let Break { newer, older } = found;
+        if PendingLeg::of(&newer).continues(older.as_ref()) {
+            walk.broken = Some(BrokenLeg::of(&newer));
+            return Ok(None);
+        }
         let before = older.as_ref().map_or_else(|| Some(Money::zero(newer.currency)), Leg::after);
         let change = newer.posting().map(|posting| posting.change());
         let expected = before.zip(change).and_then(|(before, change)| before.checked_add(change)).map(Money::amount);

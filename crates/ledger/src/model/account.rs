@@ -1,4 +1,4 @@
-use crate::{DOMAIN, Leg, store::IdempotentItem};
+use crate::{ChainHash, DOMAIN, Leg, store::IdempotentItem};
 use function::{Caller, Error, Fingerprint};
 use keys::{
     AccountId, TimestampMillis, TransactionId,
@@ -81,6 +81,9 @@ pub struct LastLeg {
     /// The time of the leg. The next transaction of the account has a later time.
     #[serde(rename = "LastLegAt")]
     pub created: TimestampMillis,
+    /// The hash of the leg. The next leg of the account includes it in its own hash.
+    #[serde(rename = "LastLegHash")]
+    pub hash: ChainHash,
 }
 
 /// Reads the attributes of the last leg. An account has all of them or none. serde reads a
@@ -94,11 +97,13 @@ fn last_leg<'de, D: Deserializer<'de>>(input: D) -> Result<Option<LastLeg>, D::E
         leg: Option<LegId>,
         #[serde(rename = "LastLegAt")]
         created: Option<TimestampMillis>,
+        #[serde(rename = "LastLegHash")]
+        hash: Option<ChainHash>,
     }
     match Parts::deserialize(input)? {
-        Parts { transaction: None, leg: None, created: None } => Ok(None),
-        Parts { transaction: Some(transaction), leg: Some(leg), created: Some(created) } => {
-            Ok(Some(LastLeg { transaction, leg, created }))
+        Parts { transaction: None, leg: None, created: None, hash: None } => Ok(None),
+        Parts { transaction: Some(transaction), leg: Some(leg), created: Some(created), hash: Some(hash) } => {
+            Ok(Some(LastLeg { transaction, leg, created, hash }))
         }
         _ => Err(de::Error::custom("the last leg lacks an attribute")),
     }
@@ -106,7 +111,8 @@ fn last_leg<'de, D: Deserializer<'de>>(input: D) -> Result<Option<LastLeg>, D::E
 
 impl LastLeg {
     pub(crate) fn of(leg: &Leg) -> Self {
-        Self { transaction: leg.transaction.clone(), leg: leg.id.clone(), created: leg.created_at }
+        let (transaction, leg_id) = (leg.transaction.clone(), leg.id.clone());
+        Self { transaction, leg: leg_id, created: leg.created_at, hash: leg.hash }
     }
 }
 
@@ -255,6 +261,16 @@ impl Account {
         self.last.as_ref().map(|last| last.created)
     }
 
+    /// The hash of the last leg. Before the first leg, the start of the chain.
+    pub(crate) fn last_hash(&self) -> ChainHash {
+        self.last.as_ref().map_or(ChainHash::START, |last| last.hash)
+    }
+
+    /// Changes the account as the leg does. The version stays the same.
+    pub(crate) fn take(&mut self, leg: &Leg) {
+        (self.balance, self.last) = (leg.balance_after, Some(LastLeg::of(leg)));
+    }
+
     /// The primary key of the last leg.
     pub(crate) fn last_key(&self) -> Option<Key> {
         self.last.as_ref().map(|last| Leg::key_of(&last.transaction, &last.leg))
@@ -267,13 +283,15 @@ impl Account {
         next.only_if(Condition::is(Self::VERSION, self.version))
     }
 
-    /// Creates an update that increments the version, and sets the new balance and the last leg.
-    pub(crate) fn after(&self, table: &Table, balance: Money, last: &LastLeg) -> Change {
-        self.next(table)
-            .set(Self::BALANCE, Value::number(&balance.amount()))
+    /// Creates an update that increments the version, and stores the balance and the last leg.
+    pub(crate) fn posted(&self, table: &Table) -> Change {
+        let update = self.next(table).set(Self::BALANCE, Value::number(&self.balance));
+        let Some(last) = &self.last else { return update };
+        update
             .set(LastLeg::TRANSACTION, &last.transaction)
             .set(LastLeg::LEG, &last.leg)
             .set(LastLeg::CREATED, &last.created)
+            .set(LastLeg::HASH, &last.hash)
     }
 }
 

@@ -1,4 +1,4 @@
-use crate::{Account, DOMAIN, Posting};
+use crate::{Account, ChainHash, DOMAIN, Posting};
 use function::Caller;
 use keys::{
     AccountId, TimestampMillis, TransactionId,
@@ -10,7 +10,8 @@ use table::{Attribute, Attributes, Item, Key};
 
 /// A debit or credit of one account, with the account's balance after it
 /// ([requirement](../../../../docs/requirements/ledger.md#transaction-legs)). A leg never changes
-/// ([decision](../../../../docs/decisions/ledger-history.md)).
+/// ([decision](../../../../docs/decisions/ledger-history.md)), and its hash shows a change
+/// ([decision](../../../../docs/decisions/ledger-chain.md)).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub struct Leg {
@@ -44,6 +45,8 @@ pub struct Leg {
     pub balance_after: Decimal,
     /// The time of the transaction.
     pub created_at: TimestampMillis,
+    /// The hash of the contents and of the previous leg's hash.
+    pub hash: ChainHash,
 }
 
 impl Item for Leg {
@@ -52,7 +55,8 @@ impl Item for Leg {
 }
 
 impl Leg {
-    /// Creates a leg. `number` starts at 1, and `after` is the balance after the leg.
+    /// Creates a leg that follows the last leg of the account. `number` starts at 1, and `after` is
+    /// the balance after the leg.
     pub(crate) fn new(
         transaction: &TransactionId,
         number: usize,
@@ -62,7 +66,7 @@ impl Leg {
         created: TimestampMillis,
     ) -> Self {
         let id = LegId::new(transaction, number);
-        Self {
+        let mut leg = Self {
             partition: TransactionPartition(transaction.clone()),
             sort: LegSort(id.clone()),
             of_account: AccountPartition(posting.account.clone()),
@@ -76,7 +80,12 @@ impl Leg {
             currency: posting.amount.currency(),
             balance_after: after.amount(),
             created_at: created,
+            hash: ChainHash::START,
+        };
+        if let Some(contents) = leg.contents() {
+            leg.hash = account.last_hash().then(contents);
         }
+        leg
     }
 
     /// The primary key of a leg.

@@ -2,7 +2,7 @@
 
 use crate::{
     Account, DOMAIN, Leg, Posted, Posting, Reversal,
-    model::{account::LastLeg, hold::Capture, transaction::Draft},
+    model::{hold::Capture, transaction::Draft},
     store::missing,
 };
 use function::{Caller, Error, Problem};
@@ -22,8 +22,8 @@ pub(crate) struct PostingPlan {
     undoes: Option<Reversal>,
     /// The capture of a hold that this transaction posts, if any.
     capture: Option<Capture>,
-    /// Each account with its new balance and its last leg.
-    left: Vec<(Account, Money, LastLeg)>,
+    /// Each account after the transaction, with the version as read.
+    left: Vec<Account>,
 }
 
 /// Indexes of the header and the reversal marker in the list of changes.
@@ -63,15 +63,18 @@ impl PostingPlan {
             return Err(Error::NotFound("merchant"));
         }
         let created = after_all(accounts.values(), now);
-        let (mut left, mut legs) = (BTreeMap::new(), Vec::with_capacity(draft.postings.len()));
+        let mut left: BTreeMap<&AccountId, Account> = BTreeMap::new();
+        let mut legs = Vec::with_capacity(draft.postings.len());
         for (number, posting) in accessible_first(&draft.postings, accounts, caller) {
             let account = accounts.get(&posting.account);
             let is_disclosed = caller.operates(DOMAIN) || account.is_some_and(|account| account.is_of(caller));
-            let before = left.get(&posting.account).map(|(_, balance, _)| *balance);
-            let (account, after) = apply(account, posting, before, draft.capture.as_ref())
+            let account = left.get(&posting.account).or(account);
+            let (account, after) = apply(account, posting, draft.capture.as_ref())
                 .map_err(|error| if is_disclosed { error } else { undisclosed(error) })?;
             let leg = Leg::new(&draft.id, number, posting, account, after, created);
-            left.insert(&posting.account, (account.clone(), after, LastLeg::of(&leg)));
+            let mut account = account.clone();
+            account.take(&leg);
+            left.insert(&posting.account, account);
             legs.push(leg);
         }
         legs.sort_by(|one, other| one.id.cmp(&other.id));
@@ -106,8 +109,8 @@ impl PostingPlan {
         for leg in &self.posted.legs {
             changes.push(table.put_new(leg)?);
         }
-        for (account, balance, last) in &self.left {
-            let update = account.after(table, *balance, last);
+        for account in &self.left {
+            let update = account.posted(table);
             changes.push(also(&account.id, captured(self.capture.as_ref(), account, update)?));
         }
         if let Some(capture) = &self.capture {
@@ -143,18 +146,16 @@ fn accessible_first<'a>(
     numbered
 }
 
-/// Returns the account and its balance after the posting. `before` is the balance after the
-/// account's previous posting in the same transaction, if any.
+/// Returns the account and its balance after the posting. `account` already has the account's
+/// previous postings of the same transaction.
 fn apply<'a>(
     account: Option<&'a Account>,
     posting: &Posting,
-    before: Option<Money>,
     capture: Option<&Capture>,
 ) -> Result<(&'a Account, Money), Error> {
     let account = account.ok_or(Error::NotFound("account"))?;
     must_take(account, posting)?;
-    let before = before.map_or_else(|| account.readable_balance(), Ok)?;
-    let after = before.checked_add(posting.change()).ok_or_else(|| too_much(account))?;
+    let after = account.readable_balance()?.checked_add(posting.change()).ok_or_else(|| too_much(account))?;
     must_hold(account, posting, after, capture)?;
     Ok((account, after))
 }

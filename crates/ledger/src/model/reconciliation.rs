@@ -1,4 +1,4 @@
-use crate::{DOMAIN, Leg, Transaction, model::accounts_progress::AccountsProgress};
+use crate::{DOMAIN, Leg, Transaction, model::accounts_progress::{AccountsProgress, BrokenLeg}};
 use function::{Caller, Error, Fingerprint, is_zero};
 use jobs::{Job, State};
 use keys::{
@@ -133,6 +133,9 @@ pub(crate) enum Kind {
     UnbalancedTransaction,
     WrongAmount,
     WrongBalance,
+    /// The hash of a leg does not follow from its contents and from the previous leg of its
+    /// account, or the account stores another hash of its last leg.
+    BrokenChain,
     /// The reserved amount of an account differs from the sum of its open holds.
     WrongHeld,
     /// An item that cannot be deserialized. It may hide money
@@ -166,6 +169,9 @@ pub(crate) struct Discrepancy {
     pub(crate) transaction: Option<TransactionId>,
     #[serde(rename = "AccountID", skip_serializing_if = "Option::is_none")]
     pub(crate) account: Option<AccountId>,
+    /// The first leg that breaks the hash chain of the account.
+    #[serde(rename = "LegID", skip_serializing_if = "Option::is_none")]
+    pub(crate) leg: Option<LegId>,
     /// The expected amount. `None` if nothing is expected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) expected: Option<Decimal>,
@@ -182,7 +188,8 @@ pub(crate) struct Discrepancy {
 
 impl Discrepancy {
     fn new(kind: Kind, transaction: Option<TransactionId>, account: Option<AccountId>) -> Self {
-        Self { kind, transaction, account, expected: None, actual: None, created_at: None, key: None }
+        let (leg, created_at, key) = (None, None, None);
+        Self { kind, transaction, account, leg, expected: None, actual: None, created_at, key }
     }
 }
 
@@ -246,6 +253,13 @@ impl Fault {
 }
 
 impl Fault {
+    /// Creates the discrepancy for the first leg that breaks the hash chain of the account.
+    pub(crate) fn broken_chain(account: &AccountId, BrokenLeg { transaction, leg }: BrokenLeg) -> Self {
+        let (subject, account) = (Subject::Account(account.clone()), Some(account.clone()));
+        let nothing = Discrepancy::new(Kind::BrokenChain, Some(transaction), account);
+        Self { subject, what: Discrepancy { leg: Some(leg), ..nothing } }
+    }
+
     /// Creates the discrepancy for an account whose reserved amount differs from the sum of its
     /// open holds.
     pub(crate) fn held(account: &AccountId, expected: Option<Decimal>, actual: Option<Decimal>) -> Self {
@@ -314,14 +328,16 @@ pub(crate) struct DiscrepancyBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     account_id: Option<AccountId>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    leg_id: Option<LegId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     key: Option<ItemKey>,
     expected: Option<Decimal>,
     actual: Option<Decimal>,
 }
 
 impl DiscrepancyBody {
-    fn of(Discrepancy { kind, transaction, account, expected, actual, key, .. }: Discrepancy) -> Self {
-        Self { kind, transaction_id: transaction, account_id: account, key, expected, actual }
+    fn of(Discrepancy { kind, transaction, account, leg, expected, actual, key, .. }: Discrepancy) -> Self {
+        Self { kind, transaction_id: transaction, account_id: account, leg_id: leg, key, expected, actual }
     }
 
     /// Creates the finding for an item of the account that cannot be deserialized. Only operators
