@@ -73,6 +73,12 @@ impl Record {
         self.0["dynamodb"]["Keys"][attribute.as_str()]["S"].as_str()
     }
 
+    /// Whether the record is the deletion of an item.
+    #[must_use]
+    pub fn is_removal(&self) -> bool {
+        self.0["eventName"] == "REMOVE"
+    }
+
     /// Whether the record is a change of an existing item.
     #[must_use]
     pub fn is_modification(&self) -> bool {

@@ -15,6 +15,7 @@ mod jobs;
 mod model;
 pub mod patterns;
 mod post;
+mod settlements;
 mod store;
 mod transfers;
 
@@ -22,7 +23,8 @@ pub use cost::{Case, Pattern};
 pub use model::account::{Account, AccountBody, LastLeg};
 pub use model::chain::ChainHash;
 pub use model::hold::{Hold, HoldBody};
-pub use model::leg::{Leg, LegBody};
+pub use model::inbox::InboxItem;
+pub use model::leg::{Booking, Entry, Grouped, Leg, LegBody, SettledLeg};
 pub use model::merchant::{Merchant, MerchantBody};
 pub use model::posting::Posting;
 pub use model::reconciliation::{ReconciliationBody, Window};

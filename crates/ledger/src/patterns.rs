@@ -16,10 +16,12 @@ pub mod get_transaction;
 pub mod list_transactions;
 pub mod list_user_accounts;
 pub mod process_payment;
+pub mod react_to_transactions;
 pub mod reconcile;
 pub mod release_expired_holds;
 pub mod retry_reconciliation;
 pub mod reverse_transaction;
+pub mod settle_account;
 pub mod start_daily_reconciliation;
 pub mod start_reconciliation;
 pub mod update_account;
@@ -45,10 +47,12 @@ pub fn patterns() -> Vec<Pattern> {
         list_transactions::PATTERN,
         list_user_accounts::PATTERN,
         process_payment::PATTERN,
+        react_to_transactions::PATTERN,
         reconcile::PATTERN,
         release_expired_holds::PATTERN,
         retry_reconciliation::PATTERN,
         reverse_transaction::PATTERN,
+        settle_account::PATTERN,
         start_daily_reconciliation::PATTERN,
         start_reconciliation::PATTERN,
         update_account::PATTERN,

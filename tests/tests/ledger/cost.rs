@@ -68,6 +68,7 @@ impl Measured {
             transaction: 0,
             of_status: 0,
             leg: 0,
+            inbox: 0,
             hold: 0,
             of_hold: 0,
             legs: 0,

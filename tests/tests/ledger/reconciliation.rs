@@ -263,11 +263,7 @@ async fn names_the_first_leg_of_each_account_that_was_forged() {
         ("an altered amount", &[larger, THIRTEEN], &[broken_chain("T12", "A", 2), broken_chain("T12", "B", 1)]),
         ("a removed transaction", &[THIRTEEN], &next),
         ("an inserted transaction", &[TWELVE, another, THIRTEEN], &next),
-        (
-            "exchanged transactions",
-            &[early, late],
-            &[&next[..], &[broken_chain("T13", "N", 2)]].concat(),
-        ),
+        ("exchanged transactions", &[early, late], &[&next[..], &[broken_chain("T13", "N", 2)]].concat()),
     ];
     for (name, middle, wanted) in trials {
         let body = found_in(around(Shelf::forging(&three_days()), middle), &[]).await;
@@ -939,6 +935,7 @@ async fn reconciliation_consumes_its_declared_cost() {
             transaction: size("TXN#T1", "METADATA").await,
             of_status: size("TXN#T1", "METADATA").await,
             leg: size("TXN#T1", "LEG#T1-01").await,
+            inbox: 0,
             hold: 0,
             of_hold: 0,
             legs: accounts,

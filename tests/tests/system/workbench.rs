@@ -116,6 +116,8 @@ fn declared(table: &str) -> Vec<&'static [Attribute]> {
         ],
         "FinancialTransactions" => vec![
             ledger::Account::ATTRIBUTES,
+            ledger::Entry::ATTRIBUTES,
+            ledger::Grouped::ATTRIBUTES,
             ledger::Hold::ATTRIBUTES,
             ledger::LastLeg::ATTRIBUTES,
             ledger::Leg::ATTRIBUTES,

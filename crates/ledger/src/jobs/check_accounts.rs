@@ -3,6 +3,7 @@
 //! - The balance before each leg in the window equals the balance after the previous leg.
 //! - The hash of each leg in the window follows from its contents and from the previous leg.
 //! - Each leg in the window belongs to a transaction.
+//! - Each posting and each inbox item belongs to a grouped credit ([`super::check_grouped`]).
 //! - The reserved amount of an account equals the sum of its open holds ([`super::check_holds`]).
 
 use crate::{
@@ -96,6 +97,9 @@ impl Ledger {
         let legs = self.books.table.get_all::<Leg>(&keys, true).await?;
         let (mut walks, mut faults) = (Vec::with_capacity(ids.len()), Vec::new());
         faults.extend(self.check_holds(accounts.items.values().cloned().collect()).await?);
+        for account in accounts.items.values().filter(|account| account.has_inbox()) {
+            faults.extend(self.check_inbox(&account.id).await?);
+        }
         for account in accounts.items.into_values() {
             let fault = self.check_balance(&account, &legs).await?;
             let is_of_account = |fault: &Fault| matches!(fault.what.kind, Kind::WrongBalance | Kind::BrokenChain);
@@ -113,20 +117,22 @@ impl Ledger {
     }
 
     async fn check_balance(&self, account: &Account, legs: &Found<Leg>) -> Result<Option<Fault>, Error> {
-        let wrong = |expected| Fault::balance(&account.id, None, expected, account.shown_balance());
+        let wrong = |expected| Fault::balance(&account.id, None, expected, Some(account.shown_balance()));
         let (holds, key) = (account.holds().ok(), account.last_key());
         if let Some(key) = key.as_ref().filter(|key| legs.unreadable.contains(key)) {
             return Ok(Some(Fault::unreadable(key)));
         }
         match (&account.last, key.and_then(|key| legs.items.get(&key))) {
-            (Some(_), Some(leg)) if holds.is_none() || holds != leg.after() => Ok(Some(wrong(Some(leg.shown_after())))),
+            (Some(_), Some(leg)) if holds.is_none() || holds != leg.after() => Ok(Some(wrong(leg.shown_after()))),
             (Some(last), Some(leg)) => {
-                Ok((last.hash != leg.hash).then(|| Fault::broken_chain(&account.id, BrokenLeg::of(leg))))
+                Ok((Some(last.hash) != leg.hash()).then(|| Fault::broken_chain(&account.id, BrokenLeg::of(leg))))
             }
             (Some(last), None) => {
                 // Report the missing leg if its transaction exists.
-                let faults = self.books.collection(&last.transaction).await?.faults();
-                let mut missing = faults.into_iter().filter(|fault| fault.is_missing(&last.leg));
+                let found = self.books.collection(&last.transaction).await?;
+                let grouped = found.posted.iter().flat_map(|posted| &posted.legs).filter(|leg| leg.id == last.leg);
+                let faults = found.faults().into_iter().chain(self.check_grouped(grouped).await?);
+                let mut missing = faults.filter(|fault| fault.is_missing(&last.leg));
                 Ok(Some(missing.next().unwrap_or_else(|| wrong(None))))
             }
             (None, _) => {
@@ -184,10 +190,11 @@ impl Ledger {
     /// Reports each leg whose transaction does not exist or does not list the leg. If the
     /// transaction has discrepancies, its legs are not reported here. Reports unreadable headers.
     async fn check_belonging(&self, legs: &[Leg], known: &Known) -> Result<Vec<Fault>, Error> {
-        let legs: Vec<&Leg> = legs.iter().filter(|leg| !known.has(leg)).collect();
+        let mut faults = self.check_postings(legs.iter().filter(|leg| leg.is_settled()).collect()).await?;
+        let legs: Vec<&Leg> = legs.iter().filter(|leg| !leg.is_settled() && !known.has(leg)).collect();
         let keys: Vec<Key> = legs.iter().map(|leg| Transaction::key_of(&leg.transaction)).collect();
         let headers = self.books.table.get_all::<Transaction>(&keys, false).await?;
-        let mut faults: Vec<Fault> = headers.unreadable.iter().map(Fault::unreadable).collect();
+        faults.extend(headers.unreadable.iter().map(Fault::unreadable));
         for (leg, key) in legs.iter().zip(&keys) {
             let is_listed = headers.items.get(key).is_some_and(|header| header.knows(leg));
             if is_listed || headers.unreadable.contains(key) {
@@ -203,12 +210,15 @@ impl Ledger {
 
     /// Checks that the newest leg in the window is not newer than the account's last leg.
     async fn check_newest(&self, walk: &AccountWalk, leg: &Leg) -> Result<Option<Fault>, Error> {
-        if walk.reported || walk.last >= Some(leg.created_at) || !self.is_sound(leg).await? {
+        let time = leg.place().created;
+        if walk.reported || walk.last >= Some(time) || !self.is_sound(leg).await? {
             return Ok(None);
         }
         let account = self.books.table.get_all::<Account>(&[Account::key_of(&walk.account)], true).await?;
-        let behind = account.items.into_values().find(|account| account.last_at() < Some(leg.created_at));
-        Ok(behind.map(|account| Fault::balance(&account.id, None, Some(leg.shown_after()), account.shown_balance())))
+        let behind = account.items.into_values().find(|account| account.last_at() < Some(time));
+        let fault =
+            |account: Account| Fault::balance(&account.id, None, leg.shown_after(), Some(account.shown_balance()));
+        Ok(behind.map(fault))
     }
 
     /// Checks that the balances and the hashes of two consecutive legs match. If not, reads the
@@ -252,7 +262,7 @@ impl Ledger {
         newer: &PendingLeg,
         older: Option<&Leg>,
     ) -> Result<Option<Break>, Error> {
-        let stretch = LegTimeSort::stretch(older.map(Leg::place), &newer.place).newest_first();
+        let stretch = LegTimeSort::stretch(older.map(Leg::place).as_ref(), &newer.place).newest_first();
         let (entries, unreadable) = self.legs(account, &stretch, MAX_BETWEEN).await?;
         let keys: Vec<Key> = entries.items.iter().map(Leg::key).collect();
         let mut legs = self.books.table.get_all::<Leg>(&keys, true).await?;
@@ -264,21 +274,27 @@ impl Ledger {
     }
 
     /// Whether the leg's transaction lists the leg and has no discrepancies. A transaction with
-    /// discrepancies has its own findings.
+    /// discrepancies has its own findings. A posting must also agree with its leg.
     async fn is_sound(&self, leg: &Leg) -> Result<bool, Error> {
         let found = self.books.collection(&leg.transaction).await?;
-        Ok(found.has(leg) && found.faults().is_empty())
+        Ok(found.has(leg) && found.faults().is_empty() && (!leg.is_settled() || found.has_grouped(leg)))
     }
 
-    /// Whether a finding reports a missing leg between the two legs.
+    /// Whether a finding reports a missing leg between the two legs. The time of a missing posting is
+    /// not known, but it is not before the time of its transaction.
     async fn lacks_a_leg(&self, of: &Reconciliation, at: &Break) -> Result<bool, Error> {
         let findings = self.findings(&of.id, &FindingSort::of_legs()).await?;
-        let (since, until) = (at.older.as_ref().map(|leg| leg.created_at), at.newer.created_at);
-        let mut missing =
-            findings.items.iter().map(|finding| &finding.what).filter(|what| what.kind == Kind::MissingLeg);
-        Ok(missing.any(|what| {
-            let is_between = what.created_at >= since && what.created_at <= Some(until);
-            what.account.as_ref() == Some(&at.newer.account) && is_between
+        let (since, until) = (at.older.as_ref().map(|leg| leg.place().created), at.newer.place().created);
+        let of_account = findings
+            .items
+            .iter()
+            .map(|finding| &finding.what)
+            .filter(|what| what.account.as_ref() == Some(&at.newer.account));
+        let mut before = of_account.filter(|what| what.created_at <= Some(until));
+        Ok(before.any(|what| match what.kind {
+            Kind::MissingLeg => what.created_at >= since,
+            Kind::MissingPosting => true,
+            _ => false,
         }))
     }
 }

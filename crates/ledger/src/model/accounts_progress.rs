@@ -84,17 +84,18 @@ pub(crate) struct PendingLeg {
     /// The hash of the leg's contents.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) contents: Option<ChainHash>,
-    pub(crate) hash: ChainHash,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) hash: Option<ChainHash>,
 }
 
 impl PendingLeg {
     pub(crate) fn of(leg: &Leg) -> Self {
         Self {
-            place: leg.place().clone(),
+            place: leg.place(),
             transaction: leg.transaction.clone(),
             before: leg.before(),
             contents: leg.contents(),
-            hash: leg.hash,
+            hash: leg.hash(),
         }
     }
 
@@ -110,8 +111,8 @@ impl PendingLeg {
 
     /// Whether the balance and the hash of this leg follow from the `older` leg.
     pub(crate) fn follows(&self, older: Option<&Leg>) -> bool {
-        let previous = older.map_or(ChainHash::START, |older| older.hash);
-        let is_chained = self.contents.is_some_and(|contents| previous.then(contents) == self.hash);
-        is_chained && self.continues(older)
+        let previous = older.map_or(Some(ChainHash::START), Leg::hash);
+        let expected = previous.zip(self.contents).map(|(previous, contents)| previous.then(contents));
+        expected.is_some() && expected == self.hash && self.continues(older)
     }
 }

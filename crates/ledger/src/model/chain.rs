@@ -37,22 +37,25 @@ impl ChainHash {
 }
 
 impl Leg {
-    /// Hashes the contents of the leg, without its hash. `None` if an amount is not valid for the
-    /// currency.
+    /// Hashes the contents of the entry, without its hash. `None` if the leg is no entry, or if an
+    /// amount is not valid for the currency.
     pub(crate) fn contents(&self) -> Option<ChainHash> {
+        let posted = self.entry()?.posted_at.map(|at| at.to_string());
+        let (kind, posted) = posted.as_ref().map_or(("leg", None), |at| ("posting", Some(at.as_str())));
         let amount = Money::new(self.amount, self.currency).ok()?.amount().to_string();
         let (after, created) = (self.after()?.amount().to_string(), self.created_at.to_string());
         let of = [self.account.as_str(), self.user.as_str(), self.transaction.as_str(), self.id.as_str()];
         let what = [self.leg_type.as_str(), &amount, self.currency.code(), &after, &created];
-        Some(ChainHash::of(&[&["leg"], &of[..], &what[..]].concat()))
+        Some(ChainHash::of(&[&[kind], &of[..], &what[..], posted.as_slice()].concat()))
     }
 
-    /// Whether the hash of the leg follows from its contents and from the previous leg of its
+    /// Whether the hash of the entry follows from its contents and from the previous entry of its
     /// account.
     #[must_use]
     pub fn is_chained_to(&self, previous: Option<&Self>) -> bool {
-        let previous = previous.map_or(ChainHash::START, |previous| previous.hash);
-        self.contents().is_some_and(|contents| previous.then(contents) == self.hash)
+        let previous = previous.map_or(Some(ChainHash::START), Self::hash);
+        let expected = previous.zip(self.contents()).map(|(previous, contents)| previous.then(contents));
+        expected.is_some() && expected == self.hash()
     }
 }
 

@@ -1,7 +1,7 @@
 //! The rules for postings: whether an account accepts a leg, and the resulting balance.
 
 use crate::{
-    Account, DOMAIN, Leg, Posted, Posting, Reversal,
+    Account, DOMAIN, InboxItem, Leg, Posted, Posting, Reversal,
     model::{hold::Capture, transaction::Draft},
     store::missing,
 };
@@ -12,7 +12,7 @@ use keys::{
 };
 use money::Money;
 use std::collections::{BTreeMap, HashMap};
-use table::{Change, Refused, Table, Value};
+use table::{Change, MAX_CHANGES, Refused, Table, Value};
 
 /// A transaction that satisfies the rules, with the accounts as read before the write.
 #[derive(Debug)]
@@ -22,8 +22,10 @@ pub(crate) struct PostingPlan {
     undoes: Option<Reversal>,
     /// The capture of a hold that this transaction posts, if any.
     capture: Option<Capture>,
-    /// Each account after the transaction, with the version as read.
+    /// Each account that the transaction updates, after the transaction and with the version as read.
     left: Vec<Account>,
+    /// The credits of accounts with grouped posting.
+    inbox: Vec<InboxItem>,
 }
 
 /// Indexes of the header and the reversal marker in the list of changes.
@@ -62,15 +64,21 @@ impl PostingPlan {
         if !has_merchant {
             return Err(Error::NotFound("merchant"));
         }
-        let created = after_all(accounts.values(), now);
+        let created = after_all(draft, accounts, now);
         let mut left: BTreeMap<&AccountId, Account> = BTreeMap::new();
-        let mut legs = Vec::with_capacity(draft.postings.len());
+        let (mut legs, mut inbox) = (Vec::with_capacity(draft.postings.len()), Vec::new());
         for (number, posting) in accessible_first(&draft.postings, accounts, caller) {
             let account = accounts.get(&posting.account);
             let is_disclosed = caller.operates(DOMAIN) || account.is_some_and(|account| account.is_of(caller));
             let account = left.get(&posting.account).or(account);
             let (account, after) = apply(account, posting, draft.capture.as_ref())
                 .map_err(|error| if is_disclosed { error } else { undisclosed(error) })?;
+            if account.groups(posting) {
+                let leg = Leg::grouped(&draft.id, number, posting, account, created);
+                inbox.extend(InboxItem::of(&leg, number));
+                legs.push(leg);
+                continue;
+            }
             let leg = Leg::new(&draft.id, number, posting, account, after, created);
             let mut account = account.clone();
             account.take(&leg);
@@ -78,9 +86,11 @@ impl PostingPlan {
             legs.push(leg);
         }
         legs.sort_by(|one, other| one.id.cmp(&other.id));
-        let posted = Posted { transaction: draft.made(created, shard), legs, reversal: None };
+        let posted = Posted { transaction: draft.made(created, shard), legs, postings: Vec::new(), reversal: None };
         let (undoes, capture) = (draft.undoes(created), draft.capture.clone());
-        Ok(Self { posted, undoes, capture, left: left.into_values().collect() })
+        let plan = Self { posted, undoes, capture, left: left.into_values().collect(), inbox };
+        plan.must_fit()?;
+        Ok(plan)
     }
 
     /// Whether the write was rejected because this transaction already exists, or because the
@@ -89,9 +99,20 @@ impl PostingPlan {
         refused.at(HEADER) || (self.undoes.is_some() && refused.at(REVERSAL))
     }
 
-    /// Returns the writes that post the transaction. The header, the reversal marker and the legs
-    /// must not exist yet. Each account is updated once, on the condition that its version is
-    /// unchanged.
+    /// Checks that one transaction of DynamoDB has enough actions. Each grouped credit needs an
+    /// action for its inbox item, but a request does not show which accounts are grouped.
+    fn must_fit(&self) -> Result<(), Error> {
+        let parts = self.posted.legs.len() + self.inbox.len() + self.left.len();
+        // The header, and the reversal marker or the hold.
+        if parts + 2 <= MAX_CHANGES {
+            return Ok(());
+        }
+        Err(Error::invalid("/body/legs", "must have fewer legs, because some accounts have grouped posting"))
+    }
+
+    /// Returns the writes that post the transaction. The header, the reversal marker, the legs and
+    /// the inbox items must not exist yet. Each account is updated once, on the condition that its
+    /// version is unchanged. An account that receives grouped credits is not touched.
     pub(crate) fn changes(&self, table: &Table) -> Result<Vec<Change>, Error> {
         self.changes_with(table, |_, update| update)
     }
@@ -109,8 +130,11 @@ impl PostingPlan {
         for leg in &self.posted.legs {
             changes.push(table.put_new(leg)?);
         }
+        for item in &self.inbox {
+            changes.push(table.put_new(item)?);
+        }
         for account in &self.left {
-            let update = account.posted(table);
+            let update = account.posted(table)?;
             changes.push(also(&account.id, captured(self.capture.as_ref(), account, update)?));
         }
         if let Some(capture) = &self.capture {
@@ -177,10 +201,14 @@ pub(crate) fn unavailable() -> Error {
 }
 
 /// Returns the time of the transaction: the later of `now` and one millisecond after the newest leg
-/// of the accounts. If clocks differ, a leg may be newer than `now`. No two transactions of an
-/// account have the same time.
-fn after_all<'a>(accounts: impl Iterator<Item = &'a Account>, now: TimestampMillis) -> TimestampMillis {
-    accounts.filter_map(|account| account.last.as_ref()).map(|last| last.created.next()).fold(now, TimestampMillis::max)
+/// of the accounts that it updates. If clocks differ, a leg may be newer than `now`. No two
+/// transactions of an account have the same time.
+fn after_all(draft: &Draft, accounts: &HashMap<AccountId, Account>, now: TimestampMillis) -> TimestampMillis {
+    let touched = draft.postings.iter().filter_map(|posting| {
+        let account = accounts.get(&posting.account)?;
+        (!account.groups(posting)).then_some(account)
+    });
+    touched.filter_map(|account| account.last.as_ref()).map(|last| last.created.next()).fold(now, TimestampMillis::max)
 }
 
 fn must_take(account: &Account, posting: &Posting) -> Result<(), Error> {
@@ -189,6 +217,9 @@ fn must_take(account: &Account, posting: &Posting) -> Result<(), Error> {
         AccountStatus::Active => {}
         AccountStatus::Frozen => {
             return Err(Error::Conflict(Problem::AccountFrozen, format!("Account {id} is frozen.")));
+        }
+        AccountStatus::Closing => {
+            return Err(Error::Conflict(Problem::AccountClosed, format!("Account {id} is being closed.")));
         }
         AccountStatus::Closed => {
             return Err(Error::Conflict(Problem::AccountClosed, format!("Account {id} is closed.")));

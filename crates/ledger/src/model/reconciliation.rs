@@ -1,4 +1,7 @@
-use crate::{DOMAIN, Leg, Transaction, model::accounts_progress::{AccountsProgress, BrokenLeg}};
+use crate::{
+    DOMAIN, InboxItem, Leg, Transaction,
+    model::accounts_progress::{AccountsProgress, BrokenLeg},
+};
 use function::{Caller, Error, Fingerprint, is_zero};
 use jobs::{Job, State};
 use keys::{
@@ -8,7 +11,7 @@ use keys::{
         ReconciliationPartition, Subject, TransactionPartition,
     },
 };
-use money::Decimal;
+use money::{Decimal, Money};
 use serde::{Deserialize, Serialize};
 use table::{Item, Key, Page};
 
@@ -136,6 +139,10 @@ pub(crate) enum Kind {
     /// The hash of a leg does not follow from its contents and from the previous leg of its
     /// account, or the account stores another hash of its last leg.
     BrokenChain,
+    /// A grouped credit has neither an inbox item nor a posting.
+    MissingPosting,
+    /// An inbox item belongs to no grouped credit, or its credit is already posted.
+    OrphanInboxItem,
     /// The reserved amount of an account differs from the sum of its open holds.
     WrongHeld,
     /// An item that cannot be deserialized. It may hide money
@@ -225,9 +232,9 @@ impl Fault {
         Self { subject: Subject::Leg(leg), what }
     }
 
-    /// Whether this discrepancy reports `leg` as missing.
+    /// Whether this discrepancy reports `leg`, or its posting, as missing.
     pub(crate) fn is_missing(&self, leg: &LegId) -> bool {
-        self.what.kind == Kind::MissingLeg && self.subject == Subject::Leg(leg.clone())
+        matches!(self.what.kind, Kind::MissingLeg | Kind::MissingPosting) && self.subject == Subject::Leg(leg.clone())
     }
 
     /// Creates the discrepancy for a leg whose transaction does not exist or does not list the leg.
@@ -244,11 +251,33 @@ impl Fault {
         account: &AccountId,
         transaction: Option<TransactionId>,
         expected: Option<Decimal>,
-        actual: Decimal,
+        actual: Option<Decimal>,
     ) -> Self {
         let (subject, account) = (Subject::Account(account.clone()), Some(account.clone()));
         let nothing = Discrepancy::new(Kind::WrongBalance, transaction, account);
-        Self { subject, what: Discrepancy { expected, actual: Some(actual), ..nothing } }
+        Self { subject, what: Discrepancy { expected, actual, ..nothing } }
+    }
+}
+
+/// Discrepancies of grouped posting.
+impl Fault {
+    /// Creates a discrepancy of a grouped credit. `actual` is the amount of its inbox item or of its
+    /// posting.
+    pub(crate) fn of_grouped(kind: Kind, leg: &Leg, actual: Option<Decimal>) -> Self {
+        let (transaction, account) = (Some(leg.transaction.clone()), Some(leg.account.clone()));
+        let (expected, created_at) = (Some(leg.shown_amount()), Some(leg.created_at));
+        let what = Discrepancy { expected, actual, created_at, ..Discrepancy::new(kind, transaction, account) };
+        Self { subject: Subject::Leg(leg.id.clone()), what }
+    }
+
+    /// Creates the discrepancy for an inbox item that belongs to no grouped credit, or whose credit
+    /// is already posted.
+    pub(crate) fn orphan_inbox_item(item: &InboxItem) -> Self {
+        let Self { subject, what } = Self::unreadable(&item.key());
+        let (transaction, account) = (Some(item.transaction.clone()), Some(item.account.clone()));
+        let actual = Some(item.money().map_or(item.amount, Money::amount));
+        let what = Discrepancy { kind: Kind::OrphanInboxItem, transaction, account, actual, ..what };
+        Self { subject, what }
     }
 }
 

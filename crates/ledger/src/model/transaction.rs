@@ -170,6 +170,8 @@ pub struct Posted {
     pub transaction: Transaction,
     /// The legs, in the order of their ids.
     pub legs: Vec<Leg>,
+    /// The postings of the grouped credits, in the order of their ids.
+    pub postings: Vec<Leg>,
     /// The reversal marker, if the transaction was reversed.
     pub reversal: Option<Reversal>,
 }
@@ -188,9 +190,16 @@ impl Posted {
     }
 
     /// Returns the response with the current state of the transaction. If the transaction was
-    /// reversed, `reversed_by` contains the id of the reversal.
+    /// reversed, `reversed_by` contains the id of the reversal. A posting replaces its grouped
+    /// credit.
     pub(crate) fn body_now(mut self, caller: &Caller) -> TransactionBody {
         let reversed_by = self.reversal.take().map(|reversal| reversal.id);
+        for posting in std::mem::take(&mut self.postings) {
+            let leg = self.legs.iter_mut().find(|leg| leg.id == posting.id && leg.posting() == posting.posting());
+            if let Some(leg) = leg {
+                *leg = posting;
+            }
+        }
         TransactionBody { reversed_by, ..self.body(caller) }
     }
 }

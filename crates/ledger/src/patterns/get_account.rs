@@ -7,7 +7,10 @@ use crate::{
 };
 use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger};
 use keys::AccountId;
-use table::cost::{Cost, read};
+use table::{
+    Units,
+    cost::{Cost, read},
+};
 
 /// The Lambda.
 #[must_use]
@@ -24,12 +27,20 @@ pub const PATTERN: Pattern = Pattern {
         path: "/ledger/accounts/{accountId}",
         scopes: &["ledger:read", "ledger:operate"],
     }]),
-    calls: &[Calls {
-        variant: "",
-        condition: "get PK = ACCOUNT#<id>, SK = METADATA, strongly consistent",
-        formula: "⌈account⌉ R: the balance includes every posted transaction",
-        cost: |case| Cost::default().read(cost::LEDGER, read(case.account)),
-    }],
+    calls: &[
+        Calls {
+            variant: "",
+            condition: "get PK = ACCOUNT#<id>, SK = METADATA, strongly consistent",
+            formula: "⌈account⌉ R: the balance includes every posted transaction",
+            cost: |case| Cost::default().read(cost::LEDGER, read(case.account)),
+        },
+        Calls {
+            variant: ", grouped",
+            condition: "as above; also query each of 8 shards, PK = ACCOUNT#<id>#INBOX#<shard>, SK begins with CREATED#, strongly consistent",
+            formula: "⌈account⌉ R, and ⌈Σ inbox items⌉ R for each shard, at least 1 R",
+            cost: |case| Cost::default().read(cost::LEDGER, read(case.account) + Units::whole(8)),
+        },
+    ],
     function,
 };
 
@@ -50,5 +61,6 @@ impl Input for OfAccount {
 /// 404, and other callers get 403.
 pub async fn get_account(ledger: Ledger, request: Request<OfAccount>) -> Result<Json<AccountBody>, Error> {
     let account = ledger.books.account(&request.input.0, &request.caller).await?;
-    Ok(Json(account.try_into()?))
+    let pending = ledger.books.pending(&account).await?;
+    Ok(Json(AccountBody::try_from(account)?.with_pending(pending)))
 }
