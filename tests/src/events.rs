@@ -199,9 +199,11 @@ const WELLNESS: [Event; 91] = [
 
 /// The events of the ledger. They open two accounts, post and reverse a transaction, capture and
 /// void a hold, and freeze an account.
-const LEDGER: [Event; 47] = [
+const LEDGER: [Event; 56] = [
     ("create-merchant", "", Some(201)),
     ("create-merchant", "no-operator", Some(403)),
+    ("list-merchants", "", Some(200)),
+    ("list-merchants", "bad-cursor", Some(400)),
     ("get-merchant", "", Some(200)),
     ("get-merchant", "no-such-merchant", Some(404)),
     ("create-account", "", Some(201)),
@@ -233,10 +235,17 @@ const LEDGER: [Event; 47] = [
     ("get-statement", "bad-cursor", Some(400)),
     ("reverse-transaction", "", Some(201)),
     ("reverse-transaction", "already-reversed", Some(409)),
+    ("reverse-transaction", "no-key", Some(400)),
     ("update-account", "", Some(200)),
     ("update-account", "no-such-status", Some(400)),
     ("start-reconciliation", "", Some(202)),
     ("start-reconciliation", "ends-before-start", Some(400)),
+    ("react-to-transactions", "", None),
+    ("react-to-transactions", "inbox", None),
+    ("react-to-transactions", "unreadable", None),
+    ("react-to-transactions", "no-batch", None),
+    ("settle-account", "", None),
+    ("settle-account", "no-batch", None),
     ("reconcile", "", None),
     ("reconcile", "unreadable-keys", None),
     ("reconcile", "no-batch", None),

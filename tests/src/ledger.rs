@@ -2,6 +2,7 @@
 
 pub mod audit;
 pub mod model;
+pub mod totals;
 
 use crate::{Answer, Client, clock::At, stack};
 use aws_sdk_dynamodb::types::AttributeValue;

@@ -112,7 +112,9 @@ problems! {
     BalanceUnverified, 409, "balance-unverified", CONFLICT,
         "the last leg of the account to close is unreadable, or does not confirm the balance";
     AlreadyReversed, 409, "already-reversed", CONFLICT,
-        "the transaction was already reversed";
+        "the whole transaction was already reversed";
+    ReversalExceeded, 409, "reversal-exceeded", CONFLICT,
+        "the amount to reverse exceeds the rest of the transaction, or the transaction has 99 reversals";
     IsReversal, 409, "is-reversal", CONFLICT,
         "the transaction is itself a reversal";
     AnotherVersion, 412, "another-version", "The resource has changed",

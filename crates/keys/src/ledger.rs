@@ -5,7 +5,7 @@
 //!
 //! | item | PK | SK | GSI1PK, GSI1SK | GSI2PK, GSI2SK |
 //! | --- | --- | --- | --- | --- |
-//! | merchant | `MERCHANT#<id>` | `METADATA` | | |
+//! | merchant | `MERCHANT#<id>` | `METADATA` | | `MERCHANTS`, `MERCHANT#<id>` |
 //! | account | `ACCOUNT#<id>` | `METADATA` | `USER#<user>`, `ACCOUNT#<id>` | `ACCOUNTS`, `ACCOUNT#<id>` |
 //! | account count | `USER#<user>` | `ACCOUNT-COUNT` | | |
 //! | transaction | `TXN#<id>` | `METADATA` | `STATUS#<status>`, `CREATED#<time>` | `IDEMPOTENCY#<key>`, `TXN` |
@@ -13,7 +13,7 @@
 //! | credit of a grouped account | `TXN#<id>` | `LEG#<leg>` | | |
 //! | its inbox item | `ACCOUNT#<account>#INBOX#<shard>` | `CREATED#<time>#<leg>` | | |
 //! | its posting | `TXN#<id>` | `POSTING#<leg>` | `ACCOUNT#<account>`, `LEG#<time>#<leg>` | |
-//! | reversal marker | `TXN#<id>` | `REVERSAL` | | |
+//! | reversal marker | `TXN#<id>` | `REVERSAL#<number>` | | |
 //! | hold | `HOLD#<id>` | `METADATA` | `ACCOUNT#<payer>`, `EXPIRES#<time>#<id>` | `HOLD-EXPIRY#<shard>`, `EXPIRES#<time>#<id>` |
 //! | refusal of a transfer | `TXN#<id>` | `METADATA` | | |
 //! | reconciliation | `RECONCILIATION#<id>` | `METADATA` | | |
@@ -248,11 +248,6 @@ constant_key!(
     "METADATA"
 );
 constant_key!(
-    /// SK of the reversal marker of a transaction: `REVERSAL`.
-    ReversalSort,
-    "REVERSAL"
-);
-constant_key!(
     /// SK of a user's account count: `ACCOUNT-COUNT`.
     AccountCountSort,
     "ACCOUNT-COUNT"
@@ -268,8 +263,13 @@ constant_key!(
     ByKeySort,
     "TXN"
 );
+constant_key!(
+    /// GSI2PK of every merchant: `MERCHANTS`.
+    MerchantsPartition,
+    "MERCHANTS"
+);
 prefixed_key!(
-    /// PK of a merchant: `MERCHANT#<id>`.
+    /// PK and GSI2SK of a merchant: `MERCHANT#<id>`.
     MerchantPartition,
     "MERCHANT",
     MerchantId
@@ -344,8 +344,8 @@ prefixed_key!(
 );
 prefixed_key!(
     /// SK of a finding: `FINDING#TXN#<transaction>`, `FINDING#LEG#<leg>`,
-    /// `FINDING#HOLDS#<account>`, `FINDING#ACCOUNT#<account>` or `FINDING#ITEM#<hash>`. Each
-    /// subject has at most one finding.
+    /// `FINDING#HOLDS#<account>`, `FINDING#ACCOUNT#<account>`, `FINDING#TOTAL#<hash>` or
+    /// `FINDING#ITEM#<hash>`. Each subject has at most one finding.
     FindingSort,
     "FINDING",
     Subject
@@ -359,13 +359,63 @@ impl AccountPartition {
     }
 }
 
-impl TransactionPartition {
-    /// The range of all items of a transaction: header, legs and reversal marker.
+impl MerchantPartition {
+    /// The range of all merchants, in the partition of all merchants.
     #[must_use]
-    pub fn collection() -> KeyRange {
-        KeyRange::between("LEG#", "REVERSAL")
+    pub fn all() -> KeyRange {
+        KeyRange::beginning_with("MERCHANT#")
     }
 }
+
+impl TransactionPartition {
+    /// The range of all items of a transaction: header, legs and reversal markers.
+    #[must_use]
+    pub fn collection() -> KeyRange {
+        KeyRange::through("LEG#", "REVERSAL#")
+    }
+}
+
+/// SK of a reversal marker: `REVERSAL#<number>`, from `REVERSAL#01` to `REVERSAL#99`. The reversals
+/// of a transaction are numbered in the order in which they were posted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ReversalSort(u8);
+
+impl ReversalSort {
+    /// The marker of the first reversal.
+    pub const FIRST: Self = Self(1);
+
+    const MAX: u8 = 99;
+
+    /// The marker of the next reversal. `None` after the last one.
+    #[must_use]
+    pub fn next(self) -> Option<Self> {
+        (self.0 < Self::MAX).then_some(Self(self.0 + 1))
+    }
+
+    /// The range of all reversal markers of a transaction.
+    #[must_use]
+    pub fn all() -> KeyRange {
+        KeyRange::beginning_with("REVERSAL#")
+    }
+}
+
+impl FromStr for ReversalSort {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let number = text.strip_prefix("REVERSAL#").and_then(|number| number.parse().ok());
+        let key = number.filter(|number| (1..=Self::MAX).contains(number)).map(Self);
+        key.filter(|key| key.to_string() == text).ok_or(Invalid::key("ReversalSort"))
+    }
+}
+
+impl fmt::Display for ReversalSort {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "REVERSAL#{:02}", self.0)
+    }
+}
+
+serde_as_text!(ReversalSort);
 
 impl ByKeySort {
     /// The range of all transactions with an idempotency key. It also contains `TXN#<id>`, which is
@@ -736,6 +786,13 @@ prefixed_key!(
     AccountId
 );
 
+prefixed_key!(
+    /// The text of a daily total in a sort key: `TOTAL#<hash>`.
+    TotalText,
+    "TOTAL",
+    ItemHash
+);
+
 /// The subject of a finding.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Subject {
@@ -747,6 +804,8 @@ pub enum Subject {
     Item(ItemHash),
     /// A leg, formatted as its sort key.
     Leg(LegId),
+    /// A daily total, formatted as a hash of its scope and sort key.
+    Total(ItemHash),
     /// A transaction, formatted as its partition key.
     Transaction(TransactionId),
 }
@@ -758,6 +817,7 @@ impl FromStr for Subject {
         let account = text.parse().map(|AccountPartition(id)| Self::Account(id));
         let account = account.or_else(|_| text.parse().map(|ItemHashText(hash)| Self::Item(hash)));
         let account = account.or_else(|_| text.parse().map(|HoldsText(id)| Self::Holds(id)));
+        let account = account.or_else(|_| text.parse().map(|TotalText(hash)| Self::Total(hash)));
         let leg = account.or_else(|_| text.parse().map(|LegSort(id)| Self::Leg(id)));
         leg.or_else(|_| text.parse().map(|TransactionPartition(id)| Self::Transaction(id)))
     }
@@ -770,6 +830,7 @@ impl fmt::Display for Subject {
             Self::Holds(id) => HoldsText(id.clone()).fmt(out),
             Self::Item(hash) => ItemHashText(hash.clone()).fmt(out),
             Self::Leg(id) => LegSort(id.clone()).fmt(out),
+            Self::Total(hash) => TotalText(hash.clone()).fmt(out),
             Self::Transaction(id) => TransactionPartition(id.clone()).fmt(out),
         }
     }
@@ -826,7 +887,14 @@ mod tests {
 
     #[test]
     fn finding_keys_round_trip_for_every_subject() {
-        for text in ["FINDING#TXN#T", "FINDING#LEG#T-01", "FINDING#ACCOUNT#A", "FINDING#HOLDS#A", "FINDING#ITEM#5f"] {
+        for text in [
+            "FINDING#TXN#T",
+            "FINDING#LEG#T-01",
+            "FINDING#ACCOUNT#A",
+            "FINDING#HOLDS#A",
+            "FINDING#TOTAL#5f",
+            "FINDING#ITEM#5f",
+        ] {
             assert_eq!(text.parse::<FindingSort>().map(|key| key.to_string()).as_deref(), Ok(text));
         }
         assert!(["FINDING#", "FINDING#T", "FINDING#USER#A"].iter().all(|bad| bad.parse::<FindingSort>().is_err()));

@@ -145,6 +145,12 @@ impl TimestampMillis {
         later.ok().and_then(|instant| Self::containing(instant).ok()).unwrap_or(self)
     }
 
+    /// The UTC date of the time.
+    #[must_use]
+    pub fn day(self) -> Day {
+        self.second().day()
+    }
+
     /// Truncates the time to the second.
     #[must_use]
     pub fn second(self) -> TimestampSeconds {
@@ -324,6 +330,12 @@ impl Day {
     #[must_use]
     pub fn before(self) -> Self {
         self.0.yesterday().map_or(self, Self)
+    }
+
+    /// Returns the next day. Returns the same day if it is the last supported day.
+    #[must_use]
+    pub fn next(self) -> Self {
+        self.0.tomorrow().map_or(self, Self)
     }
 }
 

@@ -34,6 +34,12 @@ pub struct Case {
     pub legs: usize,
     /// Number of items in the list.
     pub items: usize,
+    /// Size of a total.
+    pub total: usize,
+    /// Number of total items: those that a transaction changes, or those in the requested period.
+    pub totals: usize,
+    /// Number of shards of the totals.
+    pub shards: usize,
     /// Whether the transaction names a merchant.
     pub merchant: bool,
 }
@@ -43,6 +49,7 @@ pub(crate) const LEDGER: &str = "FinancialTransactions";
 pub(crate) const BY_TIME: &str = "FinancialTransactions/GSI1";
 pub(crate) const BY_KEY: &str = "FinancialTransactions/GSI2";
 pub(crate) const JOBS: &str = "LedgerJobs";
+pub(crate) const TOTALS: &str = "Totals";
 
 impl Case {
     pub(crate) fn count(items: usize) -> u64 {
@@ -88,6 +95,18 @@ impl Case {
             .write(LEDGER, (items + write(self.account).times(debits)).times(2))
             .write(BY_TIME, write(self.of_status) + write(self.leg).times(debits))
             .write(BY_KEY, Units::whole(1))
+    }
+
+    /// Returns the RRUs consumed by reading the reversal markers of the listed transactions, if
+    /// none of them is reversed in part.
+    pub(crate) fn markers(&self) -> Units {
+        read_eventually(0).times(Self::count(self.items))
+    }
+
+    /// Returns the RRUs consumed by reading the totals of a period, if all of them are in one
+    /// shard.
+    pub(crate) fn added_up(&self) -> Units {
+        read_eventually(self.total * self.totals) + read_eventually(0).times(Self::count(self.shards.max(1) - 1))
     }
 
     /// Returns the RRUs consumed by reading one page of an index. `entry` is the size of an index

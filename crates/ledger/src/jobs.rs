@@ -3,6 +3,7 @@
 pub(crate) mod check_accounts;
 mod check_grouped;
 mod check_holds;
+mod check_totals;
 pub(crate) mod check_transactions;
 pub(crate) mod reconcile;
 pub(crate) mod settle;

@@ -9,14 +9,17 @@
 #![deny(clippy::disallowed_methods)]
 
 mod cost;
+mod counting;
 mod history;
 mod holds;
 mod jobs;
 mod model;
 pub mod patterns;
 mod post;
+mod reversals;
 mod settlements;
 mod store;
+mod totals;
 mod transfers;
 
 pub use cost::{Case, Pattern};
@@ -30,6 +33,7 @@ pub use model::posting::Posting;
 pub use model::reconciliation::{ReconciliationBody, Window};
 pub use model::refusal::Rejection;
 pub use model::reversal::Reversal;
+pub use model::total::Total;
 pub use model::transaction::{HeaderBody, Posted, Transaction, TransactionBody};
 pub use patterns::patterns;
 pub use store::Ledger;

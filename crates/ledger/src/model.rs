@@ -14,4 +14,6 @@ pub(crate) mod reconciliation;
 pub(crate) mod refusal;
 pub(crate) mod reversal;
 pub(crate) mod statement;
+pub(crate) mod total;
+pub(crate) mod totals_progress;
 pub(crate) mod transaction;

@@ -12,7 +12,10 @@ pub mod get_hold;
 pub mod get_merchant;
 pub mod get_reconciliation;
 pub mod get_statement;
+pub mod get_totals;
 pub mod get_transaction;
+pub mod get_trial_balance;
+pub mod list_merchants;
 pub mod list_transactions;
 pub mod list_user_accounts;
 pub mod process_payment;
@@ -43,7 +46,10 @@ pub fn patterns() -> Vec<Pattern> {
         get_merchant::PATTERN,
         get_reconciliation::PATTERN,
         get_statement::PATTERN,
+        get_totals::PATTERN,
         get_transaction::PATTERN,
+        get_trial_balance::PATTERN,
+        list_merchants::PATTERN,
         list_transactions::PATTERN,
         list_user_accounts::PATTERN,
         process_payment::PATTERN,

@@ -2,14 +2,14 @@
 //! ([decision](../../../docs/decisions/ledger-idempotency.md)).
 
 use crate::{
-    Account, Hold, Merchant, Posted, Reversal,
-    model::{hold::Capture, posting_plan::PostingPlan, transaction::Draft},
+    Account, Hold, Merchant, Posted,
+    model::{hold::Capture, posting_plan::PostingPlan, reversal::Refund, transaction::Draft},
     store::Books,
 };
-use function::{Caller, Error, Problem};
+use function::{Caller, Error, Fingerprint, Problem};
 use futures::future::join3;
 use keys::{
-    AccountId, Random, Shard, TimestampMillis,
+    AccountId, Random, Shard, TimestampMillis, TransactionId,
     ledger::{LegType, MerchantId},
 };
 use std::{
@@ -54,7 +54,7 @@ impl Books {
     /// - the error of the first rule that the draft violates, or that it violated before, if that
     ///   refusal is final ([`crate::Transfers`]);
     /// - 422 if the idempotency key was used with a different request;
-    /// - 409 if a different request has reversed the transaction;
+    /// - 409 if less remains of the transaction than the amount to reverse;
     /// - 429 or 503 if the outcome is unknown. A retry with the same idempotency key returns the
     ///   outcome.
     pub(crate) async fn post(
@@ -91,6 +91,7 @@ impl Books {
         now: TimestampMillis,
         shard: Shard,
     ) -> Result<Posted, Error> {
+        let first = if is_first { Some(draft.with_rest()?) } else { None };
         let before = async { if is_first { Ok(None) } else { self.outcome(draft).await } };
         // The first attempt fails for good if the merchant does not exist.
         let merchant = draft.merchant.as_ref().filter(|_| is_first);
@@ -100,7 +101,10 @@ impl Books {
             return Ok(posted);
         }
         let (accounts, has_merchant) = (accounts?, has_merchant?);
-        let current = if is_first { Cow::Borrowed(draft) } else { self.with_current_hold(draft).await? };
+        let current = match first {
+            Some(first) => first,
+            None => self.with_current_items(draft).await?,
+        };
         if let Some(capture) = &current.capture {
             capture.must_be_allowed(now)?;
         }
@@ -114,8 +118,14 @@ impl Books {
         }
     }
 
-    /// Returns the draft with the current state of the hold that it captures, if any.
-    async fn with_current_hold<'a>(&self, draft: &'a Draft) -> Result<Cow<'a, Draft>, Error> {
+    /// Returns the draft with the current state of the hold that it captures, or of the transaction
+    /// that it reverses, if any.
+    async fn with_current_items<'a>(&self, draft: &'a Draft) -> Result<Cow<'a, Draft>, Error> {
+        if let Some(Refund { original, asked }) = &draft.reverses {
+            let original = self.transaction(&original.transaction.id).await?.ok_or_else(Error::stale)?;
+            let reverses = Some(Refund { original, asked: *asked });
+            return Ok(Cow::Owned(Draft { reverses, ..draft.clone() }.with_rest()?.into_owned()));
+        }
         let Some(Capture { hold, amount }) = &draft.capture else { return Ok(Cow::Borrowed(draft)) };
         let hold = self.table.get::<Hold>(&Hold::key_of(&hold.id)).await?.ok_or_else(Error::stale)?;
         Ok(Cow::Owned(Draft { capture: Some(Capture { hold, amount: *amount }), ..draft.clone() }))
@@ -191,20 +201,22 @@ impl Books {
             (Some(posted), _) if posted.transaction.request == draft.request => posted,
             (Some(_), _) => return Err(Error::KeyReused),
             (None, None) => return Ok(None),
-            (None, Some(original)) => match self.table.get::<Reversal>(&Reversal::key_of(original)).await? {
+            // A retry without an idempotency key has another id, but the same fingerprint.
+            (None, Some(refund)) => match self.reversal_by(refund, &draft.request).await? {
                 None => return Ok(None),
-                Some(reversal) if reversal.request == draft.request => {
-                    self.transaction(&reversal.id).await?.ok_or_else(Error::stale)?
-                }
-                Some(_) => {
-                    let why = "The transaction is already reversed.".to_owned();
-                    return Err(Error::Conflict(Problem::AlreadyReversed, why));
-                }
+                Some(reversal) => self.transaction(&reversal).await?.ok_or_else(Error::stale)?,
             },
         };
         // A response must never contain an incomplete transaction. A query can find a part of a
         // transaction that is being written.
         if posted.is_whole() { Ok(Some(posted)) } else { Err(Store::Underway.into()) }
+    }
+
+    /// Returns the reversal of the transaction that this request has posted, if any.
+    async fn reversal_by(&self, refund: &Refund, request: &Fingerprint) -> Result<Option<TransactionId>, Error> {
+        let original = self.transaction(&refund.original.transaction.id).await?;
+        let mut reversals = original.map(|original| original.reversals).unwrap_or_default().into_iter();
+        Ok(reversals.find(|reversal| reversal.request == *request).map(|reversal| reversal.id))
     }
 
     /// Whether the merchant exists. Returns `true` if `merchant` is `None`. Merchants are never

@@ -15,7 +15,7 @@ impl Ledger {
     /// The time of the system is invalid.
     pub(crate) async fn start_settlements(&self, batch: &Batch) -> Result<BTreeSet<String>, Error> {
         let mut accounts = BTreeMap::<AccountId, Vec<String>>::new();
-        for record in batch.records.iter().filter(|record| !record.is_removal()) {
+        for record in batch.records.iter().filter(|record| record.is_insertion()) {
             let inbox = record.partition_key().and_then(|key| key.parse::<InboxPartition>().ok());
             if let Some(inbox) = inbox {
                 accounts.entry(inbox.account).or_default().push(record.sequence_number().to_owned());

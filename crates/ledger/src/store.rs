@@ -1,6 +1,7 @@
 use crate::{
-    Account, InboxItem, Leg, Posted, Reversal, Transaction,
+    Account, Entry, InboxItem, Leg, Posted, Reversal, Transaction,
     model::{account::Owner, account_count::AccountCount, refusal::Refusal},
+    totals::Totals,
 };
 use function::{App, Caller, Clients, Error, Fingerprint, Problem, SettingsReader};
 use futures::future::try_join_all;
@@ -30,6 +31,8 @@ pub struct Ledger {
     pub(crate) jobs: Jobs,
     /// `GSI2`: transactions by idempotency key, all accounts, and open holds by expiry.
     pub(crate) by_key: Index,
+    /// The table of daily totals.
+    pub(crate) totals: Totals,
     /// Maximum number of accounts that a user can open.
     pub(crate) accounts_per_user: NonZeroU32,
 }
@@ -56,12 +59,14 @@ impl App for Ledger {
         let table = settings.get::<String>("LEDGER_TABLE");
         let jobs = settings.get::<String>("LEDGER_JOBS_TABLE");
         let shards = settings.shards("STATUS_WRITE_SHARDS", "STATUS_READ_SHARDS");
+        let totals = Totals::start(settings, clients);
         let accounts_per_user = settings.get("ACCOUNTS_PER_USER");
         let dynamo = clients.dynamo();
         Some(Self {
             books: Books::new(dynamo, table?, shards?),
             jobs: Jobs::new(dynamo, jobs?),
             by_key: index("GSI2", Transaction::BY_KEY, Transaction::BY_KEY_SORT),
+            totals: totals?,
             accounts_per_user: accounts_per_user?,
         })
     }
@@ -84,6 +89,19 @@ impl Ledger {
 
     pub(crate) async fn warm_by_job(self) {
         self.jobs.warm_up().await;
+    }
+
+    pub(crate) async fn warm_totals(self) {
+        futures::join!(self.clone().warm_by_batch_get(), self.totals.warm_up());
+    }
+
+    pub(crate) async fn warm_totals_by_query(self) {
+        self.totals.warm_by_query().await;
+    }
+
+    pub(crate) async fn warm_by_key_index(self) {
+        let range = CreatedSort::nothing();
+        let _ = self.books.table.page::<Leg>(&Query::new(&"#", &range).on(&self.by_key), 1).await;
     }
 
     pub(crate) async fn warm_by_index(self) {
@@ -121,7 +139,7 @@ enum Row {
 
 impl Item for Row {
     const TYPE: &'static str = "item of a transaction";
-    const NUMBERS: &'static [Attribute] = Leg::NUMBERS;
+    const NUMBERS: &'static [Attribute] = &[Leg::AMOUNT, Entry::BALANCE_AFTER, Reversal::REVERSED_AMOUNT];
 }
 
 impl Ledger {
@@ -302,18 +320,18 @@ impl Books {
         let (partition, range) = (TransactionPartition(id.clone()), TransactionPartition::collection());
         let (rows, unreadable) = self.table.query_all_with_unreadable::<Row>(&Query::new(&partition, &range)).await?;
         let (mut transaction, mut legs, mut postings) = (None, Vec::new(), Vec::new());
-        let (mut reversal, mut refusal) = (None, None);
+        let (mut reversals, mut refusal) = (Vec::new(), None);
         for row in rows.items {
             match row {
                 Row::Transaction(header) => transaction = Some(*header),
                 Row::TransactionLeg(leg) => legs.push(*leg),
                 Row::Posting(posting) => postings.push(*posting),
-                Row::Reversal(found) => reversal = Some(found),
+                Row::Reversal(found) => reversals.push(found),
                 Row::Refusal(found) => refusal = Some(found),
             }
         }
         let (posted, headless) = match transaction {
-            Some(transaction) => (Some(Posted { transaction, legs, postings, reversal }), Vec::new()),
+            Some(transaction) => (Some(Posted { transaction, legs, postings, reversals }), Vec::new()),
             None => (None, legs),
         };
         Ok(Collection { posted, headless, refusal, unreadable })

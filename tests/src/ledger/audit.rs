@@ -116,6 +116,15 @@ impl Shelf {
         self.legs += legs.len();
     }
 
+    /// Sets attributes of the header of a transaction that is not written yet.
+    pub fn amend(&mut self, transaction: &str, attributes: Value) {
+        let key = format!("{{\"PK\":{},\"SK\":{},", text(&format!("TXN#{transaction}")), text("METADATA"));
+        let header = self.items.iter_mut().find(|item| item.starts_with(&key)).expect("a header");
+        let mut item = serde_json::from_str(header).expect("an item");
+        set(&mut item, attributes);
+        *header = item.to_string();
+    }
+
     /// Creates a leg that its transaction does not list.
     #[must_use]
     pub fn stray(id: &str, number: usize, account: &str, milli: i64, cents: i64) -> Value {
@@ -125,9 +134,10 @@ impl Shelf {
 
     /// Writes all accounts, and all transactions that were posted since the last call.
     pub async fn put(&mut self, rows: &Rows) {
-        let accounts = self.accounts.iter().map(|(id, holder)| account(id, holder));
-        let items: Vec<String> = std::mem::take(&mut self.items).into_iter().chain(accounts).collect();
-        rows.put(&items).await;
+        // The function that counts transactions reads their accounts.
+        let accounts: Vec<String> = self.accounts.iter().map(|(id, holder)| account(id, holder)).collect();
+        rows.put(&accounts).await;
+        rows.put(&std::mem::take(&mut self.items)).await;
     }
 }
 

@@ -222,8 +222,7 @@ fn agrees(account: &Account, mut legs: Vec<&Leg>) {
     for leg in &legs {
         let is_next = last.is_none_or(|last| {
             let (before, now) = (last.place().created, leg.place().created);
-            let are_settled =
-                [last, leg].iter().all(|leg| leg.entry().is_some_and(|entry| entry.posted_at.is_some()));
+            let are_settled = [last, leg].iter().all(|leg| leg.entry().is_some_and(|entry| entry.posted_at.is_some()));
             match (are_settled, last.transaction == leg.transaction) {
                 // One settlement posts credits of several transactions at the same time.
                 (true, _) => before <= now,

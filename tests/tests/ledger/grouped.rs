@@ -8,12 +8,14 @@ use local::Builder;
 use serde_json::{Value, json};
 use std::time::Duration;
 use system_tests::{
-    Answer, Client, End, assert_problem, changed,
+    Answer, Client, End, assert_problem, changed, drained,
     faults::{Fault, MOMENTS, Process, Proxy},
     ledger::audit::{RECONCILIATIONS, Rows, leg_key},
     ledger::model::{Stored, until_told},
     ledger::{ACCOUNTS, Books, TRANSACTIONS, id, legs, payment},
+    patterns::cost_of,
     requests::{Case, all_are_refused},
+    units::{consumed, declared},
     until,
 };
 
@@ -368,6 +370,42 @@ async fn until_job(scene: &Scene, job: &str) {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     unreachable!("{job} does not start");
+}
+
+#[tokio::test]
+async fn a_settlement_consumes_its_declared_cost() {
+    let scene = Scene::unsettled().await;
+    for (number, count) in [40, 9].into_iter().enumerate() {
+        let credits = vec![("credit", scene.shop.as_str(), "0.10", "USD"); count];
+        let sum = format!("{}.{}0", count / 10, count % 10);
+        let body = legs([("debit", scene.payer.as_str(), sum.as_str(), "USD")].into_iter().chain(credits));
+        let paid = scene.books.operator.post_once(TRANSACTIONS, &format!("J-{number}"), &body).await;
+        assert_eq!(paid.status, 201, "{}", paid.body);
+    }
+    drained(&scene.books.operator, "react-to-transactions").await;
+    let settled = scene.books.operator.invoke(SETTLE, &step(&scene.shop)).await;
+    assert_eq!(scene.shop().await["balance"], "4.90");
+    // Each item has at most 1 KB.
+    let (account, of_user, transaction, of_status, leg, inbox) = (900, 0, 0, 0, 900, 900);
+    let (hold, of_hold, legs, items, total, totals, shards, merchant) = (0, 0, 0, 0, 0, 0, 0, false);
+    let case = ledger::Case {
+        account,
+        of_user,
+        transaction,
+        of_status,
+        leg,
+        inbox,
+        hold,
+        of_hold,
+        legs,
+        items,
+        total,
+        totals,
+        shards,
+        merchant,
+    };
+    assert_eq!(consumed(&settled), declared(&cost_of(&ledger::patterns(), SETTLE, &case)));
+    scene.stop().await;
 }
 
 #[tokio::test]

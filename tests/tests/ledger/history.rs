@@ -59,18 +59,19 @@ async fn no_function_may_delete_or_replace_history() {
 }
 
 /// Of the functions of other services, only the executor of payments and the jobs of the bank
-/// access the ledger's table. The table has no TTL.
+/// access the ledger's table. The table has no TTL, and one function reacts to its stream.
 #[tokio::test]
 async fn only_ledger_functions_access_the_table() {
     let stack = stack().start().await.expect("a stack");
     let functions = |lambda: &&Lambda| lambda.routes.iter().all(|route| !route.path.starts_with("/ledger/"));
     let others = stack.template().lambdas.iter().filter(functions).cloned().collect::<Vec<_>>();
     let others: BTreeSet<&str> = about_the_ledger(&others).into_iter().map(|(function, _)| function).collect();
-    let expected = ["continue-bank-job", "execute-payment", "release-expired-holds", "settle-account"];
+    let expected =
+        ["continue-bank-job", "execute-payment", "react-to-transactions", "release-expired-holds", "settle-account"];
     let is_expected = |function: &&str| expected.contains(function) || function.starts_with("reconcil");
     assert!(others.iter().all(is_expected), "{others:?}");
     let table = stack.template().tables.iter().find(|table| table.name.ends_with(TABLE)).expect("the table");
-    assert_eq!(table.expires_by, None);
+    assert!(table.stream.is_some() && table.expires_by.is_none(), "{:?}", table.stream);
     stack.stop().await;
 }
 
@@ -214,6 +215,6 @@ async fn reversal_does_not_change_the_original() {
     let says_so = after.pop().expect("an item");
     assert_eq!(after, before);
     let text = |name: &str| says_so[name].as_s().expect("a text").as_str();
-    assert_eq!([text("SK"), text("ReversalID")], ["REVERSAL", &other], "the marker names the reversal");
+    assert_eq!([text("SK"), text("ReversalID")], ["REVERSAL#01", &other], "the marker names the reversal");
     books.stack.stop().await;
 }

@@ -15,11 +15,12 @@ use std::{
     time::Duration,
 };
 use system_tests::{
-    Answer, Asks, Client, End, assert_problem,
+    Answer, Asks, Client, End, assert_problem, drained,
     faults::{Call, Fault, MOMENTS, Process, Proxy},
     ledger::audit::{
         DAY, RECONCILIATIONS, Rows, Shelf, account_key, at, dollars, header_key, leg_key, reconciled, without_steps,
     },
+    ledger::totals::{COUNT, stored_totals},
     ledger::{Books, TRANSACTIONS, payment},
     patterns::cost_of,
     requests::{Case, all_are_refused, no_identifiers, unreadable},
@@ -423,7 +424,11 @@ impl Scene {
 
     /// Starts a reconciliation of all transactions. Returns its id.
     async fn begin(&self) -> String {
-        let answer = self.client.post(RECONCILIATIONS, &json!({"from": at(DAY), "to": at(20 * DAY)})).await;
+        self.begin_until(20 * DAY).await
+    }
+
+    async fn begin_until(&self, to: i64) -> String {
+        let answer = self.client.post(RECONCILIATIONS, &json!({"from": at(DAY), "to": at(to)})).await;
         answer.body["reconciliationId"].as_str().expect("an id").to_owned()
     }
 
@@ -925,8 +930,12 @@ async fn reconciliation_consumes_its_declared_cost() {
         }
         let rows = Rows::of(&scene.stack);
         shelf.put(&rows).await;
-        let id = scene.begin().await;
+        drained(&scene.client, COUNT).await;
+        let id = scene.begin_until(2 * DAY - 1).await;
         let run = scene.process().run(&step_of(&[&id]), MINUTE).await.expect("no crash");
+        let totals = stored_totals(&scene.stack).await;
+        let total = totals.iter().filter(|item| item["SK"].as_s().is_ok_and(|sort| sort.starts_with("DAY#2020-01-02")));
+        let total = total.map(bytes).max().expect("a total");
         let size =
             async |partition: &str, sort: &str| bytes(&scene.item("FinancialTransactions", [partition, sort]).await);
         let case = ledger::Case {
@@ -940,6 +949,9 @@ async fn reconciliation_consumes_its_declared_cost() {
             of_hold: 0,
             legs: accounts,
             items: usize::try_from(transactions).expect("a small number"),
+            total,
+            totals: 1,
+            shards: 4,
             merchant: false,
         };
         let cost = cost_of(&ledger::patterns(), RECONCILE, &case);

@@ -50,7 +50,11 @@ fn rule(route: &str) -> Rule {
     match route {
         "POST /ledger/merchants" => operators([201; 3]),
         // Every user may read every merchant.
+        "GET /ledger/merchants" => rule(READ, [200; 3], [200; 3]),
         "GET /ledger/merchants/{merchantId}" => rule(READ, [200, 200, 404], [200, 200, 404]),
+        // A merchant has no owner, so only operators read its totals.
+        "GET /ledger/merchants/{merchantId}/totals" => operators([200, 200, 404]),
+        "GET /ledger/trial-balance" => operators([200; 3]),
         "POST /ledger/accounts" => rule(WRITE, [201, 403, 403], [201; 3]),
         "GET /ledger/accounts/{accountId}"
         | "GET /ledger/accounts/{accountId}/balance"

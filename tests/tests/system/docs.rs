@@ -119,6 +119,9 @@ fn ledger() -> Room<ledger::Case> {
             of_hold: 500,
             legs,
             items,
+            total: 250,
+            totals: 4,
+            shards: 4,
             merchant: true,
         }
     };

@@ -7,8 +7,9 @@ use crate::{
     ledger::{
         AccountPartition, AccountStatus, AccountsPartition, ByKeyPartition, ByKeySort, CreatedPlace, CreatedSort,
         EntrySort, FindingSort, InboxPartition, InboxSort, LegId, LegSort, LegTimeSort, LegType, MerchantId,
-        MerchantPartition, Metadata, PostingSort, ReconciliationId, ReconciliationPartition, ReversalSort,
-        SettlementPartition, StatusPartition, Subject, TransactionPartition, TransactionStatus, UserId, UserPartition,
+        MerchantPartition, MerchantsPartition, Metadata, PostingSort, ReconciliationId, ReconciliationPartition,
+        ReversalSort, SettlementPartition, StatusPartition, Subject, TransactionPartition, TransactionStatus, UserId,
+        UserPartition,
     },
 };
 use jiff::Timestamp;
@@ -83,7 +84,7 @@ proptest! {
         round_trips(&FindingSort(subject.clone()))?;
         round_trips(&subject)?;
         round_trips(&Metadata)?;
-        round_trips(&ReversalSort)?;
+        round_trips(&ReversalSort::FIRST)?;
         round_trips(&ByKeySort)?;
     }
 
@@ -113,7 +114,7 @@ proptest! {
 
     #[test]
     fn sort_keys_parse_as_exactly_one_type(time in milli(), leg in id(), leg_time in leg_time(), subject in subject()) {
-        let (metadata, reversal) = (Metadata.to_string(), ReversalSort.to_string());
+        let (metadata, reversal) = (Metadata.to_string(), ReversalSort::FIRST.to_string());
         let posting = PostingSort(leg.clone()).to_string();
         for text in [metadata, reversal, posting, LegSort(leg).to_string(), FindingSort(subject).to_string()] {
             prop_assert_eq!(kinds!(text, Metadata, ReversalSort, LegSort, PostingSort, FindingSort), 1, "{}", text);
@@ -316,6 +317,7 @@ fn keys_match_the_requirement() {
         (range(&day), "CREATED#2026-01-01T10:30:00.000Z CREATED#2026-01-02T10:30:00.123Z$"),
         (range(&LegTimeSort::all()), "LEG# LEG$"),
         (AccountsPartition.to_string(), "ACCOUNTS"),
+        (MerchantsPartition.to_string(), "MERCHANTS"),
     ] {
         assert_eq!(written, required);
     }
@@ -328,4 +330,20 @@ fn keys_match_the_requirement() {
 fn leg_types_have_opposites_and_account_statuses_have_names() {
     assert_eq!(LegType::ALL.map(LegType::reversed), [LegType::Debit, LegType::Credit]);
     assert_eq!(AccountStatus::ALL.map(AccountStatus::as_str), ["active", "closed", "frozen"]);
+}
+
+#[test]
+fn reversals_are_numbered_from_1_to_99() {
+    let all: Vec<String> =
+        std::iter::successors(Some(ReversalSort::FIRST), |sort| sort.next()).map(|sort| sort.to_string()).collect();
+    assert_eq!((all.len(), all[0].as_str(), all[98].as_str()), (99, "REVERSAL#01", "REVERSAL#99"));
+    assert!(
+        all.is_sorted()
+            && all.iter().all(|sort| sort.parse::<ReversalSort>().is_ok_and(|key| key.to_string() == *sort))
+    );
+    let within = |range: KeyRange| all.iter().all(|sort| range.contains(sort));
+    assert!(within(ReversalSort::all()) && within(TransactionPartition::collection()));
+    for bad in ["REVERSAL", "REVERSAL#", "REVERSAL#0", "REVERSAL#00", "REVERSAL#1", "REVERSAL#100", "REVERSAL#+1"] {
+        assert!(bad.parse::<ReversalSort>().is_err(), "{bad}");
+    }
 }

@@ -16,16 +16,18 @@ use function::Error;
 use futures::{StreamExt, TryStreamExt, stream};
 use keys::{
     TransactionId,
-    ledger::{CreatedPlace, CreatedSort, LegId, TransactionStatus},
+    ledger::{CreatedPlace, CreatedSort, LegId, ReversalSort, TransactionPartition, TransactionStatus},
 };
 use money::{Decimal, Money};
-use std::collections::HashMap;
-use table::Key;
+use std::collections::{BTreeSet, HashMap};
+use table::{Key, Query};
 
 /// Maximum number of transactions that a step checks.
 const PAGE: usize = 500;
 /// Maximum number of legs that one call reads, unless a single transaction has more.
 const BATCH: usize = 100;
+/// Maximum number of reversal markers of a transaction.
+const MAX_REVERSALS: usize = 99;
 /// Maximum number of concurrent calls. This number and [`BATCH`] limit the memory use.
 pub(crate) const SIDE_BY_SIDE: usize = 8;
 
@@ -191,10 +193,17 @@ impl Ledger {
 
     /// Reports the unreadable markers of the transactions that the headers reverse.
     async fn unreadable_markers(&self, headers: &[Transaction]) -> Result<Vec<Fault>, Error> {
-        let reversed = headers.iter().filter_map(|header| header.reverses.as_ref());
-        let keys: Vec<Key> = reversed.map(Reversal::key_of).collect();
-        let markers = self.books.table.get_all::<Reversal>(&keys, false).await?;
-        Ok(markers.unreadable.iter().map(Fault::unreadable).collect())
+        let reversed: BTreeSet<_> = headers.iter().filter_map(|header| header.reverses.clone()).collect();
+        let checks = stream::iter(reversed).map(|original| async move {
+            let (partition, range) = (TransactionPartition(original), ReversalSort::all());
+            let (_, unreadable) = self
+                .books
+                .table
+                .page_with_unreadable::<Reversal>(&Query::new(&partition, &range), MAX_REVERSALS)
+                .await?;
+            Ok::<_, Error>(unreadable.iter().map(Fault::unreadable).collect::<Vec<_>>())
+        });
+        checks.buffered(SIDE_BY_SIDE).try_concat().await
     }
 }
 

@@ -37,7 +37,7 @@ impl<'a> Steps<'a> {
 impl JobRunner for Steps<'_> {
     type Progress = Progress;
 
-    async fn step(&mut self, job: &Job, mut progress: Progress, _: Deadline) -> Result<Step<Progress>, Error> {
+    async fn step(&mut self, job: &Job, mut progress: Progress, stop: Deadline) -> Result<Step<Progress>, Error> {
         let (ledger, of) = (self.ledger, Reconciliation::of(job)?);
         let (faults, phase) = match progress.phase {
             Phase::Transactions(behind) => {
@@ -51,12 +51,16 @@ impl JobRunner for Steps<'_> {
                 let AccountsPage { accounts, faults, at } =
                     Box::pin(ledger.check_accounts(&of, at, &self.known)).await?;
                 progress.accounts += Case::count(accounts);
-                (faults, Phase::Accounts(at))
+                (faults, if at.is_over() { Phase::Totals(Box::default()) } else { Phase::Accounts(at) })
+            }
+            Phase::Totals(mut at) => {
+                let faults = Box::pin(ledger.check_totals(&of, &mut at, stop)).await?;
+                (faults, Phase::Totals(at))
             }
         };
         progress.phase = phase;
         progress.discrepancies += ledger.keep(&of, faults, progress.discrepancies).await?;
-        let next = if progress.is_over() { Next::End } else { Next::Continue };
+        let next = if progress.is_over(of.window) { Next::End } else { Next::Continue };
         if next == Next::End {
             // Before the job ends: a killed run repeats this step, and reports again.
             report(&of.id, &progress);

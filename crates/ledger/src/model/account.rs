@@ -155,6 +155,17 @@ pub(crate) struct Listed {
     pub(crate) partition: AccountPartition,
 }
 
+/// The type of an account whose other attributes may be unreadable. It never changes.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct Kind {
+    pub(crate) account_type: AccountType,
+}
+
+impl Item for Kind {
+    const TYPE: &'static str = "Account";
+}
+
 /// The owner of an account whose other attributes may be unreadable.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Owner {

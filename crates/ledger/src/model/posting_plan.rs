@@ -86,15 +86,16 @@ impl PostingPlan {
             legs.push(leg);
         }
         legs.sort_by(|one, other| one.id.cmp(&other.id));
-        let posted = Posted { transaction: draft.made(created, shard), legs, postings: Vec::new(), reversal: None };
-        let (undoes, capture) = (draft.undoes(created), draft.capture.clone());
+        let (transaction, postings, reversals) = (draft.made(created, shard), Vec::new(), Vec::new());
+        let posted = Posted { transaction, legs, postings, reversals };
+        let (undoes, capture) = (draft.undoes(created)?, draft.capture.clone());
         let plan = Self { posted, undoes, capture, left: left.into_values().collect(), inbox };
         plan.must_fit()?;
         Ok(plan)
     }
 
-    /// Whether the write was rejected because this transaction already exists, or because the
-    /// original transaction is already reversed.
+    /// Whether the write was rejected because this transaction already exists, or because another
+    /// reversal of the original transaction was posted first.
     pub(crate) fn was_posted(&self, refused: &Refused) -> bool {
         refused.at(HEADER) || (self.undoes.is_some() && refused.at(REVERSAL))
     }

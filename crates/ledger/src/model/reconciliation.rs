@@ -1,17 +1,22 @@
 use crate::{
     DOMAIN, InboxItem, Leg, Transaction,
-    model::accounts_progress::{AccountsProgress, BrokenLeg},
+    model::{
+        accounts_progress::{AccountsProgress, BrokenLeg},
+        total::{Dimensions, Sums, TotalId},
+        totals_progress::TotalsProgress,
+    },
 };
 use function::{Caller, Error, Fingerprint, is_zero};
 use jobs::{Job, State};
 use keys::{
-    AccountId, TimestampMillis, TransactionId,
+    AccountId, Day, TimestampMillis, TransactionId,
     ledger::{
-        AccountPartition, CreatedPlace, FindingSort, ItemHash, LegId, Metadata, ReconciliationId,
-        ReconciliationPartition, Subject, TransactionPartition,
+        AccountPartition, AccountType, CreatedPlace, FindingSort, ItemHash, LegId, MerchantId, Metadata,
+        ReconciliationId, ReconciliationPartition, Subject, TransactionPartition, TransactionType,
     },
+    totals::TotalScope,
 };
-use money::{Decimal, Money};
+use money::{Currency, Decimal, Money};
 use serde::{Deserialize, Serialize};
 use table::{Item, Key, Page};
 
@@ -70,12 +75,15 @@ pub(crate) struct Progress {
     pub(crate) phase: Phase,
 }
 
-/// The phase of a reconciliation: first transactions, then accounts.
+/// The phase of a reconciliation: first transactions, then accounts, then totals. The findings of
+/// the first phases can explain a wrong total.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Phase {
     /// Checking the transactions after this position. `None` means the start of the window.
     Transactions(Option<CreatedPlace>),
     Accounts(AccountsProgress),
+    /// Comparing the daily totals with the transactions.
+    Totals(Box<TotalsProgress>),
 }
 
 impl Default for Phase {
@@ -85,8 +93,8 @@ impl Default for Phase {
 }
 
 impl Progress {
-    pub(crate) fn is_over(&self) -> bool {
-        matches!(&self.phase, Phase::Accounts(accounts) if accounts.is_over())
+    pub(crate) fn is_over(&self, window: Window) -> bool {
+        matches!(&self.phase, Phase::Totals(totals) if totals.day(window).is_none())
     }
 }
 
@@ -145,6 +153,8 @@ pub(crate) enum Kind {
     OrphanInboxItem,
     /// The reserved amount of an account differs from the sum of its open holds.
     WrongHeld,
+    /// A daily total differs from the sum of its transactions.
+    WrongTotal,
     /// An item that cannot be deserialized. It may hide money
     /// ([decision](../../../../docs/decisions/ledger-unreadable-items.md)).
     UnreadableItem,
@@ -191,12 +201,37 @@ pub(crate) struct Discrepancy {
     /// The key of the item, if it is unreadable.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) key: Option<ItemKey>,
+    /// The total, if it is wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) total: Option<WrongTotal>,
+}
+
+/// A wrong total, and the sum of it that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct WrongTotal {
+    date: Day,
+    #[serde(rename = "MerchantID", skip_serializing_if = "Option::is_none")]
+    merchant: Option<MerchantId>,
+    #[serde(flatten)]
+    dimensions: Dimensions,
+    sum: Sum,
+}
+
+/// A sum of a total.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Sum {
+    Debits,
+    Credits,
+    /// The number of transactions.
+    Transactions,
 }
 
 impl Discrepancy {
     fn new(kind: Kind, transaction: Option<TransactionId>, account: Option<AccountId>) -> Self {
-        let (leg, created_at, key) = (None, None, None);
-        Self { kind, transaction, account, leg, expected: None, actual: None, created_at, key }
+        let (leg, created_at, key, total) = (None, None, None, None);
+        Self { kind, transaction, account, leg, expected: None, actual: None, created_at, key, total }
     }
 }
 
@@ -297,6 +332,28 @@ impl Fault {
     }
 }
 
+impl Fault {
+    /// Creates the discrepancy for a total that differs from the sum of its transactions.
+    pub(crate) fn total(id: &TotalId, expected: &Sums, actual: &Sums) -> Self {
+        let number = |number: i64| number.to_string().parse::<Decimal>().ok();
+        let (sum, expected, actual) = if expected.debits != actual.debits {
+            (Sum::Debits, Some(expected.debits.amount()), Some(actual.debits.amount()))
+        } else if expected.credits != actual.credits {
+            (Sum::Credits, Some(expected.credits.amount()), Some(actual.credits.amount()))
+        } else {
+            (Sum::Transactions, number(expected.transactions), number(actual.transactions))
+        };
+        let merchant = match &id.scope {
+            TotalScope::All => None,
+            TotalScope::Merchant(merchant) => Some(merchant.clone()),
+        };
+        let total = Some(WrongTotal { date: id.day, merchant, dimensions: id.dimensions.clone(), sum });
+        let what = Discrepancy { expected, actual, total, ..Discrepancy::new(Kind::WrongTotal, None, None) };
+        let hash = ItemHash::of(&id.scope.to_string(), &id.sort().to_string());
+        Self { subject: Subject::Total(hash), what }
+    }
+}
+
 /// A stored discrepancy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -360,13 +417,36 @@ pub(crate) struct DiscrepancyBody {
     leg_id: Option<LegId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     key: Option<ItemKey>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total: Option<WrongTotalBody>,
     expected: Option<Decimal>,
     actual: Option<Decimal>,
 }
 
+/// A wrong total in a response.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct WrongTotalBody {
+    date: Day,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    merchant_id: Option<MerchantId>,
+    transaction_type: TransactionType,
+    account_type: AccountType,
+    currency: Currency,
+    sum: Sum,
+}
+
+impl From<WrongTotal> for WrongTotalBody {
+    fn from(WrongTotal { date, merchant, dimensions, sum }: WrongTotal) -> Self {
+        let Dimensions { transaction_type, account_type, currency } = dimensions;
+        Self { date, merchant_id: merchant, transaction_type, account_type, currency, sum }
+    }
+}
+
 impl DiscrepancyBody {
-    fn of(Discrepancy { kind, transaction, account, leg, expected, actual, key, .. }: Discrepancy) -> Self {
-        Self { kind, transaction_id: transaction, account_id: account, leg_id: leg, key, expected, actual }
+    fn of(Discrepancy { kind, transaction, account, leg, expected, actual, key, total, .. }: Discrepancy) -> Self {
+        let total = total.map(WrongTotalBody::from);
+        Self { kind, transaction_id: transaction, account_id: account, leg_id: leg, key, total, expected, actual }
     }
 
     /// Creates the finding for an item of the account that cannot be deserialized. Only operators

@@ -1,6 +1,10 @@
 use crate::{
-    Leg, Transaction,
-    model::{leg::LegBody, reconciliation::DiscrepancyBody, transaction::Description},
+    Leg, Reversal, Transaction,
+    model::{
+        leg::LegBody,
+        reconciliation::DiscrepancyBody,
+        transaction::{Description, ReversedBody},
+    },
 };
 use function::{Caller, Cell, Csv, List};
 use keys::{
@@ -66,10 +70,12 @@ struct Purpose {
     /// The other account, if the transaction has two legs.
     #[serde(skip_serializing_if = "Option::is_none")]
     counterparty_account_id: Option<AccountId>,
+    #[serde(flatten)]
+    reversed: Option<ReversedBody>,
 }
 
 impl Purpose {
-    fn of(header: &Transaction, account: &AccountId) -> Self {
+    fn of(header: &Transaction, last: Option<&Reversal>, account: &AccountId) -> Self {
         let counterparty = match header.postings.as_slice() {
             [one, other] if one.account == *account => Some(&other.account),
             [other, one] if one.account == *account => Some(&other.account),
@@ -80,19 +86,21 @@ impl Purpose {
             description: header.description.clone(),
             merchant_id: header.merchant.clone(),
             counterparty_account_id: counterparty.cloned(),
+            reversed: last.map(|last| ReversedBody::of(last, header.currency)),
         }
     }
 }
 
 impl StatementLeg {
-    pub(crate) fn of(leg: Leg, header: Option<&Transaction>, caller: &Caller) -> Self {
-        let purpose = header.map(|header| Purpose::of(header, &leg.account));
+    /// Creates the leg of a statement. `last` is the last reversal marker of the transaction.
+    pub(crate) fn of(leg: Leg, header: Option<&Transaction>, last: Option<&Reversal>, caller: &Caller) -> Self {
+        let purpose = header.map(|header| Purpose::of(header, last, &leg.account));
         Self { leg: LegBody::of(leg, caller), purpose }
     }
 }
 
 /// The columns of a statement in CSV.
-const COLUMNS: [&str; 12] = [
+const COLUMNS: [&str; 13] = [
     "row",
     "createdAt",
     "transactionId",
@@ -101,6 +109,7 @@ const COLUMNS: [&str; 12] = [
     "description",
     "merchantId",
     "counterpartyAccountId",
+    "reversedAmount",
     "legType",
     "amount",
     "currency",
@@ -152,6 +161,7 @@ impl StatementLeg {
         let (currency, after) = (leg.currency.to_string(), leg.balance_after.map(|after| after.to_string()));
         let purpose = self.purpose.as_ref();
         let description = purpose.and_then(|purpose| purpose.description.as_ref()).map(ToString::to_string);
+        let reversed = purpose.and_then(|purpose| purpose.reversed.as_ref()).map(ReversedBody::shown);
         csv.row([
             Cell::Value("leg"),
             Cell::Value(&created),
@@ -161,6 +171,7 @@ impl StatementLeg {
             text(description.as_deref()),
             text(purpose.and_then(|purpose| purpose.merchant_id.as_ref()).map(MerchantId::as_str)),
             text(purpose.and_then(|purpose| purpose.counterparty_account_id.as_ref()).map(AccountId::as_str)),
+            reversed.as_deref().map_or(Cell::Empty, Cell::Value),
             Cell::Value(leg.leg_type.as_str()),
             Cell::Value(&amount),
             Cell::Value(&currency),

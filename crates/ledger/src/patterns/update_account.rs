@@ -24,7 +24,7 @@ use keys::{
 use money::Money;
 use table::{
     Units,
-    cost::{read, write},
+    cost::{Cost, read, write},
 };
 
 /// The Lambda.
@@ -56,10 +56,13 @@ pub const PATTERN: Pattern = Pattern {
             cost: |case| case.changed().read(cost::LEDGER, read(case.leg)),
         },
         Calls {
-            variant: ", grouped",
-            condition: "as without grouped posting; also query each of 8 shards, PK = ACCOUNT#<id>#INBOX#<shard>, strongly consistent",
-            formula: "as without grouped posting, and ⌈Σ inbox items⌉ R for each shard, at least 1 R",
-            cost: |case| case.changed().read(cost::LEDGER, Units::whole(8)),
+            variant: ", posting",
+            condition: "get PK = ACCOUNT#<id>, SK = METADATA, strongly consistent; update if its version is unchanged; then query each of 8 shards, PK = ACCOUNT#<id>#INBOX#<shard>, strongly consistent. A change of the status of an account with grouped posting has the same queries",
+            formula: "⌈account⌉ R and ⌈account⌉ W, and ⌈Σ inbox items⌉ R for each shard, at least 1 R",
+            cost: |case| {
+                let reads = read(case.account) + Units::whole(8);
+                Cost::default().read(cost::LEDGER, reads).write(cost::LEDGER, write(case.account))
+            },
         },
         Calls {
             variant: ", transferTo",

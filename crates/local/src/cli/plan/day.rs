@@ -146,6 +146,9 @@ pub(super) fn transferred() -> Cost {
         of_hold: 0,
         legs: 2,
         items: 0,
+        total: 0,
+        totals: 0,
+        shards: 0,
         merchant: false,
     };
     (process_payment::PATTERN.calls[0].cost)(&case)
