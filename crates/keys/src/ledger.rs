@@ -643,8 +643,8 @@ pub struct InboxPartition {
 }
 
 impl InboxPartition {
-    /// Number of shards of an inbox. A shard accepts 1,000 write units per second, and a payment and
-    /// its settlement consume four of them. To change the number, only increase it.
+    /// Number of shards of an inbox. A shard accepts 1,000 write units per second, and a payment
+    /// and its settlement consume four of them. To change the number, only increase it.
     const SHARDS: u16 = 8;
 
     /// The inbox of an account, all shards.

@@ -8,8 +8,8 @@ use keys::{AccountId, RequestId, ledger::InboxPartition};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Ledger {
-    /// Starts or wakes the settlement of each account that has a new inbox item in the batch. Returns
-    /// the sequence numbers of the records to retry.
+    /// Starts or wakes the settlement of each account that has a new inbox item in the batch.
+    /// Returns the sequence numbers of the records to retry.
     ///
     /// # Errors
     /// The time of the system is invalid.

@@ -225,8 +225,9 @@ impl Books {
         Ok(found.complete()?.into_values().map(|account| (account.id.clone(), account)).collect())
     }
 
-    /// Returns the sum of the credits in the account's inbox, with one strongly consistent query for
-    /// each shard and page. `None` if the account has no inbox, or if an inbox item is unreadable.
+    /// Returns the sum of the credits in the account's inbox, with one strongly consistent query
+    /// for each shard and page. `None` if the account has no inbox, or if an inbox item is
+    /// unreadable.
     pub(crate) async fn pending(&self, account: &Account) -> Result<Option<Money>, Error> {
         if !account.has_inbox() {
             return Ok(None);

@@ -1,6 +1,6 @@
-//! Compares the ledger with a simple model after random transfers between 50 accounts, of which eight
-//! have grouped posting. Many transfers run concurrently. Calls are throttled, cancelled, lost or delayed, or get no response.
-//! Functions crash, requests are repeated, and clocks differ.
+//! Compares the ledger with a simple model after random transfers between 50 accounts, of which
+//! eight have grouped posting. Many transfers run concurrently. Calls are throttled, cancelled,
+//! lost or delayed, or get no response. Functions crash, requests are repeated, and clocks differ.
 
 use fastrand::Rng;
 use function::Service;

@@ -73,6 +73,11 @@ const ABSENT: [(&str, &[(&str, &str)]); 9] = [
         "FinancialTransactions",
         &[
             ("FrozenBy", "S"),
+            ("InboxShard", "S"),
+            ("InboxUntil", "S"),
+            ("LastLegSettled", "BOOL"),
+            ("PostedAt", "S"),
+            ("Posting", "S"),
             ("ReversesID", "S"),
             ("StatusChangedAt", "S"),
             ("StatusChangedBy", "S"),

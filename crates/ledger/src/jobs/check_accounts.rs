@@ -280,8 +280,8 @@ impl Ledger {
         Ok(found.has(leg) && found.faults().is_empty() && (!leg.is_settled() || found.has_grouped(leg)))
     }
 
-    /// Whether a finding reports a missing leg between the two legs. The time of a missing posting is
-    /// not known, but it is not before the time of its transaction.
+    /// Whether a finding reports a missing leg between the two legs. The time of a missing posting
+    /// is not known, but it is not before the time of its transaction.
     async fn lacks_a_leg(&self, of: &Reconciliation, at: &Break) -> Result<bool, Error> {
         let findings = self.findings(&of.id, &FindingSort::of_legs()).await?;
         let (since, until) = (at.older.as_ref().map(|leg| leg.place().created), at.newer.place().created);

@@ -14,8 +14,8 @@ use std::{fmt::Display, time::Duration};
 use table::{Change, Error as Store, Key, MAX_CHANGES, Query, Refused, optimistically};
 use tokio::time::sleep;
 
-/// Maximum number of credits that one transaction settles. Each credit needs an action for its inbox
-/// item and one for its posting. The account needs one action.
+/// Maximum number of credits that one transaction settles. Each credit needs an action for its
+/// inbox item and one for its posting. The account needs one action.
 pub(crate) const MAX_SETTLED: usize = (MAX_CHANGES - 1) / 2;
 
 /// The task of a settlement job.
@@ -191,7 +191,8 @@ impl Ledger {
 
 /// Pause after a conflict with a debit of the account.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Maximum number of attempts to settle a chunk. Then the run ends, and another run repeats the step.
+/// Maximum number of attempts to settle a chunk. Then the run ends, and another run repeats the
+/// step.
 const MAX_ATTEMPTS: usize = 20;
 
 fn count(items: usize) -> u64 {

@@ -22,7 +22,8 @@ pub(crate) struct PostingPlan {
     undoes: Option<Reversal>,
     /// The capture of a hold that this transaction posts, if any.
     capture: Option<Capture>,
-    /// Each account that the transaction updates, after the transaction and with the version as read.
+    /// Each account that the transaction updates, after the transaction and with the version as
+    /// read.
     left: Vec<Account>,
     /// The credits of accounts with grouped posting.
     inbox: Vec<InboxItem>,

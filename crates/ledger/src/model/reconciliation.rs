@@ -296,8 +296,8 @@ impl Fault {
 
 /// Discrepancies of grouped posting.
 impl Fault {
-    /// Creates a discrepancy of a grouped credit. `actual` is the amount of its inbox item or of its
-    /// posting.
+    /// Creates a discrepancy of a grouped credit. `actual` is the amount of its inbox item or of
+    /// its posting.
     pub(crate) fn of_grouped(kind: Kind, leg: &Leg, actual: Option<Decimal>) -> Self {
         let (transaction, account) = (Some(leg.transaction.clone()), Some(leg.account.clone()));
         let (expected, created_at) = (Some(leg.shown_amount()), Some(leg.created_at));

@@ -80,8 +80,8 @@ impl Terms {
 /// limit of a user ([decision](../../../../docs/decisions/ledger-account-limit.md)).
 ///
 /// Only operators may open accounts that allow a negative balance, because all money in the ledger
-/// comes from such accounts ([decision](../../../../docs/decisions/ledger-access.md)). Only operators
-/// may open accounts with grouped posting
+/// comes from such accounts ([decision](../../../../docs/decisions/ledger-access.md)). Only
+/// operators may open accounts with grouped posting
 /// ([decision](../../../../docs/decisions/ledger-grouped-posting.md)).
 ///
 /// # Errors

@@ -66,7 +66,8 @@ pub async fn get_account(ledger: Ledger, request: Request<OfAccount>) -> Result<
     let mut account = ledger.books.account(&request.input.0, &request.caller).await?;
     for _ in 0..ATTEMPTS {
         let pending = ledger.books.pending(&account).await?;
-        // A settlement between the reads would show its credits neither in the balance nor as pending.
+        // A settlement between the reads would show its credits neither in the balance nor as
+        // pending.
         let again = if account.has_inbox() {
             ledger.books.account(&account.id, &request.caller).await?
         } else {

@@ -196,9 +196,9 @@ impl Ledger {
         }
     }
 
-    /// Changes how credits reach the balance. A payment to the account that was decided before fails
-    /// and is repeated if it would have updated the account. If it arrives in the inbox, it is
-    /// settled.
+    /// Changes how credits reach the balance. A payment to the account that was decided before
+    /// fails and is repeated if it would have updated the account. If it arrives in the inbox, it
+    /// is settled.
     async fn change_posting(
         &self,
         request: &Request<Change>,
