@@ -76,6 +76,7 @@ impl Shards {
     }
 
     /// Returns the shards that readers query. No other shard contains an item.
+    #[must_use]
     pub fn read(self) -> impl ExactSizeIterator<Item = Shard> {
         Shard::first(self.read)
     }

@@ -111,7 +111,7 @@ impl Ledger {
     ) -> Result<(), Error> {
         let key = Key::new(&SettlementPartition(account.clone()), &Metadata);
         let job = Job::new(&key, account, by, &Settlement { account: account.clone() }, now)?;
-        Ok(optimistically(|| Box::pin(self.start_or_wake(&job, by)), is_stale).await?)
+        optimistically(|| Box::pin(self.start_or_wake(&job, by)), is_stale).await
     }
 
     async fn start_or_wake(&self, job: &Job, by: &impl Display) -> Result<(), Error> {
