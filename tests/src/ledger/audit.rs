@@ -163,7 +163,8 @@ fn item(attributes: &[(&str, String)]) -> String {
 /// Hashes lines as docs/ledger-proof.md describes it.
 fn sha256(lines: &[&str]) -> String {
     let text: String = lines.iter().flat_map(|line| [line, "\n"]).collect();
-    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+    let digits = Sha256::digest(text).into_iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect()
 }
 
 /// Returns the hash of a leg, from the hash of the previous leg.
