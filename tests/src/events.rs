@@ -207,7 +207,7 @@ const WELLNESS: [Event; 99] = [
 
 /// The events of the ledger. They open two accounts, post and reverse a transaction, capture and
 /// void a hold, and freeze an account.
-const LEDGER: [Event; 55] = [
+const LEDGER: [Event; 58] = [
     ("create-merchant", "", Some(201)),
     ("create-merchant", "no-operator", Some(403)),
     ("list-merchants", "", Some(200)),
@@ -251,8 +251,11 @@ const LEDGER: [Event; 55] = [
     ("start-reconciliation", "", Some(202)),
     ("start-reconciliation", "ends-before-start", Some(400)),
     ("react-to-transactions", "", None),
+    ("react-to-transactions", "inbox", None),
     ("react-to-transactions", "unreadable", None),
     ("react-to-transactions", "no-batch", None),
+    ("settle-account", "", None),
+    ("settle-account", "no-batch", None),
     ("reconcile", "", None),
     ("reconcile", "unreadable-keys", None),
     ("reconcile", "no-batch", None),

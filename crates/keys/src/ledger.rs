@@ -10,11 +10,15 @@
 //! | account count | `USER#<user>` | `ACCOUNT-COUNT` | | |
 //! | transaction | `TXN#<id>` | `METADATA` | `STATUS#<status>`, `CREATED#<time>` | `IDEMPOTENCY#<key>`, `TXN` |
 //! | leg | `TXN#<id>` | `LEG#<leg>` | `ACCOUNT#<account>`, `LEG#<time>#<leg>` | |
+//! | credit of a grouped account | `TXN#<id>` | `LEG#<leg>` | | |
+//! | its inbox item | `ACCOUNT#<account>#INBOX#<shard>` | `CREATED#<time>#<leg>` | | |
+//! | its posting | `TXN#<id>` | `POSTING#<leg>` | `ACCOUNT#<account>`, `LEG#<time>#<leg>` | |
 //! | reversal marker | `TXN#<id>` | `REVERSAL#<number>` | | |
 //! | hold | `HOLD#<id>` | `METADATA` | `ACCOUNT#<payer>`, `EXPIRES#<time>#<id>` | `HOLD-EXPIRY#<shard>`, `EXPIRES#<time>#<id>` |
 //! | refusal of a transfer | `TXN#<id>` | `METADATA` | | |
 //! | reconciliation | `RECONCILIATION#<id>` | `METADATA` | | |
 //! | finding | `RECONCILIATION#<id>` | `FINDING#<subject>` | | |
+//! | settlement of an account | `SETTLEMENT#<account>` | `METADATA` | | |
 //!
 //! The status index can be sharded. The first shard uses the required partition key, and
 //! every other shard uses `STATUS#<status>#<shard>`
@@ -130,6 +134,9 @@ pub enum AccountStatus {
     Active,
     /// Has a balance of zero and accepts no legs. This status is final.
     Closed,
+    /// Accepts no new payments, and waits for those that were decided before. Then it can be
+    /// closed.
+    Closing,
     /// Accepts no legs until the account is reactivated.
     Frozen,
 }
@@ -138,7 +145,25 @@ names!(
     AccountStatus, "must be active, frozen or closed",
     Active => "active",
     Closed => "closed",
+    Closing => "closing",
     Frozen => "frozen",
+);
+
+/// How credits reach the balance of an account
+/// ([decision](../../../docs/decisions/ledger-grouped-posting.md)).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum PostingMode {
+    /// Each transaction updates the account.
+    #[default]
+    Direct,
+    /// Credits wait in the inbox of the account until a job posts many of them together.
+    Grouped,
+}
+
+names!(
+    PostingMode, "must be direct or grouped",
+    Direct => "direct",
+    Grouped => "grouped",
 );
 
 /// The role of the caller that froze an account.
@@ -286,6 +311,18 @@ prefixed_key!(
     LegSort,
     "LEG",
     LegId
+);
+prefixed_key!(
+    /// SK of the posting of a grouped credit: `POSTING#<leg>`.
+    PostingSort,
+    "POSTING",
+    LegId
+);
+prefixed_key!(
+    /// PK of the job that settles an account with grouped posting: `SETTLEMENT#<account>`.
+    SettlementPartition,
+    "SETTLEMENT",
+    AccountId
 );
 prefixed_key!(
     /// PK of a hold: `HOLD#<id>`.
@@ -566,6 +603,119 @@ impl fmt::Display for LegTimeSort {
 }
 
 serde_as_text!(LegTimeSort);
+
+/// SK of an entry in the history of an account: `LEG#<leg>` or `POSTING#<leg>`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum EntrySort {
+    /// A leg that its transaction has posted.
+    Leg(LegSort),
+    /// The posting of a grouped credit.
+    Posting(PostingSort),
+}
+
+impl FromStr for EntrySort {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let leg = text.parse().map(Self::Leg);
+        leg.or_else(|_| text.parse().map(Self::Posting)).map_err(|_: Invalid| Invalid::key("EntrySort"))
+    }
+}
+
+impl fmt::Display for EntrySort {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Leg(sort) => sort.fmt(out),
+            Self::Posting(sort) => sort.fmt(out),
+        }
+    }
+}
+
+serde_as_text!(EntrySort);
+
+/// PK of the inbox of an account with grouped posting: `ACCOUNT#<account>#INBOX#<shard>`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct InboxPartition {
+    /// The account.
+    pub account: AccountId,
+    /// The shard of the inbox.
+    pub shard: Shard,
+}
+
+impl InboxPartition {
+    /// Number of shards of an inbox. A shard accepts 1,000 write units per second, and a payment
+    /// and its settlement consume four of them. To change the number, only increase it.
+    const SHARDS: u16 = 8;
+
+    /// The inbox of an account, all shards.
+    pub fn all(account: &AccountId) -> impl Iterator<Item = Self> {
+        Shard::first(Self::SHARDS).map(|shard| Self { account: account.clone(), shard })
+    }
+
+    /// Returns the shard for a new leg. The leg stores the shard.
+    #[must_use]
+    pub fn shard_of(leg: &LegId) -> Shard {
+        Shard::hashed(leg.as_str(), Self::SHARDS)
+    }
+}
+
+impl FromStr for InboxPartition {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let parse = || {
+            let (account, shard) = text.strip_prefix("ACCOUNT#")?.split_once("#INBOX#")?;
+            Some(Self { account: account.parse().ok()?, shard: shard.parse().ok()? })
+        };
+        parse().ok_or(Invalid::key("InboxPartition"))
+    }
+}
+
+impl fmt::Display for InboxPartition {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "ACCOUNT#{}#INBOX#{}", self.account, self.shard)
+    }
+}
+
+serde_as_text!(InboxPartition);
+
+/// SK of an inbox item: `CREATED#<time>#<leg>`. The items of a shard sort by the time of their
+/// transactions.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct InboxSort {
+    /// The time of the transaction.
+    pub created: TimestampMillis,
+    /// The leg.
+    pub leg: LegId,
+}
+
+impl InboxSort {
+    /// The range of all items of a shard.
+    #[must_use]
+    pub fn all() -> KeyRange {
+        KeyRange::beginning_with("CREATED#")
+    }
+}
+
+impl FromStr for InboxSort {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let parse = || {
+            let (created, leg) = text.strip_prefix("CREATED#")?.split_once('#')?;
+            Some(Self { created: created.parse().ok()?, leg: leg.parse().ok()? })
+        };
+        parse().filter(|key| key.to_string() == text).ok_or(Invalid::key("InboxSort"))
+    }
+}
+
+impl fmt::Display for InboxSort {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "CREATED#{}#{}", self.created, self.leg)
+    }
+}
+
+serde_as_text!(InboxSort);
 
 /// GSI1SK and GSI2SK of an open hold: `EXPIRES#<time>#<hold>`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -131,6 +131,13 @@ impl TimestampMillis {
         earlier.ok().and_then(|instant| Self::containing(instant).ok()).unwrap_or(self)
     }
 
+    /// Adds seconds. Returns the time unchanged if the result would be out of range.
+    #[must_use]
+    pub fn plus_seconds(self, seconds: i64) -> Self {
+        let later = self.0.checked_add(SignedDuration::from_secs(seconds));
+        later.ok().and_then(|instant| Self::containing(instant).ok()).unwrap_or(self)
+    }
+
     /// Adds days of 24 hours. Returns the time unchanged if the result would be out of range.
     #[must_use]
     pub fn plus_days(self, days: i64) -> Self {

@@ -24,6 +24,8 @@ pub struct Case {
     pub of_status: usize,
     /// Size of a leg. A leg's entry in GSI1 has the same size.
     pub leg: usize,
+    /// Size of an inbox item.
+    pub inbox: usize,
     /// Size of a hold.
     pub hold: usize,
     /// Size of an open hold's entry in GSI1, which lists the open holds of an account.
@@ -82,6 +84,17 @@ impl Case {
             .write(LEDGER, (write(self.transaction) + entries + write(self.account).times(legs)).times(2))
             .write(BY_TIME, write(self.of_status) + entries)
             .write(BY_KEY, Units::whole(u64::from(keyed)))
+    }
+
+    /// Returns the WRUs consumed by posting a transaction that credits one account with grouped
+    /// posting and has only direct debits.
+    pub(crate) fn posted_to_inbox(&self) -> Cost {
+        let (legs, debits) = (Self::count(self.legs), Self::count(self.legs.saturating_sub(1)));
+        let items = write(self.transaction) + write(self.leg).times(legs) + write(self.inbox);
+        Cost::default()
+            .write(LEDGER, (items + write(self.account).times(debits)).times(2))
+            .write(BY_TIME, write(self.of_status) + write(self.leg).times(debits))
+            .write(BY_KEY, Units::whole(1))
     }
 
     /// Returns the RRUs consumed by reading the reversal markers of the listed transactions, if

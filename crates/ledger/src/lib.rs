@@ -18,14 +18,17 @@ mod model;
 pub mod patterns;
 mod post;
 mod reversals;
+mod settlements;
 mod store;
 mod totals;
 mod transfers;
 
 pub use cost::{Case, Pattern};
 pub use model::account::{Account, AccountBody, LastLeg};
+pub use model::chain::ChainHash;
 pub use model::hold::{Hold, HoldBody};
-pub use model::leg::{Leg, LegBody};
+pub use model::inbox::InboxItem;
+pub use model::leg::{Booking, Entry, Grouped, Leg, LegBody, SettledLeg};
 pub use model::merchant::{Merchant, MerchantBody};
 pub use model::posting::Posting;
 pub use model::reconciliation::{ReconciliationBody, Window};

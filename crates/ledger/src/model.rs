@@ -3,7 +3,9 @@
 pub(crate) mod account;
 pub(crate) mod account_count;
 pub(crate) mod accounts_progress;
+pub(crate) mod chain;
 pub(crate) mod hold;
+pub(crate) mod inbox;
 pub(crate) mod leg;
 pub(crate) mod merchant;
 pub(crate) mod posting;

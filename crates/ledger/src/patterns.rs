@@ -25,6 +25,7 @@ pub mod reconcile;
 pub mod release_expired_holds;
 pub mod retry_reconciliation;
 pub mod reverse_transaction;
+pub mod settle_account;
 pub mod start_daily_reconciliation;
 pub mod start_reconciliation;
 pub mod update_account;
@@ -59,6 +60,7 @@ pub fn patterns() -> Vec<Pattern> {
         release_expired_holds::PATTERN,
         retry_reconciliation::PATTERN,
         reverse_transaction::PATTERN,
+        settle_account::PATTERN,
         start_daily_reconciliation::PATTERN,
         start_reconciliation::PATTERN,
         update_account::PATTERN,

@@ -7,6 +7,7 @@ use futures::{StreamExt, stream};
 use jiff::{SignedDuration, Timestamp};
 use local::{Builder, Stack};
 use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
 /// The request path of reconciliations.
@@ -58,6 +59,10 @@ pub fn account_key(account: &str) -> Value {
 pub struct Shelf {
     accounts: BTreeMap<String, Account>,
     items: Vec<String>,
+    /// The hash of each leg.
+    hashes: BTreeMap<String, String>,
+    /// The hashes of the legs of another history, which the legs of this history keep.
+    kept: BTreeMap<String, String>,
     /// Number of posted legs.
     pub legs: usize,
 }
@@ -66,7 +71,7 @@ pub struct Shelf {
 struct Account {
     cents: i64,
     version: i64,
-    last: Option<[String; 3]>,
+    last: Option<[String; 4]>,
 }
 
 impl Shelf {
@@ -80,15 +85,31 @@ impl Shelf {
         self.accounts.insert(account.to_owned(), Account { cents, ..Account::default() });
     }
 
+    /// Starts a forged history. Its legs and accounts keep the hashes of the original.
+    #[must_use]
+    pub fn forging(original: &Self) -> Self {
+        Self { kept: original.hashes.clone(), ..Self::default() }
+    }
+
+    /// Returns the hash of a posted leg.
+    #[must_use]
+    pub fn hash(&self, transaction: &str, number: usize) -> String {
+        self.hashes[&leg_id(transaction, number)].clone()
+    }
+
     /// Posts a transaction. Each leg is a tuple of an account and a balance change in cents.
     pub fn post(&mut self, id: &str, milli: i64, legs: &[(&str, i64)]) {
         let (time, mut postings) = (at(milli), Vec::new());
         for (number, (account, change)) in (1..).zip(legs) {
             let holder = self.accounts.entry((*account).to_owned()).or_default();
             (holder.cents, holder.version) = (holder.cents + change, holder.version + 1);
-            holder.last = Some([id.to_owned(), leg_id(id, number), time.clone()]);
+            let previous = holder.last.as_ref().map_or_else(|| "0".repeat(64), |[.., hash]| hash.clone());
+            let hash = chained(&previous, id, number, account, &time, *change, holder.cents);
+            let hash = self.kept.get(&leg_id(id, number)).cloned().unwrap_or(hash);
+            self.hashes.insert(leg_id(id, number), hash.clone());
+            holder.last = Some([id.to_owned(), leg_id(id, number), time.clone(), hash.clone()]);
             postings.push(text(&format!("{}#{}#USD#{account}", side(*change), dollars(change.abs()))));
-            self.items.push(leg(id, number, account, &time, *change, holder.cents));
+            self.items.push(leg(id, number, account, &time, *change, holder.cents, &hash));
         }
         let debits = legs.iter().map(|(_, change)| change.min(&0).abs()).sum();
         self.items.push(header(id, &time, debits, &postings.join(",")));
@@ -107,7 +128,8 @@ impl Shelf {
     /// Creates a leg that its transaction does not list.
     #[must_use]
     pub fn stray(id: &str, number: usize, account: &str, milli: i64, cents: i64) -> Value {
-        serde_json::from_str(&leg(id, number, account, &at(milli), cents, 1_234_567)).expect("an item")
+        let hash = "5".repeat(64);
+        serde_json::from_str(&leg(id, number, account, &at(milli), cents, 1_234_567, &hash)).expect("an item")
     }
 
     /// Writes all accounts, and all transactions that were posted since the last call.
@@ -138,7 +160,29 @@ fn item(attributes: &[(&str, String)]) -> String {
     format!("{{{}}}", members.join(","))
 }
 
-fn leg(transaction: &str, place: usize, account: &str, time: &str, change: i64, after: i64) -> String {
+/// Hashes lines as docs/ledger-proof.md describes it.
+fn sha256(lines: &[&str]) -> String {
+    let text: String = lines.iter().flat_map(|line| [line, "\n"]).collect();
+    let digits = Sha256::digest(text).into_iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect()
+}
+
+/// Returns the hash of a leg, from the hash of the previous leg.
+fn chained(
+    previous: &str,
+    transaction: &str,
+    place: usize,
+    account: &str,
+    time: &str,
+    change: i64,
+    after: i64,
+) -> String {
+    let (id, amount, after) = (leg_id(transaction, place), dollars(change.abs()), dollars(after));
+    let lines = ["leg", account, "someone", transaction, &id, side(change), &amount, "USD", &after, time];
+    sha256(&[previous, &sha256(&lines)])
+}
+
+fn leg(transaction: &str, place: usize, account: &str, time: &str, change: i64, after: i64, hash: &str) -> String {
     let id = leg_id(transaction, place);
     item(&[
         ("PK", text(&format!("TXN#{transaction}"))),
@@ -155,6 +199,7 @@ fn leg(transaction: &str, place: usize, account: &str, time: &str, change: i64, 
         ("Currency", text("USD")),
         ("BalanceAfter", number(&dollars(after))),
         ("CreatedAt", text(time)),
+        ("Hash", text(hash)),
     ])
 }
 
@@ -198,7 +243,8 @@ fn account(id: &str, Account { cents, version, last }: &Account) -> String {
         ("CreatedAt", text(&at(0))),
         ("Request", text("x")),
     ];
-    let last = last.iter().flat_map(|last| ["LastTransactionID", "LastLegID", "LastLegAt"].into_iter().zip(last));
+    let names = ["LastTransactionID", "LastLegID", "LastLegAt", "LastLegHash"];
+    let last = last.iter().flat_map(|last| names.into_iter().zip(last));
     attributes.extend(last.map(|(name, value)| (name, text(value))));
     item(&attributes)
 }

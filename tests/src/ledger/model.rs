@@ -8,7 +8,7 @@ use keys::{
     AccountId, TransactionId,
     ledger::{HoldStatus, LegId},
 };
-use ledger::{Account, Hold, Leg, Posting, Transaction};
+use ledger::{Account, Booking, Hold, InboxItem, Leg, Posting, SettledLeg, Transaction};
 use local::Stack;
 use money::{Currency, Decimal, Money};
 use serde::de::DeserializeOwned;
@@ -45,7 +45,7 @@ pub async fn until_told(ask: impl AsyncFn() -> Answer) -> Answer {
 }
 
 /// The accounts, headers and legs in the ledger's table.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub struct Stored {
     /// The accounts by id.
     pub accounts: BTreeMap<AccountId, Account>,
@@ -53,6 +53,10 @@ pub struct Stored {
     pub transactions: BTreeMap<TransactionId, Transaction>,
     /// The legs by id.
     pub legs: BTreeMap<LegId, Leg>,
+    /// The postings of grouped credits by leg id.
+    pub postings: BTreeMap<LegId, Leg>,
+    /// The inbox items of grouped credits by leg id.
+    pub inbox: BTreeMap<LegId, InboxItem>,
     /// The holds.
     pub holds: Vec<Hold>,
 }
@@ -63,8 +67,7 @@ impl Stored {
         let client = stack.client().expect("a client");
         let table = stack.table("FinancialTransactions").expect("a table");
         let mut pages = client.scan().table_name(table).consistent_read(true).into_paginator().items().send();
-        let (accounts, transactions) = (BTreeMap::new(), BTreeMap::new());
-        let mut stored = Self { accounts, transactions, legs: BTreeMap::new(), holds: Vec::new() };
+        let mut stored = Self::default();
         while let Some(item) = pages.next().await {
             stored.add(item.expect("an item"));
         }
@@ -85,6 +88,14 @@ impl Stored {
                 let leg: Leg = typed(item);
                 self.legs.insert(leg.id.clone(), leg);
             }
+            SettledLeg::TYPE => {
+                let SettledLeg(posting) = typed(item);
+                self.postings.insert(posting.id.clone(), posting);
+            }
+            InboxItem::TYPE => {
+                let item: InboxItem = typed(item);
+                self.inbox.insert(item.id.clone(), item);
+            }
             Hold::TYPE => self.holds.push(typed(item)),
             other => assert!(["AccountCount", "Merchant", "Reversal"].contains(&other), "{other}"),
         }
@@ -93,9 +104,37 @@ impl Stored {
     /// Returns the account's legs, oldest first.
     #[must_use]
     pub fn legs_of(&self, account: &str) -> Vec<&Leg> {
-        let mut legs: Vec<_> = self.legs.values().filter(|leg| leg.account.as_str() == account).collect();
-        legs.sort_by_key(|leg| (leg.created_at, &leg.id));
+        let mut legs: Vec<_> = self.entries().filter(|leg| leg.account.as_str() == account).collect();
+        legs.sort_by_key(|leg| leg.place());
         legs
+    }
+
+    /// Returns the entries of all accounts: the legs that their transactions have posted, and the
+    /// postings of grouped credits.
+    pub fn entries(&self) -> impl Iterator<Item = &Leg> {
+        self.legs.values().filter(|leg| leg.entry().is_some()).chain(self.postings.values())
+    }
+
+    /// Returns the sum of the account's inbox, in minor units.
+    #[must_use]
+    pub fn pending(&self, account: &Account) -> i128 {
+        let own = self.inbox.values().filter(|item| item.account == account.id);
+        own.map(|item| minor(item.amount, account.currency)).sum()
+    }
+
+    /// Checks that each grouped credit has either an inbox item or a posting, with its amount, and
+    /// that nothing else has one.
+    fn check_grouped(&self) {
+        let mut grouped = 0;
+        for leg in self.legs.values().filter(|leg| matches!(leg.booking, Booking::Grouped(_))) {
+            let of = |item: &InboxItem| (item.account.clone(), minor(item.amount, item.currency));
+            let of_posting = |posting: &Leg| (posting.account.clone(), change(posting));
+            let found = [self.inbox.get(&leg.id).map(of), self.postings.get(&leg.id).map(of_posting)];
+            let found: Vec<_> = found.into_iter().flatten().collect();
+            assert_eq!(found, [(leg.account.clone(), change(leg))], "{leg:?}");
+            grouped += 1;
+        }
+        assert_eq!(self.inbox.len() + self.postings.len(), grouped, "{:?} {:?}", self.inbox, self.postings);
     }
 
     /// Returns the transactions with this idempotency key.
@@ -133,6 +172,7 @@ impl Stored {
         for account in self.accounts.values() {
             self.check_holds_of(account);
         }
+        self.check_grouped();
         let mut legs = BTreeMap::<_, Vec<&Leg>>::new();
         for leg in self.legs.values() {
             legs.entry(&leg.transaction).or_default().push(leg);
@@ -142,13 +182,14 @@ impl Stored {
         }
         assert!(legs.is_empty(), "legs without a transaction: {legs:?}");
         let mut histories = BTreeMap::<_, Vec<&Leg>>::new();
-        for leg in self.legs.values() {
+        for leg in self.entries() {
             histories.entry(&leg.account).or_default().push(leg);
         }
         let mut sums = BTreeMap::<Currency, i128>::new();
         for (id, account) in &self.accounts {
             agrees(account, histories.remove(id).unwrap_or_default());
-            *sums.entry(account.currency).or_default() += minor(account.balance, account.currency);
+            let balance = minor(account.balance, account.currency);
+            *sums.entry(account.currency).or_default() += balance + self.pending(account);
         }
         assert!(histories.is_empty(), "legs without an account: {histories:?}");
         assert!(sums.values().all(|sum| *sum == 0), "money was created or lost: {sums:?}");
@@ -175,27 +216,33 @@ fn of_one_piece(transaction: &Transaction, legs: &[&Leg]) {
 /// Checks that the account's balance is the sum of its legs, and that each leg stores the right
 /// balance. Also checks that no two transactions have the same time.
 fn agrees(account: &Account, mut legs: Vec<&Leg>) {
-    legs.sort_by_key(|leg| (leg.created_at, &leg.id));
+    legs.sort_by_key(|leg| leg.place());
     let id = &account.id;
     let (mut balance, mut last) = (0, None::<&Leg>);
     for leg in &legs {
         let is_next = last.is_none_or(|last| {
-            if last.transaction == leg.transaction {
-                last.created_at == leg.created_at
-            } else {
-                last.created_at < leg.created_at
+            let (before, now) = (last.place().created, leg.place().created);
+            let are_settled = [last, leg].iter().all(|leg| leg.entry().is_some_and(|entry| entry.posted_at.is_some()));
+            match (are_settled, last.transaction == leg.transaction) {
+                // One settlement posts credits of several transactions at the same time.
+                (true, _) => before <= now,
+                (false, true) => before == now,
+                (false, false) => before < now,
             }
         });
         assert!(is_next, "{id}: {} must be later than {last:?}", leg.id);
         balance += change(leg);
-        assert_eq!(minor(leg.balance_after, leg.currency), balance, "{id}: balance after {}", leg.id);
+        let after = leg.entry().expect("an entry").balance_after;
+        assert_eq!(minor(after, leg.currency), balance, "{id}: balance after {}", leg.id);
+        assert!(leg.is_chained_to(last), "{id}: the hash of {}", leg.id);
         last = Some(leg);
     }
     assert_eq!(minor(account.balance, account.currency), balance, "the balance of {id}");
-    let pointer = account.last.as_ref().map(|last| (&last.leg, &last.transaction, last.created));
-    assert_eq!(pointer, last.map(|leg| (&leg.id, &leg.transaction, leg.created_at)), "the last leg of {id}");
+    let pointer = account.last.as_ref().map(|last| (&last.leg, &last.transaction, last.created, last.hash));
+    let newest = last.map(|leg| (&leg.id, &leg.transaction, leg.place().created, leg.entry().expect("an entry").hash));
+    assert_eq!(pointer, newest, "the last leg of {id}");
     assert!(balance >= 0 || account.allow_negative, "{id} is overdrawn: {balance}");
-    let transactions = legs.chunk_by(|one, next| one.transaction == next.transaction).count();
+    let transactions = legs.chunk_by(|one, next| one.place().created == next.place().created).count();
     assert!(
         account.version > i64::try_from(transactions).expect("a small number"),
         "{id}: one version for each transaction"

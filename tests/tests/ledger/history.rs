@@ -13,6 +13,8 @@ use system_tests::{
 };
 
 const TABLE: &str = "FinancialTransactions";
+/// The partition keys of inbox items.
+const INBOX: &str = "ACCOUNT#*#INBOX#*";
 /// Permitted read actions.
 const READS: [&str; 3] = ["dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:Query"];
 
@@ -39,7 +41,11 @@ async fn no_function_may_delete_or_replace_history() {
         for action in actions {
             let keys: Vec<&str> = leading_keys.iter().map(String::as_str).collect();
             let right = match action.as_str() {
-                "dynamodb:PutItem" => matches!(keys[..], ["TXN#*" | "MERCHANT#*" | "ACCOUNT#*" | "HOLD#*"]),
+                "dynamodb:PutItem" => {
+                    matches!(keys[..], ["TXN#*" | "MERCHANT#*" | "ACCOUNT#*" | "HOLD#*"] | ["TXN#*", INBOX])
+                }
+                // The settlement moves credits from the inbox to the postings.
+                "dynamodb:DeleteItem" => function == "settle-account" && keys == [INBOX],
                 // Opening an account updates the account count of the user.
                 "dynamodb:UpdateItem" if function == "create-account" => keys == ["USER#*"],
                 // A hold is not history: its captures are.
@@ -60,7 +66,8 @@ async fn only_ledger_functions_access_the_table() {
     let functions = |lambda: &&Lambda| lambda.routes.iter().all(|route| !route.path.starts_with("/ledger/"));
     let others = stack.template().lambdas.iter().filter(functions).cloned().collect::<Vec<_>>();
     let others: BTreeSet<&str> = about_the_ledger(&others).into_iter().map(|(function, _)| function).collect();
-    let expected = ["continue-bank-job", "execute-payment", "react-to-transactions", "release-expired-holds"];
+    let expected =
+        ["continue-bank-job", "execute-payment", "react-to-transactions", "release-expired-holds", "settle-account"];
     let is_expected = |function: &&str| expected.contains(function) || function.starts_with("reconcil");
     assert!(others.iter().all(is_expected), "{others:?}");
     let table = stack.template().tables.iter().find(|table| table.name.ends_with(TABLE)).expect("the table");

@@ -9,6 +9,7 @@ mod concurrency;
 mod cost;
 mod faults;
 mod foreign;
+mod grouped;
 mod history;
 mod holds;
 mod lists;

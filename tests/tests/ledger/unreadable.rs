@@ -143,6 +143,9 @@ impl Scene {
         tell("get-reconciliation", client.get(&job).await);
         tell("retry-reconciliation", client.post(&format!("{job}/retry"), &json!({})).await);
         tell("start-reconciliation", client.post_once(RECONCILIATIONS, "J", &window).await);
+        let job = json!({"PK": {"S": "SETTLEMENT#A"}, "SK": {"S": "METADATA"}});
+        let step = json!({"Records": [{"eventName": "MODIFY", "dynamodb": {"Keys": job, "SequenceNumber": "1"}}]});
+        tell("settle-account", client.invoke("settle-account", &step).await);
         tell("react-to-transactions", client.invoke(COUNT, &insertions(&self.books.headers().await)).await);
         let daily = client.invoke("start-daily-reconciliation", &json!({"day": "2020-01-02"})).await;
         tell("start-daily-reconciliation", daily);
@@ -194,7 +197,7 @@ fn findings(body: &Value) -> String {
 }
 
 /// The responses if every item can be read.
-const HEALTHY: [(&str, &str); 35] = [
+const HEALTHY: [(&str, &str); 36] = [
     ("get-account", "200"),
     ("list-user-accounts", "200"),
     ("get-statement", "200"),
@@ -213,6 +216,7 @@ const HEALTHY: [(&str, &str); 35] = [
     ("get-reconciliation", "200"),
     ("retry-reconciliation", "409"),
     ("start-reconciliation", "202"),
+    ("settle-account", "200"),
     ("react-to-transactions", "200"),
     ("start-daily-reconciliation", "200"),
     ("reconcile", "done"),

@@ -73,6 +73,11 @@ const ABSENT: [(&str, &[(&str, &str)]); 9] = [
         "FinancialTransactions",
         &[
             ("FrozenBy", "S"),
+            ("InboxShard", "S"),
+            ("InboxUntil", "S"),
+            ("LastLegSettled", "BOOL"),
+            ("PostedAt", "S"),
+            ("Posting", "S"),
             ("ReversesID", "S"),
             ("StatusChangedAt", "S"),
             ("StatusChangedBy", "S"),
@@ -127,6 +132,8 @@ fn declared(table: &str) -> Vec<&'static [Attribute]> {
         ],
         "FinancialTransactions" => vec![
             ledger::Account::ATTRIBUTES,
+            ledger::Entry::ATTRIBUTES,
+            ledger::Grouped::ATTRIBUTES,
             ledger::Hold::ATTRIBUTES,
             ledger::LastLeg::ATTRIBUTES,
             ledger::Leg::ATTRIBUTES,

@@ -2,6 +2,7 @@
 //! - Each leg that the header lists exists.
 //! - The debits equal the credits in each currency.
 //! - Each leg has the amount that the header lists.
+//! - Each grouped credit has an inbox item or a posting ([`super::check_grouped`]).
 
 use crate::{
     Ledger, Leg, Posted, Posting, Reversal, Transaction,
@@ -102,6 +103,12 @@ impl Collection {
         self.posted.as_ref().is_some_and(|posted| posted.transaction.knows(leg))
     }
 
+    /// Whether the posting belongs to a grouped credit of the same amount and account.
+    pub(crate) fn has_grouped(&self, posting: &Leg) -> bool {
+        let is_of = |leg: &Leg| leg.id == posting.id && leg.inbox().is_some() && leg.posting() == posting.posting();
+        self.posted.as_ref().is_some_and(|posted| posted.legs.iter().any(is_of))
+    }
+
     /// Whether the leg exists and the header lists it.
     pub(crate) fn has(&self, leg: &Leg) -> bool {
         let exists = |posted: &Posted| posted.legs.iter().any(|own| own.id == leg.id);
@@ -180,6 +187,7 @@ impl Ledger {
         for header in headers.iter().filter(|header| !faults(header, &legs.items, &legs.unreadable).is_empty()) {
             found.extend(self.books.collection(&header.id).await?.faults());
         }
+        found.extend(self.check_grouped(legs.items.values()).await?);
         Ok(found)
     }
 

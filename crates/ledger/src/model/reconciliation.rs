@@ -1,7 +1,7 @@
 use crate::{
-    DOMAIN, Leg, Transaction,
+    DOMAIN, InboxItem, Leg, Transaction,
     model::{
-        accounts_progress::AccountsProgress,
+        accounts_progress::{AccountsProgress, BrokenLeg},
         total::{Dimensions, Sums, TotalId},
         totals_progress::TotalsProgress,
     },
@@ -16,7 +16,7 @@ use keys::{
     },
     totals::TotalScope,
 };
-use money::{Currency, Decimal};
+use money::{Currency, Decimal, Money};
 use serde::{Deserialize, Serialize};
 use table::{Item, Key, Page};
 
@@ -144,6 +144,13 @@ pub(crate) enum Kind {
     UnbalancedTransaction,
     WrongAmount,
     WrongBalance,
+    /// The hash of a leg does not follow from its contents and from the previous leg of its
+    /// account, or the account stores another hash of its last leg.
+    BrokenChain,
+    /// A grouped credit has neither an inbox item nor a posting.
+    MissingPosting,
+    /// An inbox item belongs to no grouped credit, or its credit is already posted.
+    OrphanInboxItem,
     /// The reserved amount of an account differs from the sum of its open holds.
     WrongHeld,
     /// A daily total differs from the sum of its transactions.
@@ -179,6 +186,9 @@ pub(crate) struct Discrepancy {
     pub(crate) transaction: Option<TransactionId>,
     #[serde(rename = "AccountID", skip_serializing_if = "Option::is_none")]
     pub(crate) account: Option<AccountId>,
+    /// The first leg that breaks the hash chain of the account.
+    #[serde(rename = "LegID", skip_serializing_if = "Option::is_none")]
+    pub(crate) leg: Option<LegId>,
     /// The expected amount. `None` if nothing is expected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) expected: Option<Decimal>,
@@ -220,7 +230,8 @@ pub(crate) enum Sum {
 
 impl Discrepancy {
     fn new(kind: Kind, transaction: Option<TransactionId>, account: Option<AccountId>) -> Self {
-        Self { kind, transaction, account, expected: None, actual: None, created_at: None, key: None, total: None }
+        let (leg, created_at, key, total) = (None, None, None, None);
+        Self { kind, transaction, account, leg, expected: None, actual: None, created_at, key, total }
     }
 }
 
@@ -256,9 +267,9 @@ impl Fault {
         Self { subject: Subject::Leg(leg), what }
     }
 
-    /// Whether this discrepancy reports `leg` as missing.
+    /// Whether this discrepancy reports `leg`, or its posting, as missing.
     pub(crate) fn is_missing(&self, leg: &LegId) -> bool {
-        self.what.kind == Kind::MissingLeg && self.subject == Subject::Leg(leg.clone())
+        matches!(self.what.kind, Kind::MissingLeg | Kind::MissingPosting) && self.subject == Subject::Leg(leg.clone())
     }
 
     /// Creates the discrepancy for a leg whose transaction does not exist or does not list the leg.
@@ -275,15 +286,44 @@ impl Fault {
         account: &AccountId,
         transaction: Option<TransactionId>,
         expected: Option<Decimal>,
-        actual: Decimal,
+        actual: Option<Decimal>,
     ) -> Self {
         let (subject, account) = (Subject::Account(account.clone()), Some(account.clone()));
         let nothing = Discrepancy::new(Kind::WrongBalance, transaction, account);
-        Self { subject, what: Discrepancy { expected, actual: Some(actual), ..nothing } }
+        Self { subject, what: Discrepancy { expected, actual, ..nothing } }
+    }
+}
+
+/// Discrepancies of grouped posting.
+impl Fault {
+    /// Creates a discrepancy of a grouped credit. `actual` is the amount of its inbox item or of
+    /// its posting.
+    pub(crate) fn of_grouped(kind: Kind, leg: &Leg, actual: Option<Decimal>) -> Self {
+        let (transaction, account) = (Some(leg.transaction.clone()), Some(leg.account.clone()));
+        let (expected, created_at) = (Some(leg.shown_amount()), Some(leg.created_at));
+        let what = Discrepancy { expected, actual, created_at, ..Discrepancy::new(kind, transaction, account) };
+        Self { subject: Subject::Leg(leg.id.clone()), what }
+    }
+
+    /// Creates the discrepancy for an inbox item that belongs to no grouped credit, or whose credit
+    /// is already posted.
+    pub(crate) fn orphan_inbox_item(item: &InboxItem) -> Self {
+        let Self { subject, what } = Self::unreadable(&item.key());
+        let (transaction, account) = (Some(item.transaction.clone()), Some(item.account.clone()));
+        let actual = Some(item.money().map_or(item.amount, Money::amount));
+        let what = Discrepancy { kind: Kind::OrphanInboxItem, transaction, account, actual, ..what };
+        Self { subject, what }
     }
 }
 
 impl Fault {
+    /// Creates the discrepancy for the first leg that breaks the hash chain of the account.
+    pub(crate) fn broken_chain(account: &AccountId, BrokenLeg { transaction, leg }: BrokenLeg) -> Self {
+        let (subject, account) = (Subject::Account(account.clone()), Some(account.clone()));
+        let nothing = Discrepancy::new(Kind::BrokenChain, Some(transaction), account);
+        Self { subject, what: Discrepancy { leg: Some(leg), ..nothing } }
+    }
+
     /// Creates the discrepancy for an account whose reserved amount differs from the sum of its
     /// open holds.
     pub(crate) fn held(account: &AccountId, expected: Option<Decimal>, actual: Option<Decimal>) -> Self {
@@ -374,6 +414,8 @@ pub(crate) struct DiscrepancyBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     account_id: Option<AccountId>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    leg_id: Option<LegId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     key: Option<ItemKey>,
     #[serde(skip_serializing_if = "Option::is_none")]
     total: Option<WrongTotalBody>,
@@ -402,9 +444,9 @@ impl From<WrongTotal> for WrongTotalBody {
 }
 
 impl DiscrepancyBody {
-    fn of(Discrepancy { kind, transaction, account, expected, actual, key, total, .. }: Discrepancy) -> Self {
+    fn of(Discrepancy { kind, transaction, account, leg, expected, actual, key, total, .. }: Discrepancy) -> Self {
         let total = total.map(WrongTotalBody::from);
-        Self { kind, transaction_id: transaction, account_id: account, key, total, expected, actual }
+        Self { kind, transaction_id: transaction, account_id: account, leg_id: leg, key, total, expected, actual }
     }
 
     /// Creates the finding for an item of the account that cannot be deserialized. Only operators

@@ -186,6 +186,8 @@ pub struct Posted {
     pub transaction: Transaction,
     /// The legs, in the order of their ids.
     pub legs: Vec<Leg>,
+    /// The postings of the grouped credits, in the order of their ids.
+    pub postings: Vec<Leg>,
     /// The reversal markers, in the order of the reversals.
     pub reversals: Vec<Reversal>,
 }
@@ -204,9 +206,15 @@ impl Posted {
     }
 
     /// Returns the response with the current state of the transaction, which says whether it was
-    /// reversed.
+    /// reversed. A posting replaces its grouped credit.
     pub(crate) fn body_now(mut self, caller: &Caller) -> TransactionBody {
         let reversed = self.reversals.pop().map(|last| ReversedBody::of(&last, self.transaction.currency));
+        for posting in std::mem::take(&mut self.postings) {
+            let leg = self.legs.iter_mut().find(|leg| leg.id == posting.id && leg.posting() == posting.posting());
+            if let Some(leg) = leg {
+                *leg = posting;
+            }
+        }
         let body = self.body(caller);
         TransactionBody { header: HeaderBody { reversed, ..body.header }, ..body }
     }

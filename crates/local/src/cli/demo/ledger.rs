@@ -22,6 +22,7 @@ impl Guide {
         self.totals(books).await?;
         self.batch(books).await?;
         self.hold(books).await?;
+        self.grouped(books).await?;
         self.freeze(&savings).await?;
         self.reconcile().await
     }
@@ -146,6 +147,21 @@ impl Guide {
         let what = "Schedule: release the expired holds";
         let reply = self.step(Step { what, call, status: StatusCode::OK }).await?;
         check(reply.body["left"] == false, "no expired hold must be left")
+    }
+
+    async fn grouped(&self, books: &Books) -> Result<(), CliError> {
+        let terms = json!({"userId": "market", "accountType": "merchant", "currency": "USD", "posting": "grouped"});
+        let what = "Open an account with grouped posting: payments do not update it";
+        let market = text(&self.post(what, ACCOUNTS, terms).await?.body, "accountId");
+        let body = payment("payment", &books.ann, &market, "1");
+        let what = "Pay into it: the credit has no balance yet";
+        let reply = self.pay(what, "demo-market", body, StatusCode::CREATED).await?;
+        check(reply.body["legs"][1].get("balanceAfter").is_none(), "the credit must wait in the inbox")?;
+        let path = format!("{ACCOUNTS}/{market}");
+        self.wait(&path, |body| body["pending"] == "0.00").await?;
+        let reply = self.get("Get the account after its settlement", &path).await?;
+        check(reply.body["balance"] == "1.00", "the credit must be posted")?;
+        self.handed_on("Credits of the inbox", "settle-account").await
     }
 
     async fn freeze(&self, savings: &str) -> Result<(), CliError> {

@@ -141,6 +141,7 @@ pub(super) fn transferred() -> Cost {
         transaction,
         of_status,
         leg,
+        inbox: 0,
         hold: 0,
         of_hold: 0,
         legs: 2,
