@@ -22,6 +22,7 @@ use keys::{
     ledger::{AccountStatus, FrozenBy, LegType, PostingMode, UserId},
 };
 use money::Money;
+use serde::de::IgnoredAny;
 use table::{
     Units,
     cost::{Cost, read, write},
@@ -109,7 +110,8 @@ impl Input for Change {
         if fields.has_body("posting") {
             let posting = fields.body("posting");
             for other in ["status", "transferTo"] {
-                if fields.has_body(other) {
+                // Reading the member prevents a second fault, which would call it unknown.
+                if fields.has_body(other) && fields.body::<IgnoredAny>(other).is_some() {
                     fields.fault::<()>(&format!("/body/{other}"), "cannot be combined with posting");
                 }
             }
