@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use system_tests::{
     Answer, Asks, assert_problem,
+    clock::time,
     faults::{Call, Fault, MOMENTS, Process, Proxy},
-    ledger::{BATCH, Books, TRANSACTIONS, batch, legs, model::Stored, payment},
+    ledger::{BATCH, Books, HOLDS, TRANSACTIONS, batch, hold, legs, model::Stored, payment},
     patterns::function_named,
     requests::{Case, all_are_refused},
     units::consumed,
@@ -87,6 +88,18 @@ async fn each_transaction_has_its_own_outcome_in_the_order_of_the_request() {
     assert_eq!(outcomes(&other), [("a", 422, "idempotency-key-reused")]);
     Stored::read(&scene.books.stack).await.check();
     scene.books.stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_batch_releases_an_expired_hold() {
+    let scene = Scene::start(2).await;
+    let mut reserved = hold(&scene.accounts[0], &scene.accounts[1], "8.00");
+    reserved["expiresAt"] = json!("2020-01-02T00:00:00Z");
+    let at = scene.books.at(time("2020-01-01T00:00:00Z"));
+    assert_eq!(at.post_once(HOLDS, "H", &reserved).await.status, 201);
+    let answer = scene.post(&[("A", scene.pay(0, 1, "9.00"))]).await;
+    assert_eq!(outcomes(&answer), [("A", 201, "")]);
+    assert_eq!(scene.balances().await, ["1.00", "19.00"]);
 }
 
 #[tokio::test]
