@@ -38,7 +38,7 @@ UNITS = "RWI"
 # Matches a row of the summary tables in docs/access-patterns.md, if the trigger in the row is a
 # route.
 ROUTE = re.compile(r"^\| (\w+) \| \[([\w-]+)[^]]*\]\([^)]*\) \| `(GET|POST|PUT|PATCH|DELETE) (\S+)`", re.MULTILINE)
-# These patterns need a failed job. Tests check their cost.
+# These patterns need a failed job, or erase a company. Tests check their cost.
 NOT_WALKED = {
     "retry-job", "retry-bank-job", "retry-import", "retry-reconciliation",
     "start-export", "get-export", "start-erasure", "get-erasure",

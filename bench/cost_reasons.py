@@ -68,7 +68,7 @@ REASONS = {
         "2 W": "the job that enrols the employees",
     },
     "join-activity": {
-        "3 R": "the activity, the employee and the registration are read first",
+        "5 R": "the activity, the employee and the registration are read first; the activity and the employee are read again after the write",
         "1 W": "the ticket is taken before the registration is put under it",
     },
     "leave-activity": {

@@ -17,7 +17,7 @@
 //! | template | `CompanyId-<id>` or `Global` | `Template#TemplateId-<id>` | | | |
 //! | version of the loaded global templates | `Global` | `TemplateSet` | | | |
 //! | employee | `CompanyId-<id>#Employees#<0-9>` | `UserId-<id>` | | | |
-//! | correction of points | `CompanyId-<id>#Points` | `UserId-<id>#Correction#<time>#CorrectionId-<id>` | | | |
+//! | correction of points | `CompanyId-<id>#Points` | `Correction#UserId-<id>#<time>#CorrectionId-<id>` | | | |
 //! | report of a plan | `CompanyId-<id>#Reports` | `PlanId-<id>` | | | |
 //! | row of a report | `CompanyId-<id>#Reports` | `PlanId-<id>#ReportId-<id>#ActivityId-<id>` or `PlanId-<id>#ReportId-<id>#Total` | | | |
 //! | job | `CompanyId-<id>` | `Job#VenueId-<id>`, `Job#ActivityId-<id>`, `Job#EnrolmentId-<id>`, `Job#SeatsId-<id>`, `Job#DepartureId-<id>`, `Job#UploadId-<id>`, `Job#ReportId-<id>`, `Job#GroupsId-<id>`, `Job#ExportId-<id>`, `Job#ErasureId-<id>` or `Job#EmployeeErasureId-<id>` | | | |
@@ -732,7 +732,7 @@ framed_key!(
 );
 
 /// SK of a correction of an employee's points:
-/// `UserId-<id>#Correction#<time>#CorrectionId-<id>`.
+/// `Correction#UserId-<id>#<time>#CorrectionId-<id>`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CorrectionSort {
     /// The employee.
@@ -747,20 +747,20 @@ impl CorrectionSort {
     /// The range of the corrections of an employee.
     #[must_use]
     pub fn of(user: &UserId) -> KeyRange {
-        KeyRange::beginning_with(format!("UserId-{user}#Correction#"))
+        KeyRange::beginning_with(format!("Correction#UserId-{user}#"))
     }
 
     /// The range of the corrections of an employee in the period.
     #[must_use]
     pub fn within(user: &UserId, period: Period) -> KeyRange {
-        let at = |time: PlanTime| format!("UserId-{user}#Correction#{time}#");
+        let at = |time: PlanTime| format!("Correction#UserId-{user}#{time}#");
         KeyRange::through(at(period.first), at(period.last))
     }
 }
 
 impl fmt::Display for CorrectionSort {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "UserId-{}#Correction#{}#CorrectionId-{}", self.user, self.at, self.id)
+        write!(out, "Correction#UserId-{}#{}#CorrectionId-{}", self.user, self.at, self.id)
     }
 }
 
@@ -769,7 +769,7 @@ impl FromStr for CorrectionSort {
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
         let parse = || {
-            let (user, rest) = text.strip_prefix("UserId-")?.split_once("#Correction#")?;
+            let (user, rest) = text.strip_prefix("Correction#UserId-")?.split_once('#')?;
             let (at, id) = rest.split_once("#CorrectionId-")?;
             Some(Self { user: user.parse().ok()?, at: at.parse().ok()?, id: id.parse().ok()? })
         };

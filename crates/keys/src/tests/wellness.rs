@@ -117,6 +117,8 @@ proptest! {
         round_trips(&EmployeeSort(user.clone()))?;
         let correction = CorrectionSort { user: user.clone(), at: time, id: correction };
         prop_assert!(CorrectionSort::of(&user).contains(&correction.to_string()));
+        // The filter of the stream passes keys that begin as those of employees.
+        prop_assert!(!EmployeeSort::all().contains(&correction.to_string()));
         round_trips(&correction)?;
         round_trips(&RegistrationSort(user))?;
         round_trips(&SectionSort(section))?;

@@ -30,7 +30,7 @@ pub struct Correction {
     /// Partition key: `CompanyId-<id>#Points`.
     #[serde(rename = "PK")]
     pub partition: PointsPartition,
-    /// Sort key: `UserId-<id>#Correction#<time>#CorrectionId-<id>`. The time lies within the
+    /// Sort key: `Correction#UserId-<id>#<time>#CorrectionId-<id>`. The time lies within the
     /// corrected plan.
     #[serde(rename = "SK")]
     pub sort: CorrectionSort,

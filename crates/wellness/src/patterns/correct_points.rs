@@ -36,7 +36,7 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "get SK = Plans and SK = UserId-…, strongly consistent. Then in a transaction put if absent: PK = CompanyId-…#Points, SK = UserId-…#Correction#<time>#CorrectionId-…",
+        condition: "get SK = Plans and SK = UserId-…, strongly consistent. Then in a transaction put if absent: PK = CompanyId-…#Points, SK = Correction#UserId-…#<time>#CorrectionId-…",
         formula: "⌈plans⌉ R, or 1 R without plans; ⌈employee⌉ R; 2 × ⌈correction⌉ W. With an Idempotency-Key, also 1 R and 2 × ⌈record⌉ W",
         cost: |case| {
             Cost::default()

@@ -39,7 +39,7 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[
         Calls {
             variant: "",
-            condition: "GSI3PK = UserId-…#Registrations, GSI3SK between ActivityEndDate#first and ActivityEndDate#last second of the plan, filtered by CompanyId; PK = CompanyId-…#Points, SK between UserId-…#Correction#first and UserId-…#Correction#last second of the plan",
+            condition: "GSI3PK = UserId-…#Registrations, GSI3SK between ActivityEndDate#first and ActivityEndDate#last second of the plan, filtered by CompanyId; PK = CompanyId-…#Points, SK between Correction#UserId-…#first and Correction#UserId-…#last second of the plan",
             formula: "½ ⌈Σ registrations⌉ R on GSI3, and ⌈Σ corrections⌉ R",
             cost: points_cost,
         },
