@@ -12,6 +12,7 @@ use system_tests::{
     faults::{Call, Fault, MOMENTS, Moment, Process, Proxy},
     ledger::model::{Stored, posting},
     ledger::{Books, hold, id, payment},
+    until,
 };
 
 /// The timeout that the template sets for a function.
@@ -361,7 +362,16 @@ async fn late_transaction_is_applied_at_most_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn retry_recovers_from_a_crash_at_any_call() {
+    for receiver in ["direct", "grouped"] {
+        recovers_from_crashes(receiver).await;
+    }
+}
+
+async fn recovers_from_crashes(receiver: &str) {
     let scene = Scene::start().await;
+    let account = format!("/ledger/accounts/{}", scene.to);
+    let changed = scene.books.operator.patch(&account, &json!({"posting": receiver})).await;
+    assert_eq!(changed.body["posting"], receiver, "{}", changed.body);
     for moment in MOMENTS {
         for call in 1..=3 {
             let key = format!("K-{call}-{moment:?}");
@@ -377,6 +387,8 @@ async fn retry_recovers_from_a_crash_at_any_call() {
             scene.completes(&key, &key).await;
         }
     }
+    // The settlement of a grouped account runs meanwhile. A reversal needs the settled balance.
+    until(&scene.books.operator, &account, |answer| answer.body["balance"] == "30.00").await;
     let reversed = transaction_of(&scene.pay_well("K").await);
     for (call, moment) in (1..=4).flat_map(|call| MOMENTS.map(|moment| (call, moment))) {
         scene.proxy.rule(move |it| if it.number == call { Fault::Death(moment) } else { Fault::None });
@@ -387,6 +399,7 @@ async fn retry_recovers_from_a_crash_at_any_call() {
     let outcome = scene.ask("reverse-transaction", &reversal(&reversed, now())).await;
     assert_eq!(outcome.status, 201, "{outcome:?}");
     assert_eq!(scene.done("R").await, 1);
+    until(&scene.books.operator, &account, |answer| answer.body["balance"] == "30.00").await;
 }
 
 /// One call of the second request is delayed until the first request has completed.

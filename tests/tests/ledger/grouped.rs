@@ -15,6 +15,7 @@ use system_tests::{
     ledger::{ACCOUNTS, Books, TRANSACTIONS, id, legs, payment},
     patterns::cost_of,
     requests::{Case, all_are_refused},
+    send,
     units::{consumed, declared},
     until,
 };
@@ -136,6 +137,11 @@ async fn payments_are_settled_and_appear_in_the_statement() {
         assert!(leg["postedAt"].as_str() >= leg["createdAt"].as_str(), "{leg}");
         assert_eq!(leg["counterpartyAccountId"], json!(scene.payer));
     }
+    let csv = operator.request("GET", &format!("{}/statement", path(&scene.shop))).header("accept", "text/csv");
+    let csv = send(csv).await.body;
+    let posted: Vec<&str> =
+        csv.as_str().expect("a text").lines().skip(1).filter_map(|line| line.rsplit(',').next()).collect();
+    assert_eq!(posted, items.iter().map(|leg| leg["postedAt"].as_str().expect("a time")).collect::<Vec<_>>());
     // A balance at a time goes by the time of the posting.
     let before = items[2]["createdAt"].as_str().expect("a time");
     let at = operator.get(&format!("{}/balance?at={before}", path(&scene.shop))).await.body;
@@ -357,6 +363,32 @@ async fn a_settlement_continues_after_a_crash_at_any_call() {
     scene.stop().await;
 }
 
+/// The settlement has read the inbox, and is about to end, when another credit arrives.
+#[tokio::test]
+async fn a_settlement_does_not_end_before_a_new_credit_is_posted() {
+    let scene = Scene::unsettled().await;
+    scene.pay("A").await;
+    until_job(&scene, &format!("SETTLEMENT#{}", scene.shop)).await;
+    let proxy = Proxy::start(scene.books.stack.dynamo_url()).await;
+    let function = ledger::patterns::settle_account::function();
+    let process = Process::start(&scene.books.stack, &proxy, SETTLE, &function);
+    // The first update counts the attempt, and the second one ends the job.
+    proxy.rule(|call| if call.action == "UpdateItem" && call.nth == 2 { Fault::Held } else { Fault::None });
+    let event = step(&scene.shop);
+    let pay = async {
+        proxy.held(1).await;
+        scene.pay("B").await;
+        drained(&scene.books.operator, "react-to-transactions").await;
+        proxy.release();
+    };
+    let (run, ()) = join(process.run(&event, MINUTE), pay).await;
+    assert!(run.is_some());
+    assert_eq!((scene.stored().await.inbox.len(), scene.shop().await["balance"].clone()), (1, json!("5.00")));
+    scene.settle_now().await;
+    assert_eq!((scene.stored().await.inbox.len(), scene.shop().await["balance"].clone()), (0, json!("10.00")));
+    scene.stop().await;
+}
+
 /// Waits until the settlement job is running.
 async fn until_job(scene: &Scene, job: &str) {
     let client = scene.books.stack.client().expect("a client");
@@ -370,6 +402,42 @@ async fn until_job(scene: &Scene, job: &str) {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     unreachable!("{job} does not start");
+}
+
+/// A stream batch that is lost after all retries does not start the settlement.
+#[tokio::test]
+async fn the_reconciliation_starts_a_settlement_whose_start_was_lost() {
+    let scene = Scene::unsettled().await;
+    let job = format!("SETTLEMENT#{}", scene.shop);
+    // The time of a payment follows the last leg of its payer, so each has another payer.
+    let pay = async |key: &str, minutes: i64| {
+        let payer = scene.books.source("USD").await;
+        let then = scene.books.at(Timestamp::now() - SignedDuration::from_mins(minutes));
+        let paid = then.post_once(TRANSACTIONS, key, &payment(&payer, &scene.shop, "5.00")).await;
+        until_job(&scene, &job).await;
+        forget(&scene, &job).await;
+        id(&paid, "transactionId")
+    };
+    let newer = pay("A", 50).await;
+    assert_eq!(scene.discrepancies().await, Vec::<Value>::new(), "a settlement may take an hour");
+    let oldest = pay("B", 70).await;
+    let found = scene.discrepancies().await;
+    assert_eq!(found.len(), 1, "{found:?}");
+    let found = [&found[0]["kind"], &found[0]["transactionId"], &found[0]["actual"]];
+    assert_eq!(found, [&json!("unsettled-credit"), &json!(oldest), &json!("5.00")], "{newer} is newer");
+    scene.settle().await;
+    assert_eq!(scene.shop().await["balance"], "10.00");
+    assert_eq!(scene.discrepancies().await, Vec::<Value>::new());
+    scene.stop().await;
+}
+
+/// Deletes the settlement job.
+async fn forget(scene: &Scene, job: &str) {
+    let client = scene.books.stack.client().expect("a client");
+    let table = scene.books.stack.table("LedgerJobs").expect("a table");
+    let key = |name: &str| aws_sdk_dynamodb::types::AttributeValue::S(name.to_owned());
+    let deleted = client.delete_item().table_name(table).key("PK", key(job)).key("SK", key("METADATA")).send().await;
+    deleted.expect("an answer");
 }
 
 #[tokio::test]

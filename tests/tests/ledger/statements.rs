@@ -208,8 +208,8 @@ async fn csv_has_the_rows_of_the_json_statement() {
                 let (mut page, answer) = scene.csv(&ann, &format!("statement?limit={limit}{period}{cursor}")).await;
                 assert_eq!(answer.headers["content-type"], "text/csv; charset=utf-8; header=present");
                 let header = page.remove(0);
-                assert_eq!((header[0].as_str(), header.len()), ("row", 13));
-                assert!(page.iter().all(|row| row.len() == 13), "{page:?}");
+                assert_eq!((header[0].as_str(), header.len()), ("row", 14));
+                assert!(page.iter().all(|row| row.len() == 14), "{page:?}");
                 rows.extend(page);
                 let Some(next) = answer.headers.get("next-cursor") else { break };
                 cursor = format!("&cursor={}", next.to_str().expect("a cursor"));

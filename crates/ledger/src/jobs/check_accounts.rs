@@ -18,7 +18,7 @@ use crate::{
 use function::Error;
 use futures::{StreamExt, TryStreamExt, stream};
 use keys::{
-    AccountId, KeyRange,
+    AccountId, KeyRange, TimestampMillis,
     ledger::{AccountPartition, AccountsPartition, FindingSort, LegTimeSort},
 };
 use money::Money;
@@ -63,6 +63,7 @@ impl Ledger {
         of: &Reconciliation,
         mut at: AccountsProgress,
         known: &Known,
+        now: TimestampMillis,
     ) -> Result<AccountsPage, Error> {
         let (mut accounts, mut faults) = (0, Vec::new());
         if !at.listed && at.open.len() < PAGE {
@@ -72,7 +73,7 @@ impl Ledger {
             let (page, unreadable) = self.books.table.page_with_unreadable::<Listed>(&list, PAGE).await?;
             (at.listed, at.after) = (page.next.is_none(), page.next);
             let ids: Vec<AccountId> = page.items.into_iter().map(|entry| entry.partition.0).collect();
-            let (walks, found) = self.check_balances(&ids).await?;
+            let (walks, found) = self.check_balances(of, &ids, now).await?;
             accounts = walks.len();
             at.open.extend(walks);
             faults.extend(unreadable.iter().map(Fault::unreadable).chain(found));
@@ -90,7 +91,12 @@ impl Ledger {
     ///
     /// Payments during the check cause no false findings. The accounts are read before the legs, so
     /// the last leg of each account is already stored. A stored leg never changes.
-    async fn check_balances(&self, ids: &[AccountId]) -> Result<(Vec<AccountWalk>, Vec<Fault>), Error> {
+    async fn check_balances(
+        &self,
+        of: &Reconciliation,
+        ids: &[AccountId],
+        now: TimestampMillis,
+    ) -> Result<(Vec<AccountWalk>, Vec<Fault>), Error> {
         let keys: Vec<Key> = ids.iter().map(Account::key_of).collect();
         let accounts = self.books.table.get_all::<Account>(&keys, true).await?;
         let keys: Vec<Key> = accounts.items.values().filter_map(Account::last_key).collect();
@@ -98,7 +104,7 @@ impl Ledger {
         let (mut walks, mut faults) = (Vec::with_capacity(ids.len()), Vec::new());
         faults.extend(self.check_holds(accounts.items.values().cloned().collect()).await?);
         for account in accounts.items.values().filter(|account| account.has_inbox()) {
-            faults.extend(self.check_inbox(&account.id).await?);
+            faults.extend(self.check_inbox(&account.id, &of.id, now).await?);
         }
         for account in accounts.items.into_values() {
             let fault = self.check_balance(&account, &legs).await?;

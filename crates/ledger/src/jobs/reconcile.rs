@@ -13,7 +13,7 @@ use crate::{
         reconciliation::{Fault, Finding, MAX_KEPT, Phase, Progress, Reconciliation},
     },
 };
-use function::{Deadline, Error};
+use function::{Clock, Deadline, Error};
 use futures::{StreamExt, TryStreamExt, future::ready, stream};
 use jobs::{Job, JobRunner, Next, Step};
 use keys::ledger::ReconciliationId;
@@ -25,12 +25,13 @@ const WRITES: usize = 8;
 /// Executes the steps of one run.
 pub(crate) struct Steps<'a> {
     ledger: &'a Ledger,
+    clock: Clock,
     known: Known,
 }
 
 impl<'a> Steps<'a> {
-    pub(crate) fn of(ledger: &'a Ledger) -> Self {
-        Self { ledger, known: Known::default() }
+    pub(crate) fn of(ledger: &'a Ledger, clock: Clock) -> Self {
+        Self { ledger, clock, known: Known::default() }
     }
 }
 
@@ -49,7 +50,7 @@ impl JobRunner for Steps<'_> {
             }
             Phase::Accounts(at) => {
                 let AccountsPage { accounts, faults, at } =
-                    Box::pin(ledger.check_accounts(&of, at, &self.known)).await?;
+                    Box::pin(ledger.check_accounts(&of, at, &self.known, self.clock.now()?)).await?;
                 progress.accounts += Case::count(accounts);
                 (faults, if at.is_over() { Phase::Totals(Box::default()) } else { Phase::Accounts(at) })
             }

@@ -83,7 +83,9 @@ impl FromStr for ChainHash {
 
 impl fmt::Display for ChainHash {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(out, "{byte:02x}"))
+        let digit = |value: u8| char::from(if value < 10 { b'0' + value } else { b'a' + value - 10 });
+        let text: String = self.0.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect();
+        out.write_str(&text)
     }
 }
 

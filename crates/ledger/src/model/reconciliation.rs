@@ -151,6 +151,8 @@ pub(crate) enum Kind {
     MissingPosting,
     /// An inbox item belongs to no grouped credit, or its credit is already posted.
     OrphanInboxItem,
+    /// A grouped credit has waited in the inbox for more than an hour.
+    UnsettledCredit,
     /// The reserved amount of an account differs from the sum of its open holds.
     WrongHeld,
     /// A daily total differs from the sum of its transactions.
@@ -305,13 +307,13 @@ impl Fault {
         Self { subject: Subject::Leg(leg.id.clone()), what }
     }
 
-    /// Creates the discrepancy for an inbox item that belongs to no grouped credit, or whose credit
-    /// is already posted.
-    pub(crate) fn orphan_inbox_item(item: &InboxItem) -> Self {
+    /// Creates the discrepancy for an inbox item: it belongs to no grouped credit, its credit is
+    /// already posted, or it was not settled in time.
+    pub(crate) fn of_inbox(kind: Kind, item: &InboxItem) -> Self {
         let Self { subject, what } = Self::unreadable(&item.key());
         let (transaction, account) = (Some(item.transaction.clone()), Some(item.account.clone()));
         let actual = Some(item.money().map_or(item.amount, Money::amount));
-        let what = Discrepancy { kind: Kind::OrphanInboxItem, transaction, account, actual, ..what };
+        let what = Discrepancy { kind, transaction, account, actual, ..what };
         Self { subject, what }
     }
 }

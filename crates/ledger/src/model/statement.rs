@@ -100,7 +100,7 @@ impl StatementLeg {
 }
 
 /// The columns of a statement in CSV.
-const COLUMNS: [&str; 13] = [
+const COLUMNS: [&str; 14] = [
     "row",
     "createdAt",
     "transactionId",
@@ -114,6 +114,7 @@ const COLUMNS: [&str; 13] = [
     "amount",
     "currency",
     "balanceAfter",
+    "postedAt",
 ];
 
 impl Statement {
@@ -150,8 +151,8 @@ fn add_balance(csv: &mut Csv, row: Option<(&str, Decimal, Option<TimestampMillis
     let Some((name, balance, at, currency)) = row else { return };
     let (at, currency, balance) = (at.map(|at| at.to_string()), currency.to_string(), balance.to_string());
     let time = at.as_deref().map_or(Cell::Empty, Cell::Value);
-    let start = [Cell::Value(name), time].into_iter().chain([Cell::Empty; COLUMNS.len() - 4]);
-    csv.row(start.chain([Cell::Value(&currency), Cell::Value(&balance)]));
+    let start = [Cell::Value(name), time].into_iter().chain([Cell::Empty; COLUMNS.len() - 5]);
+    csv.row(start.chain([Cell::Value(&currency), Cell::Value(&balance), Cell::Empty]));
 }
 
 impl StatementLeg {
@@ -159,6 +160,7 @@ impl StatementLeg {
         let leg = &self.leg;
         let (created, amount) = (leg.created_at.to_string(), leg.amount.to_string());
         let (currency, after) = (leg.currency.to_string(), leg.balance_after.map(|after| after.to_string()));
+        let posted = leg.posted_at.map(|posted| posted.to_string());
         let purpose = self.purpose.as_ref();
         let description = purpose.and_then(|purpose| purpose.description.as_ref()).map(ToString::to_string);
         let reversed = purpose.and_then(|purpose| purpose.reversed.as_ref()).map(ReversedBody::shown);
@@ -176,6 +178,7 @@ impl StatementLeg {
             Cell::Value(&amount),
             Cell::Value(&currency),
             after.as_deref().map_or(Cell::Empty, Cell::Value),
+            posted.as_deref().map_or(Cell::Empty, Cell::Value),
         ]);
     }
 }
