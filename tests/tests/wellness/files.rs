@@ -1,10 +1,12 @@
 //! Tests of W31: uploads and downloads by presigned URLs, and the check of an uploaded file.
 
+use futures::future::join;
+use jiff::Timestamp;
 use local::Stack;
 use serde_json::{Value, json};
 use std::time::Duration;
 use system_tests::{
-    Client, assert_problem,
+    Asks, Client, assert_problem,
     faults::{Fault, MOMENTS, Process},
     send, stack, text, until,
     wellness::{
@@ -178,6 +180,31 @@ async fn a_repeated_request_signs_the_upload_of_the_same_file() {
     until(&admin, &of(&format!("jobs/UploadId-{id}")), |answer| answer.body["status"] == "done").await;
     let last = admin.post_once(&of("files"), "key", &body).await;
     assert_eq!((&last.body["fileId"], &last.body["status"]), (&json!(id), &json!("pending")), "{}", last.body);
+}
+
+/// The check of a file completes between the two reads of a request.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_is_found_while_its_check_completes() {
+    let (stack, proxy) = by_hand().await;
+    let admin = admin(&stack, COMPANY);
+    let (id, upload) = new_file(&admin, "Guide", "application/pdf", PDF).await;
+    assert_eq!(upload_file(&upload, PDF).await, 200, "{upload}");
+    until(&admin, &of(&format!("jobs/UploadId-{id}")), |answer| answer.status == 200).await;
+    let path = of(&format!("references/files/{id}"));
+    let route = "GET /wellness/companies/{companyId}/references/{facet}/{id}";
+    let parameters = json!({"companyId": COMPANY, "facet": "files", "id": id});
+    let event = Asks { route, path: &path, parameters, key: None, body: None }.at(Timestamp::now());
+    let process = Process::start(&stack, &proxy, "get-reference", &wellness::patterns::get_reference::function());
+    proxy.rule(|call| if call.number == 2 { Fault::Held } else { Fault::None });
+    let check = async {
+        proxy.held(1).await;
+        admin.invoke("continue-job", &step_of(COMPANY, &format!("UploadId-{id}"))).await;
+        assert_eq!(get(&admin, &id).await["status"], "ready");
+        proxy.release();
+    };
+    let (read, ()) = join(process.run(&event, ENOUGH), check).await;
+    let answer = read.expect("no crash").answer.expect("an answer");
+    assert_eq!(answer["statusCode"], 200, "{answer}");
 }
 
 /// Kills the check of a file at each of its calls of DynamoDB. The next run completes it.

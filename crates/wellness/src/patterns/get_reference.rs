@@ -82,9 +82,11 @@ pub struct RecordWithFile {
 pub async fn get_reference(wellness: Wellness, request: Request<OfRecord>) -> Result<Json<RecordWithFile>, Error> {
     let OfRecord { company, of } = &request.input;
     request.caller.must_belong_to(company, DOMAIN)?;
-    let record = wellness.table.get::<Record>(&Record::key_of(company, of)).await?;
+    // The check of a file puts the record and completes the upload together. In the other order, a
+    // request during the check could find neither.
     let upload = if of.facet == Facet::Files { wellness.upload(company, &of.id).await? } else { None };
     let upload = upload.filter(|upload| upload.missing.is_none());
+    let record = wellness.table.get::<Record>(&Record::key_of(company, of)).await?;
     let (record, upload) = match (record, upload) {
         (Some(record), upload) => (record, upload),
         (None, Some(upload)) if upload.status != FileStatus::Ready => (upload.record()?, Some(upload)),
