@@ -191,8 +191,8 @@ async fn a_file_is_found_while_its_check_completes() {
     assert_eq!(upload_file(&upload, PDF).await, 200, "{upload}");
     until(&admin, &of(&format!("jobs/UploadId-{id}")), |answer| answer.status == 200).await;
     let path = of(&format!("references/files/{id}"));
-    let route = "GET /wellness/companies/{companyId}/references/{facet}/{id}";
-    let parameters = json!({"companyId": COMPANY, "facet": "files", "id": id});
+    let route = "GET /wellness/companies/{companyId}/references/{facet}/{facetId}";
+    let parameters = json!({"companyId": COMPANY, "facet": "files", "facetId": id});
     let event = Asks { route, path: &path, parameters, key: None, body: None }.at(Timestamp::now());
     let process = Process::start(&stack, &proxy, "get-reference", &wellness::patterns::get_reference::function());
     proxy.rule(|call| if call.number == 2 { Fault::Held } else { Fault::None });
