@@ -11,7 +11,6 @@ use crate::{
     store::Books,
 };
 use function::{Caller, Error, Fingerprint};
-use futures::future::try_join;
 use keys::{
     AccountId, Random, TimestampMillis,
     ledger::{AccountPartition, HoldExpirySort, HoldId, HoldStatus},
@@ -135,7 +134,12 @@ impl Books {
         }
         hold.must_be_open(now)?;
         let account = self.table.get::<Account>(&Account::key_of(&hold.debit)).await?.ok_or_else(Error::stale)?;
-        let release = account.reserving(&self.table, -hold.uncaptured()?)?;
+        let rest = hold.uncaptured()?;
+        // The hold may have changed before the account was read.
+        if !account.reserves(rest) && self.hold(id, caller).await?.version != hold.version {
+            return Err(Error::stale());
+        }
+        let release = account.reserving(&self.table, -rest)?;
         self.dynamo.transact_once(vec![hold.voided(&self.table, request), release]).await?;
         hold.status = HoldStatus::Voided;
         Ok(hold)
@@ -168,10 +172,9 @@ impl Books {
     }
 
     async fn try_release(&self, account: &AccountId, holds: &[Key], now: TimestampMillis) -> Result<usize, Error> {
-        let key = Account::key_of(account);
-        let (account, holds) =
-            try_join(self.table.get::<Account>(&key), self.table.get_all::<Hold>(holds, true)).await?;
-        let Some(account) = account else { return Ok(0) };
+        // In this order, the account reserves at least what the holds reserve.
+        let Some(account) = self.table.get::<Account>(&Account::key_of(account)).await? else { return Ok(0) };
+        let holds = self.table.get_all::<Hold>(holds, true).await?;
         let is_due = |hold: &Hold| hold.is_open() && hold.expires_at <= now && hold.debit == account.id;
         let (mut released, mut changes) = (Money::zero(account.currency), Vec::new());
         for hold in holds.items.into_values().filter(is_due) {

@@ -111,8 +111,8 @@ impl Books {
         }
         let (accounts, has_merchant) = (accounts?, has_merchant?);
         let current = match first {
-            Some(first) => first,
-            None => self.with_current_items(draft).await?,
+            Some(first) if !lacks_reserve(&first, &accounts) => first,
+            _ => self.with_current_items(draft).await?,
         };
         if let Some(capture) = &current.capture {
             capture.must_be_allowed(now)?;
@@ -236,6 +236,13 @@ impl Books {
         let is_known = self.table.get_eventually::<Merchant>(&key).await?.is_some();
         Ok(is_known || self.table.get::<Merchant>(&key).await?.is_some())
     }
+}
+
+/// Whether the payer's account lacks the reserve of a capture. Then the hold has changed before the
+/// account was read.
+fn lacks_reserve(draft: &Draft, accounts: &HashMap<AccountId, Account>) -> bool {
+    let Some(Capture { hold, amount }) = &draft.capture else { return false };
+    accounts.get(&hold.debit).is_some_and(|account| !account.reserves(*amount))
 }
 
 /// Whether another attempt, which reads the items again, may succeed.

@@ -7,10 +7,11 @@ use system_tests::{
     Answer, Asks, assert_problem,
     clock::time,
     faults::{Call, Fault, MOMENTS, Process, Proxy},
-    ledger::{BATCH, Books, HOLDS, TRANSACTIONS, batch, hold, legs, model::Stored, payment},
+    ledger::{ACCOUNTS, BATCH, Books, HOLDS, TRANSACTIONS, batch, hold, legs, model::Stored, payment},
     patterns::function_named,
     requests::{Case, all_are_refused},
     units::consumed,
+    until,
 };
 
 const PROCESS: &str = "process-batch";
@@ -100,6 +101,17 @@ async fn a_batch_releases_an_expired_hold() {
     let answer = scene.post(&[("A", scene.pay(0, 1, "9.00"))]).await;
     assert_eq!(outcomes(&answer), [("A", 201, "")]);
     assert_eq!(scene.balances().await, ["1.00", "19.00"]);
+}
+
+#[tokio::test]
+async fn a_batch_credits_a_grouped_account() {
+    let scene = Scene::start(3).await;
+    let shop = format!("{ACCOUNTS}/{}", scene.accounts[2]);
+    assert_eq!(scene.books.operator.patch(&shop, &json!({"posting": "grouped"})).await.status, 200);
+    let answer = scene.post(&[("a", scene.pay(0, 2, "1.00")), ("b", scene.pay(1, 2, "2.00"))]).await;
+    assert_eq!(outcomes(&answer), [("a", 201, ""), ("b", 201, "")]);
+    until(&scene.books.operator, &shop, |answer| answer.body["balance"] == "13.00").await;
+    Stored::read(&scene.books.stack).await.check();
 }
 
 #[tokio::test]

@@ -646,3 +646,31 @@ async fn retry_completes_a_hold_after_a_crash_at_any_call() {
         }
     }
 }
+
+/// Another request closes the hold between the read of the hold and the read of the account. The
+/// account then reserves less than the hold that was read.
+#[tokio::test(flavor = "multi_thread")]
+async fn hold_that_changes_between_two_reads_is_read_again() {
+    let scene = Scene::start().await;
+    let body = hold(&scene.from, &scene.to, "0.05");
+    for (end, before) in [("capture", "void"), ("void", "capture")] {
+        let function = &format!("{end}-hold");
+        let (route, path) = ("POST /ledger/holds", "/ledger/holds");
+        let opening = Asks { route, path, parameters: Value::Null, key: Some(function), body: Some(&body) }.at(now());
+        let opened: Value = serde_json::from_str(&scene.ask("create-hold", &opening).await.body).expect("JSON");
+        let hold = opened["holdId"].as_str().expect("an id");
+        scene.proxy.rule(|call| if call.number == 2 { Fault::Held } else { Fault::None });
+        let process = scene.process(function);
+        let event = of_hold(hold, end, &format!("{function}-late"), now());
+        let other = async {
+            scene.proxy.held(1).await;
+            let first = scene.ask(&format!("{before}-hold"), &of_hold(hold, before, function, now())).await;
+            assert!(matches!(first.status, 200 | 201), "{first:?}");
+            scene.proxy.release();
+        };
+        let (late, ()) = join(process.run(&event, TIME), other).await;
+        let late = Outcome::from_invocation(late);
+        assert!(late.is(409, "hold-closed"), "{function}: {late:?}");
+        scene.stored().await;
+    }
+}

@@ -298,6 +298,12 @@ impl Account {
         Ok(self.next(table).set(Self::HELD, Value::number(&self.held_after(change)?.amount())))
     }
 
+    /// Whether the account reserves at least this amount.
+    pub(crate) fn reserves(&self, amount: Money) -> bool {
+        let held = self.held.and_then(|held| Money::new(held, self.currency).ok());
+        held.is_some_and(|held| held.minor() >= amount.minor())
+    }
+
     /// Returns the reserved amount after a change.
     ///
     /// # Errors

@@ -63,29 +63,17 @@ impl FromStr for ChainHash {
     type Err = NoHash;
 
     fn from_str(text: &str) -> Result<Self, NoHash> {
-        let digits = text.as_bytes();
-        let digit = |digit: u8| match digit {
-            b'0'..=b'9' => Some(digit - b'0'),
-            b'a'..=b'f' => Some(digit - b'a' + 10),
-            _ => None,
-        };
-        let mut hash = [0; 32];
-        if digits.len() != 2 * hash.len() {
-            return Err(NoHash);
-        }
-        for (byte, pair) in hash.iter_mut().zip(digits.chunks_exact(2)) {
-            let [high, low] = pair else { return Err(NoHash) };
-            *byte = digit(*high).zip(digit(*low)).map(|(high, low)| high << 4 | low).ok_or(NoHash)?;
-        }
+        let (mut hash, is_upper) = ([0; 32], text.bytes().any(|byte| byte.is_ascii_uppercase()));
+        hex::decode_to_slice(text, &mut hash).ok().filter(|()| !is_upper).ok_or(NoHash)?;
         Ok(Self(hash))
     }
 }
 
 impl fmt::Display for ChainHash {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let digit = |value: u8| char::from(if value < 10 { b'0' + value } else { b'a' + value - 10 });
-        let text: String = self.0.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect();
-        out.write_str(&text)
+        let mut text = [0; 64];
+        hex::encode_to_slice(self.0, &mut text).map_err(|_| fmt::Error)?;
+        out.write_str(str::from_utf8(&text).map_err(|_| fmt::Error)?)
     }
 }
 
