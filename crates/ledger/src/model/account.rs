@@ -298,6 +298,12 @@ impl Account {
         Ok(self.next(table).set(Self::HELD, Value::number(&self.held_after(change)?.amount())))
     }
 
+    /// Returns the reserved amount with all decimal places of the currency. An invalid amount is
+    /// returned as stored.
+    pub(crate) fn shown_held(&self) -> Option<Decimal> {
+        self.held.map(|held| Money::new(held, self.currency).map_or(held, Money::amount))
+    }
+
     /// Whether the account reserves at least this amount.
     pub(crate) fn reserves(&self, amount: Money) -> bool {
         let held = self.held.and_then(|held| Money::new(held, self.currency).ok());
