@@ -246,12 +246,12 @@ def flushes(folder):
     """Returns the milliseconds to write and flush 8 KB, several times."""
     with tempfile.TemporaryFile(dir=folder) as file:
         times = []
-        for _ in range(100):
+        for _ in range(40):
             begin = time.perf_counter()
             os.pwrite(file.fileno(), bytes(8192), 0)
             os.fdatasync(file.fileno())
             times.append(1000 * (time.perf_counter() - begin))
-    return spread(times)
+    return times
 
 
 def both(databases, turn, run):
@@ -267,13 +267,21 @@ def measured_run(database, work, clients):
     return {"rate": 1000 * requests / result["ms"], "cpu": 1000 * used / requests, "conflicts": result.get("conflicts", 0) / requests}
 
 
-def compare(databases, work, clients):
-    rows = [both(databases, turn, lambda database: measured_run(database, work, clients)) for turn in range(ROUNDS)]
-    columns = {name: {what: [row[name][what] for row in rows] for what in ("rate", "cpu", "conflicts")} for name in databases}
-    return {
-        "work": work, "clients": clients, "ratio": ratios(columns["ours"]["rate"], columns["postgres"]["rate"]),
-        **{name: {what: spread(values) for what, values in of.items()} for name, of in columns.items()},
-    }
+def compare(databases, folder):
+    """Runs every operation in each round. Returns a row for each operation and number of clients, and the times of flushes."""
+    cases = [(work, clients) for work, (_, several) in WORK.items() for clients in several]
+    found, flushed = {case: [] for case in cases}, []
+    for turn in range(ROUNDS):
+        flushed += flushes(folder)
+        for case in cases:
+            found[case].append(both(databases, turn, lambda database: measured_run(database, *case)))
+    return [{"work": work, "clients": clients, **summary(found[work, clients])} for work, clients in cases], spread(flushed)
+
+
+def summary(rows):
+    columns = {name: {what: [row[name][what] for row in rows] for what in ("rate", "cpu", "conflicts")} for name in rows[0]}
+    ratio = ratios(columns["ours"]["rate"], columns["postgres"]["rate"])
+    return {"ratio": ratio, **{name: {what: spread(values) for what, values in of.items()} for name, of in columns.items()}}
 
 
 def reconciliations(databases):
@@ -299,11 +307,11 @@ def measure():
         check(postgres)
         ours = Ours()
         databases = {"ours": ours, "postgres": postgres}
-        result = {"version": postgres.query("SHOW server_version").split()[0], "flush": flushes(postgres.folder), "rounds": ROUNDS, "seconds": SECONDS}
+        result = {"version": postgres.query("SHOW server_version").split()[0], "rounds": ROUNDS, "seconds": SECONDS}
         result["reconciliation"] = reconciliations(databases)
         for database in databases.values():
             database.run("transfer", max(WRITERS))
-        result["rows"] = [compare(databases, work, clients) for work, (_, several) in WORK.items() for clients in several]
+        result["rows"], result["flush"] = compare(databases, postgres.folder)
         result["wal"] = log_of_transfers(postgres)
         postgres.reconcile()
         ours.close()
