@@ -6,9 +6,9 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use jiff::Timestamp;
 use keys::{
     AccountId, TransactionId,
-    ledger::{HoldStatus, LegId},
+    ledger::{HoldStatus, LegId, LegType},
 };
-use ledger::{Account, Booking, Hold, InboxItem, Leg, Posting, SettledLeg, Transaction};
+use ledger::{Account, Booking, Hold, InboxItem, Leg, Posting, Reversal, SettledLeg, Transaction};
 use local::Stack;
 use money::{Currency, Decimal, Money};
 use serde::de::DeserializeOwned;
@@ -59,6 +59,8 @@ pub struct Stored {
     pub inbox: BTreeMap<LegId, InboxItem>,
     /// The holds.
     pub holds: Vec<Hold>,
+    /// The reversal markers.
+    pub reversals: Vec<Reversal>,
 }
 
 impl Stored {
@@ -97,7 +99,8 @@ impl Stored {
                 self.inbox.insert(item.id.clone(), item);
             }
             Hold::TYPE => self.holds.push(typed(item)),
-            other => assert!(["AccountCount", "Merchant", "Reversal"].contains(&other), "{other}"),
+            Reversal::TYPE => self.reversals.push(typed(item)),
+            other => assert!(["AccountCount", "Merchant"].contains(&other), "{other}"),
         }
     }
 
@@ -154,14 +157,55 @@ impl Stored {
     /// Checks that the account reserves what its open holds have not captured, and that it covers
     /// what it reserves.
     fn check_holds_of(&self, account: &Account) {
-        let money = |amount| Money::new(amount, account.currency).expect("an amount").minor();
-        let open = self.holds.iter().filter(|hold| hold.status == HoldStatus::Held && hold.debit == account.id);
-        let rest = |hold: &Hold| money(hold.amount) - money(hold.captured);
-        let held: i128 = open.map(rest).sum();
-        assert_eq!(account.held.map(money).unwrap_or_default(), held, "{account:?}");
-        let is_covered = account.allow_negative || money(account.balance) >= held;
-        assert!(is_covered && held >= 0, "{account:?}");
-        assert!(self.holds.iter().all(|hold| rest(hold) >= 0), "{:?}", self.holds);
+        let own = self.holds.iter().filter(|hold| hold.debit == account.id);
+        let rest = |hold: &Hold| minor(hold.amount, hold.currency) - minor(hold.captured, hold.currency);
+        assert!(own.clone().all(|hold| rest(hold) >= 0 && hold.currency == account.currency), "{:?}", self.holds);
+        let held: i128 = own.filter(|hold| hold.status == HoldStatus::Held).map(rest).sum();
+        let stored = account.held.map(|held| minor(held, account.currency));
+        assert_eq!(stored.unwrap_or_default(), held, "{account:?}");
+        assert!(account.allow_negative || minor(account.balance, account.currency) >= held, "{account:?}");
+    }
+
+    /// Checks that the captured amount of each hold is the sum of its captures.
+    fn check_captures(&self) {
+        let mut captured = BTreeMap::<String, i128>::new();
+        for capture in self.transactions.values().filter(|one| one.transaction_type.as_str() == "capture") {
+            let hold = capture.description.as_ref().map(ToString::to_string).unwrap_or_default();
+            *captured.entry(hold).or_default() += debits(capture).values().sum::<i128>();
+        }
+        for hold in &self.holds {
+            let sum = captured.remove(&format!("Hold {}", hold.id)).unwrap_or_default();
+            assert_eq!(minor(hold.captured, hold.currency), sum, "{hold:?}");
+            let is_whole = hold.captured == hold.amount;
+            assert_eq!(hold.status == HoldStatus::Captured, is_whole, "{hold:?}");
+        }
+        assert!(captured.is_empty(), "captures without a hold: {captured:?}");
+    }
+
+    /// Checks that the reversals of a transaction never exceed it, and that each reversal has a
+    /// marker with the sum of the reversals so far.
+    fn check_reversals(&self) {
+        let mut markers: BTreeMap<_, _> = self.reversals.iter().map(|marker| (&marker.id, marker)).collect();
+        let mut reversals = BTreeMap::<_, Vec<(&Reversal, BTreeMap<Currency, i128>)>>::new();
+        for reversal in self.transactions.values() {
+            let Some(original) = &reversal.reverses else { continue };
+            let marker = markers.remove(&reversal.id).expect("a marker for each reversal");
+            reversals.entry(original).or_default().push((marker, debits(reversal)));
+        }
+        assert!(markers.is_empty(), "markers without a reversal: {markers:?}");
+        for (original, mut reversals) in reversals {
+            reversals.sort_by_key(|(marker, _)| marker.created_at);
+            let (whole, mut sums) = (debits(&self.transactions[original]), BTreeMap::<Currency, i128>::new());
+            for (marker, amounts) in reversals {
+                for (currency, amount) in amounts {
+                    let sum = sums.entry(currency).or_default();
+                    *sum += amount;
+                    assert!(*sum <= whole[&currency], "{original} is reversed beyond its amount: {marker:?}");
+                    let shown = marker.reversed_amount.map(|amount| minor(amount, currency));
+                    assert_eq!(shown, Some(*sum).filter(|_| whole.len() == 1), "{marker:?}");
+                }
+            }
+        }
     }
 
     /// Checks the invariants of the ledger.
@@ -169,6 +213,8 @@ impl Stored {
     /// # Panics
     /// Panics if an invariant is violated.
     pub fn check(&self) {
+        self.check_captures();
+        self.check_reversals();
         for account in self.accounts.values() {
             self.check_holds_of(account);
         }
@@ -194,6 +240,15 @@ impl Stored {
         assert!(histories.is_empty(), "legs without an account: {histories:?}");
         assert!(sums.values().all(|sum| *sum == 0), "money was created or lost: {sums:?}");
     }
+}
+
+/// Returns the sum of the debits in each currency, in minor units.
+fn debits(transaction: &Transaction) -> BTreeMap<Currency, i128> {
+    let mut sums = BTreeMap::new();
+    for posting in transaction.postings.iter().filter(|posting| posting.leg_type == LegType::Debit) {
+        *sums.entry(posting.amount.currency()).or_default() += posting.amount.minor();
+    }
+    sums
 }
 
 /// Checks that a transaction has exactly the legs that its header lists, and that the legs balance.

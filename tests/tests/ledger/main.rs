@@ -7,6 +7,7 @@ mod batches;
 mod closing;
 mod concurrency;
 mod cost;
+mod evidence;
 mod faults;
 mod foreign;
 mod grouped;
