@@ -690,6 +690,15 @@ async fn reconciled(operator: &Client) -> Value {
     unreachable!("{path} never ends")
 }
 
+/// Removes the findings about waiting credits from the discrepancies, and returns their number. The
+/// ledger is of 2020, so each shop has a credit that has waited for more than an hour.
+fn without_waiting(body: &mut Value) -> usize {
+    let all = body["discrepancies"].as_array_mut().expect("a list");
+    let count = all.len();
+    all.retain(|found| found["kind"] != "unsettled-credit");
+    count - all.len()
+}
+
 /// Configures a stack in which credits stay in the inbox, because the settlement does not run.
 fn without_settlement() -> Builder {
     let mapping = "        Settlements:\n          Type: DynamoDB\n          Properties:\n";
@@ -702,7 +711,8 @@ async fn every_change_is_reported(size: &Size, stack: Builder) {
     let crowd = Crowd::write(&rows, &operator, size).await;
     let counts = |body: &Value| (body["accounts"].clone(), body["transactions"].clone());
     let (accounts, transactions) = (size.accounts + size.shops + 1, number(crowd.transactions.len()));
-    let body = reconciled(&operator).await;
+    let mut body = reconciled(&operator).await;
+    assert_eq!(without_waiting(&mut body), size.shops);
     assert_eq!(body["discrepancies"], json!([]), "the ledger without changes");
     assert_eq!(counts(&body), (json!(accounts), json!(transactions)));
 
@@ -718,7 +728,8 @@ async fn every_change_is_reported(size: &Size, stack: Builder) {
     };
     Box::pin(tamper(&mut tampering)).await;
     drained(&operator, COUNT).await;
-    let body = reconciled(&operator).await;
+    let mut body = reconciled(&operator).await;
+    without_waiting(&mut body);
     assert_eq!(problems(tampering.wanted, &body["discrepancies"]), Vec::<String>::new());
     assert_eq!(counts(&body), (json!(accounts), json!(tampering.transaction_count)));
     stack.stop().await;
