@@ -27,7 +27,7 @@ LAMBDAS = --package bank --package cart --package wellness --package ledger --pa
 REPORT ?= report.html
 CONNECTIONS ?= 32
 SECONDS ?= 10
-SLOW ?= faults:: employees:: jobs:: random:: reconciliation::
+SLOW ?= faults:: employees:: jobs:: random:: reconciliation:: evidence::
 SUITES ?= bank::* cart::* wellness::* ledger::* system::table_calls
 
 help: ## List the commands
