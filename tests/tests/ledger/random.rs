@@ -59,7 +59,7 @@ const MINIMA: [(&str, usize); 17] = [
     ("refund insufficient-funds", 2),
     ("refund already-reversed", 2),
     ("refund reversal-exceeded", 1),
-    ("refund is-reversal", 6),
+    ("refund is-reversal", 2),
 ];
 
 /// The functions, and the number of their calls. Some of their crashes must happen before each of
