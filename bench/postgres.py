@@ -294,7 +294,8 @@ def reconciliations(databases):
 def log_of_transfers(database):
     """Returns the bytes of the log for each transfer."""
     database.query("CHECKPOINT")
-    # The first change of a page after a checkpoint logs the whole page, so a first run is not counted.
+    # The first change of a page after a checkpoint logs the whole page, so a first run is not
+    # counted.
     database.run("transfer", 8)
     before = database.written()
     requests = database.run("transfer", 8)["requests"]

@@ -150,11 +150,18 @@ impl Books {
     /// # Errors
     /// The errors of [`Books::release`].
     pub(crate) async fn release_expired(&self, account: &AccountId, now: TimestampMillis) -> Result<usize, Error> {
-        let (partition, range) = (AccountPartition(account.clone()), HoldExpirySort::expired(now));
-        let expired = Query::new(&partition, &range).on(&self.by_time);
-        let page = self.table.page::<OpenHold>(&expired, MAX_RELEASED).await?;
-        let holds: Vec<Key> = page.items.iter().map(|hold| Hold::key_of(&hold.partition.0)).collect();
-        if holds.is_empty() { Ok(0) } else { self.release(account, &holds, now).await }
+        let (partition, mut rest) = (AccountPartition(account.clone()), HoldExpirySort::expired(now));
+        loop {
+            let expired = Query::new(&partition, &rest).on(&self.by_time);
+            let page = self.table.page::<OpenHold>(&expired, MAX_RELEASED).await?;
+            let holds: Vec<Key> = page.items.iter().map(|hold| Hold::key_of(&hold.partition.0)).collect();
+            let released = if holds.is_empty() { 0 } else { self.release(account, &holds, now).await? };
+            match page.next {
+                // The index may still list holds that were released before.
+                Some(position) if released == 0 => rest = rest.after(&position),
+                _ => return Ok(released),
+            }
+        }
     }
 
     /// Releases those of the holds that reserve money on the account and are expired. Skips

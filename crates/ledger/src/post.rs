@@ -135,9 +135,10 @@ impl Books {
             let reverses = Some(Refund { original, asked: *asked });
             return Ok(Cow::Owned(Draft { reverses, ..draft.clone() }.with_rest()?.into_owned()));
         }
-        let Some(Capture { hold, amount }) = &draft.capture else { return Ok(Cow::Borrowed(draft)) };
+        let Some(Capture { hold, asked, .. }) = &draft.capture else { return Ok(Cow::Borrowed(draft)) };
         let hold = self.table.get::<Hold>(&Hold::key_of(&hold.id)).await?.ok_or_else(Error::stale)?;
-        Ok(Cow::Owned(Draft { capture: Some(Capture { hold, amount: *amount }), ..draft.clone() }))
+        let capture = Capture::new(hold, *asked)?;
+        Ok(Cow::Owned(Draft { postings: capture.postings(), capture: Some(capture), ..draft.clone() }))
     }
 
     /// Applies the draft to the accounts. If a debited account lacks money only because of expired
@@ -158,14 +159,16 @@ impl Books {
             let caller = payer.caller(draft, &accounts);
             match PostingPlan::new(draft, &accounts, has_merchant, &caller, now, shard) {
                 // The account has reserved the amount of a capture.
-                Err(Error::Conflict(Problem::InsufficientFunds, why)) if draft.capture.is_none() => {
-                    if self.release_debited(draft, &accounts, now).await? == 0 {
+                Err(Error::Conflict(Problem::InsufficientFunds, why)) if has_holds(draft, &accounts) => {
+                    let released = self.release_debited(draft, &accounts, now).await?;
+                    let before = std::mem::replace(&mut accounts, self.touched(draft, payer).await?);
+                    // Another request may have released the holds.
+                    if released == 0 && debited(draft, &before).eq(debited(draft, &accounts)) {
                         return Err(Error::Conflict(Problem::InsufficientFunds, why));
                     }
                 }
                 plan => return Ok((plan?, accounts)),
             }
-            accounts = self.touched(draft, payer).await?;
         }
     }
 
@@ -176,13 +179,9 @@ impl Books {
         accounts: &HashMap<AccountId, Account>,
         now: TimestampMillis,
     ) -> Result<usize, Error> {
-        let debits = draft.postings.iter().filter(|posting| posting.leg_type == LegType::Debit);
-        let debited: BTreeSet<_> = debits.map(|posting| &posting.account).collect();
         let mut released = 0;
-        for id in debited {
-            if accounts.get(id).is_some_and(|account| account.held.is_some()) {
-                released += self.release_expired(id, now).await?;
-            }
+        for account in debited(draft, accounts).filter(|account| account.held.is_some()) {
+            released += self.release_expired(&account.id, now).await?;
         }
         Ok(released)
     }
@@ -238,10 +237,22 @@ impl Books {
     }
 }
 
+/// Returns the accounts that the draft debits, each once.
+fn debited<'a>(draft: &'a Draft, accounts: &'a HashMap<AccountId, Account>) -> impl Iterator<Item = &'a Account> {
+    let debits = draft.postings.iter().filter(|posting| posting.leg_type == LegType::Debit);
+    let ids: BTreeSet<_> = debits.map(|posting| &posting.account).collect();
+    ids.into_iter().filter_map(|id| accounts.get(id))
+}
+
+/// Whether holds reserve money on an account that the draft debits. A capture uses its own reserve.
+fn has_holds(draft: &Draft, accounts: &HashMap<AccountId, Account>) -> bool {
+    draft.capture.is_none() && debited(draft, accounts).any(|account| account.held.is_some())
+}
+
 /// Whether the payer's account lacks the reserve of a capture. Then the hold has changed before the
 /// account was read.
 fn lacks_reserve(draft: &Draft, accounts: &HashMap<AccountId, Account>) -> bool {
-    let Some(Capture { hold, amount }) = &draft.capture else { return false };
+    let Some(Capture { hold, amount, .. }) = &draft.capture else { return false };
     accounts.get(&hold.debit).is_some_and(|account| !account.reserves(*amount))
 }
 

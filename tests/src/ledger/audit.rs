@@ -53,8 +53,8 @@ pub fn account_key(account: &str) -> Value {
     json!({"PK": {"S": format!("ACCOUNT#{account}")}, "SK": {"S": "METADATA"}})
 }
 
-/// USD accounts, the transactions between them and the holds on them. The items have the same format
-/// as those that the functions store.
+/// USD accounts, the transactions between them and the holds on them. The items have the same
+/// format as those that the functions store.
 #[derive(Debug, Default)]
 pub struct Shelf {
     accounts: BTreeMap<String, Account>,
@@ -150,8 +150,8 @@ impl Shelf {
         self.hashes[&leg_id(transaction, number)].clone()
     }
 
-    /// Posts a transaction. Each leg is a tuple of an account and a balance change in cents. A credit
-    /// of an account with grouped posting goes to the inbox of the account.
+    /// Posts a transaction. Each leg is a tuple of an account and a balance change in cents. A
+    /// credit of an account with grouped posting goes to the inbox of the account.
     pub fn post(&mut self, id: &str, milli: i64, legs: &[(&str, i64)]) {
         self.post_to(None, id, milli, legs);
     }

@@ -415,8 +415,8 @@ impl Tampering<'_> {
         self.expect("the owner of a leg", [broken_chain(&id, &credit, 2)]);
     }
 
-    /// The altered balance matches neither the previous leg nor the next one. An account has at most
-    /// one finding. The newest mismatch is found first, and names the next leg.
+    /// The altered balance matches neither the previous leg nor the next one. An account has at
+    /// most one finding. The newest mismatch is found first, and names the next leg.
     async fn alter_a_balance(&mut self) {
         let (index, id, [debit, _]) = self.pair(16);
         let account = self.crowd.transactions[index].legs[0].0;
@@ -729,7 +729,8 @@ async fn every_change_is_reported(size: &Size, stack: Builder) {
     Box::pin(tamper(&mut tampering)).await;
     drained(&operator, COUNT).await;
     let mut body = reconciled(&operator).await;
-    without_waiting(&mut body);
+    // The removed inbox item may have been the only one of its shop.
+    assert!((size.shops - 1..=size.shops).contains(&without_waiting(&mut body)), "{body}");
     assert_eq!(problems(tampering.wanted, &body["discrepancies"]), Vec::<String>::new());
     assert_eq!(counts(&body), (json!(accounts), json!(tampering.transaction_count)));
     stack.stop().await;

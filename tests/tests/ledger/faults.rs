@@ -674,3 +674,56 @@ async fn hold_that_changes_between_two_reads_is_read_again() {
         scene.stored().await;
     }
 }
+
+/// Another request captures a part of the hold in the meantime. A capture without an amount then
+/// captures the new rest.
+#[tokio::test(flavor = "multi_thread")]
+async fn capture_of_the_rest_follows_a_concurrent_capture() {
+    let scene = Scene::start().await;
+    let (route, path) = ("POST /ledger/holds", "/ledger/holds");
+    let body = hold(&scene.from, &scene.to, "0.05");
+    let opening = Asks { route, path, parameters: Value::Null, key: Some("H"), body: Some(&body) }.at(now());
+    let opened: Value = serde_json::from_str(&scene.ask("create-hold", &opening).await.body).expect("JSON");
+    let hold = opened["holdId"].as_str().expect("an id");
+    scene.proxy.rule(|call| if call.number == 2 { Fault::Held } else { Fault::None });
+    let process = scene.process("capture-hold");
+    let event = of_hold(hold, "capture", "rest", now());
+    let part = async {
+        scene.proxy.held(1).await;
+        let mut part = of_hold(hold, "capture", "part", now());
+        part["body"] = json!({"amount": "0.02"}).to_string().into();
+        assert_eq!(scene.ask("capture-hold", &part).await.status, 201);
+        scene.proxy.release();
+    };
+    let (rest, ()) = join(process.run(&event, TIME), part).await;
+    let rest = Outcome::from_invocation(rest);
+    assert!(rest.status == 201 && rest.body.contains("\"amount\":\"0.03\""), "{rest:?}");
+    scene.stored().await;
+}
+
+/// The schedule releases an expired hold after the payment has read the account, and before it
+/// looks for expired holds.
+#[tokio::test(flavor = "multi_thread")]
+async fn payment_succeeds_if_another_request_releases_the_expired_hold() {
+    let scene = Scene::start().await;
+    let (route, path) = ("POST /ledger/holds", "/ledger/holds");
+    let mut body = hold(&scene.from, &scene.to, "95.00");
+    body["expiresAt"] = (now() + SignedDuration::from_hours(1)).to_string().into();
+    let opening = Asks { route, path, parameters: Value::Null, key: Some("H"), body: Some(&body) }.at(now());
+    assert_eq!(scene.ask("create-hold", &opening).await.status, 201);
+    scene.proxy.rule(|call| if call.action == "Query" && call.nth == 1 { Fault::Held } else { Fault::None });
+    let later = now() + SignedDuration::from_hours(2);
+    let process = scene.process("process-payment");
+    let event = posting("K", &payment(&scene.from, &scene.to, "10.00"), later);
+    let release = async {
+        scene.proxy.held(1).await;
+        let event = json!({"detail-type": "Scheduled Event", "time": later.to_string()});
+        let released = scene.books.operator.invoke("release-expired-holds", &event).await;
+        assert_eq!(released.body, json!({"released": 1, "left": false}));
+        scene.proxy.release();
+    };
+    let (paid, ()) = join(process.run(&event, TIME), release).await;
+    let paid = Outcome::from_invocation(paid);
+    assert_eq!(paid.status, 201, "{paid:?}");
+    scene.stored().await;
+}

@@ -1,8 +1,8 @@
 //! Compares the ledger with a simple model after random operations on 50 accounts, of which eight
-//! have grouped posting. The operations are transfers, batches of transfers, holds, captures, voids,
-//! refunds, and releases of expired holds. Many of them run concurrently. Calls are throttled,
-//! cancelled, lost or delayed, or get no response. Functions crash, requests are repeated, and
-//! clocks differ.
+//! have grouped posting. The operations are transfers, batches of transfers, holds, captures,
+//! voids, refunds, and releases of expired holds. Many of them run concurrently. Calls are
+//! throttled, cancelled, lost or delayed, or get no response. Functions crash, requests are
+//! repeated, and clocks differ.
 
 mod checks;
 mod faults;

@@ -515,6 +515,24 @@ async fn a_reconciliation_reports_a_wrong_total_and_nothing_else() {
     shop.books.stack.stop().await;
 }
 
+/// The totals of a day exceed the 5 MB that are read at once.
+#[tokio::test]
+async fn a_day_with_any_number_of_totals_is_checked() {
+    let shop = of_2020(Books::open().await).await;
+    let mut added = shop.stored("ALL", "checking").await;
+    added.insert("Note".to_owned(), text(&"x".repeat(390_000)));
+    for number in 0..20 {
+        added.insert("AccountType".to_owned(), text(&format!("large-{number}")));
+        added.insert("SK".to_owned(), text(&format!("DAY#2020-01-02#{number}")));
+        shop.put(&added).await;
+    }
+    let found = shop.discrepancies().await;
+    let found = found.as_array().expect("a list");
+    assert_eq!(found.len(), 20, "{found:?}");
+    assert!(found.iter().all(|found| found["kind"] == "wrong-total"), "{found:?}");
+    shop.books.stack.stop().await;
+}
+
 /// The header of a counted transaction is gone: its legs are orphans, and the totals still have it.
 #[tokio::test]
 async fn a_wrong_total_that_another_finding_explains_is_not_reported() {

@@ -61,6 +61,10 @@ impl Pass {
         self.first.as_ref().is_none_or(|first| id >= first) && self.limit.as_ref().is_none_or(|limit| id < limit)
     }
 
+    fn id(&self, scope: TotalScope, total: &Total) -> TotalId {
+        TotalId { scope, day: self.day, dimensions: total.dimensions() }
+    }
+
     /// Adds what a transaction adds to the totals of this pass. If they take too much space, the
     /// last totals are left to the next pass.
     fn add(&mut self, sums: SumsById) {
@@ -158,8 +162,8 @@ impl Ledger {
         Ok(faults)
     }
 
-    /// Reads the totals of a pass from all shards, and the keys of the unreadable ones: those that
-    /// are expected, and all totals over all transactions of the day.
+    /// Reads the totals of a pass from all shards, and the keys of the unreadable ones. Keeps only
+    /// the totals of the pass, because a day can have any number of totals.
     async fn stored_totals(&self, pass: &Pass) -> Result<(SumsById, Vec<Key>), Error> {
         let (mut sums, mut unreadable) = (SumsById::new(), Vec::new());
         let of_merchants = pass.expected.keys().filter(|id| id.scope != TotalScope::All);
@@ -174,22 +178,25 @@ impl Ledger {
         }
         for shard in self.totals.shards.read() {
             let partition = TotalPartition { scope: TotalScope::All, shard };
-            let range = TotalSort::between(pass.day, pass.day);
-            let (page, bad) =
-                self.totals.table.query_all_with_unreadable::<Total>(&Query::new(&partition, &range)).await?;
-            totals.extend(page.items.into_iter().map(|total| (TotalScope::All, total)));
-            unreadable.extend(bad);
+            let mut rest = TotalSort::between(pass.day, pass.day);
+            loop {
+                let query = Query::new(&partition, &rest).consistent();
+                let (page, bad) = self.totals.table.page_with_unreadable::<Total>(&query, PAGE).await?;
+                let of_pass = page.items.into_iter().filter(|total| pass.has(&pass.id(TotalScope::All, total)));
+                totals.extend(of_pass.map(|total| (TotalScope::All, total)));
+                unreadable.extend(bad);
+                let Some(position) = page.next else { break };
+                rest = rest.after(&position);
+            }
         }
         for (scope, total) in totals {
-            let id = TotalId { scope, day: pass.day, dimensions: total.dimensions() };
+            let id = pass.id(scope, &total);
             let Ok(more) = total.sums() else {
                 unreadable.push(total.key());
                 continue;
             };
-            if pass.has(&id) {
-                let sum = sums.entry(id).or_insert(Sums::nothing(total.currency));
-                *sum = sum.plus(more).unwrap_or(*sum);
-            }
+            let sum = sums.entry(id).or_insert(Sums::nothing(total.currency));
+            *sum = sum.plus(more).unwrap_or(*sum);
         }
         Ok((sums, unreadable))
     }
