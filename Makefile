@@ -1,6 +1,6 @@
 # On a new machine, start with `make run` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help run sam-env dev load bench bench-counts own-code demo test invoke plan token docs picture build deploy lint lint-template deny report test-analytics test-lake test-slow test-lambda test-openapi test-clients test-sam test-tools tools test-dev test-smoke test-deploy test-dynamodb-local smoke need need-java need-python need-valgrind need-peers need-clients
+.PHONY: help run sam-env dev load bench bench-counts own-code demo test invoke plan token docs picture build deploy lint lint-template deny report test-analytics test-lake test-slow test-lambda test-openapi test-clients test-sam test-tools tools test-dev test-smoke test-deploy test-dynamodb-local smoke need need-java need-python need-valgrind need-peers need-postgres need-clients
 
 # The Runtime Interface Emulator, which `sam local invoke` also uses.
 EMULATOR = $(CURDIR)/.venv/sam/lib/*/site-packages/samcli/local/rapid/aws-lambda-rie-$(if $(filter arm64 aarch64,$(shell uname -m)),arm64,x86_64)
@@ -27,7 +27,7 @@ LAMBDAS = --package bank --package cart --package wellness --package ledger --pa
 REPORT ?= report.html
 CONNECTIONS ?= 32
 SECONDS ?= 10
-SLOW ?= faults:: employees:: jobs:: random:: reconciliation::
+SLOW ?= faults:: employees:: jobs:: random:: reconciliation:: evidence::
 SUITES ?= bank::* cart::* wellness::* ledger::* system::table_calls
 
 help: ## List the commands
@@ -109,7 +109,7 @@ deny: need ## Check the licences, sources and duplicates of the dependencies
 	@cargo deny --version >/dev/null 2>&1 || cargo install --quiet --locked --debug cargo-deny
 	cargo deny check licenses bans sources
 
-bench: need need-valgrind need-peers .tools/.packages .venv/bin/.boto3 .dynamodb-local/DynamoDBLocal.jar own-code ## Run the benchmarks and regenerate docs/performance.md: PARTS='cold_start cost'; MILLION=1 also reads a day of a million payments
+bench: need need-valgrind need-peers need-postgres .tools/.packages .venv/bin/.boto3 .dynamodb-local/DynamoDBLocal.jar own-code ## Run the benchmarks and regenerate docs/performance.md: PARTS='cold_start cost'; MILLION=1 also reads a day of a million payments
 	@cargo build --quiet --bin local
 	@$(MAKE) build FUNCTIONS='schedule-payment get-payment list-account-payments export-cart-changes'
 	@cargo build --quiet --release --package measure
@@ -252,6 +252,9 @@ need-python:
 
 need-valgrind:
 	@command -v valgrind >/dev/null || { echo "valgrind is missing: it counts the instructions of our own code"; exit 1; }
+
+need-postgres:
+	@ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || { echo "PostgreSQL is missing: the ledger is compared with it (apt-get install postgresql)"; exit 1; }
 
 need-peers:
 	@for tool in node npm openssl; do command -v $$tool >/dev/null || { echo "$$tool is missing: the cold start benchmark needs it"; exit 1; }; done

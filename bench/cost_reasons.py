@@ -117,9 +117,15 @@ REASONS = {
     "list-user-accounts": {"0.5 R": STRONG},
     "process-payment": {"2.5 R": "both accounts and the merchant are read first"},
     "get-transaction": {"0.5 R": STRONG},
+    "process-batch, two": {"4.5 R": "all accounts, and the merchant once, are read first"},
+    "list-transactions of a status, 100": {"50 R": "the first reversal marker of each transaction is read"},
+    "list-transactions of a key": {"0.5 R": "the first reversal marker of the transaction is read"},
     "get-statement, 100 legs": {
-        "51 R": "the account is read, to check its owner, and the header of each transaction, for its purpose",
+        "101 R": "the account is read, to check its owner, the header of each transaction, for its purpose (50), and "
+                 "its first reversal marker (50)",
     },
+    "get-totals": {"2.5 R": "the merchant is read with strong consistency (1), and each of four shards is queried"},
+    "get-trial-balance": {"1.5 R": "each of four shards is queried, and a query costs half a unit"},
     "create-hold": {"2 R": "both accounts are read first"},
     "get-hold": {"0.5 R": STRONG},
     "capture-hold": {"3 R": "the hold and both accounts are read first"},
@@ -139,11 +145,13 @@ REASONS = {
 REQUIRED = [
     ("Get transaction by ID", (0.5, 1), "get-transaction", "R", ""),
     ("Get transaction + legs", (1, 3), "get-transaction", "R", ""),
-    ("Query by status (100 items)", (5, 10), "list-transactions of a status, 100", "R", ""),
+    ("Query by status (100 items)", (5, 10), "list-transactions of a status, 100", "R",
+     "the first reversal marker of each transaction is also read"),
     ("Check idempotency", (0.5, 0.5), "list-transactions of a key", "R",
-     "the header is also read by key, because the index projects only keys"),
+     "the header is also read by key, because the index projects only keys, and the first reversal marker"),
     ("Atomic payment (3 items)", (6, 6), "process-payment", "WI",
      "the required workflow writes five items, doubled by the transaction, and four index entries"),
     ("Account history (100 items)", (5, 10), "get-statement, 100 legs", "R",
-     "the header of each transaction is also read, for its type, description and counterparty"),
+     "the header of each transaction is also read, for its type, description and counterparty, and its first reversal "
+     "marker"),
 ]

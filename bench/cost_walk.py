@@ -174,6 +174,7 @@ def wellness(step):
 def ledger(step):
     merchant = {"name": "Bakery Ltd", "category": "Restaurant"}
     bakery = step("L1", "create-merchant", "POST", "/ledger/merchants", merchant, types="Merchant")["merchantId"]
+    step("L1", "list-merchants", "GET", "/ledger/merchants")
     step("L1", "get-merchant", "GET", f"/ledger/merchants/{bakery}", item=("Merchant", bakery))
     terms = {"userId": "erin", "accountType": "checking", "currency": "USD", "allowNegative": True}
     erin = step("L2", "create-account", "POST", "/ledger/accounts", terms, types="Account")["accountId"]
@@ -187,8 +188,12 @@ def ledger(step):
     path = f"/ledger/transactions/{payment['transactionId']}"
     for number in range(1, 100):
         step("L3", None, "POST", "/ledger/transactions", bread, types=all_of_it, key=f"bread-{number}")
+    tea = {**bread, "creditAccountId": step("L2", None, "POST", "/ledger/accounts", {**terms, "userId": "tea"})["accountId"]}
+    frank = step("L2", None, "POST", "/ledger/accounts", {**terms, "userId": "frank"})["accountId"]
+    pair = [{**bread, "idempotencyKey": "pair-0"}, {**tea, "debitAccountId": frank, "idempotencyKey": "pair-1"}]
+    step("L12", "process-batch, two", "POST", "/ledger/transactions/batch", {"transactions": pair}, types=all_of_it)
     step("L4", "get-transaction", "GET", path)
-    step("L5", "list-transactions of a status, 100", "GET", "/ledger/transactions?limit=100")
+    step("L5", "list-transactions of a status, 100", "GET", "/ledger/transactions?limit=100", fetched=False)
     step("L5", "list-transactions of a key", "GET", "/ledger/transactions?idempotencyKey=bread-0")
     step("L7", "get-statement, 100 legs", "GET", f"/ledger/accounts/{erin}/statement", fetched=False)
     step("L13", "get-balance, at", "GET", f"/ledger/accounts/{erin}/balance?at=2026-11-01T00:00:00Z", fetched=False)
@@ -199,6 +204,9 @@ def ledger(step):
     step("L10", "capture-hold", "POST", f"{held}/capture", {"amount": "2.00"}, types=f"{all_of_it} Hold", key="capture-0")
     step("L10", "void-hold", "POST", f"{held}/void", types="Hold Account")
     step("L6", "reverse-transaction", "POST", f"{path}/reversal", types=all_of_it)
+    today = datetime.datetime.now(datetime.UTC).date()
+    step("L15", "get-totals", "GET", f"/ledger/merchants/{bakery}/totals?from={today}&to={today}")
+    step("L15", "get-trial-balance", "GET", f"/ledger/trial-balance?date={today}")
     step("L9", "update-account", "PATCH", f"/ledger/accounts/{shop}", {"status": "frozen"}, types="Account")
     window = {"from": "2020-01-01T00:00:00Z", "to": "2020-01-02T00:00:00Z"}
     books = step("L8", "start-reconciliation", "POST", "/ledger/reconciliations", window, types="Job", under="METADATA")

@@ -24,6 +24,7 @@ import load
 import local
 import own_code
 import partitions
+import postgres
 import reads
 import size
 import warm
@@ -34,7 +35,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 RESULTS, DOCS = ROOT / "bench/results", ROOT / "docs"
 PARTS = {
     "cold_start": cold_start, "warm": warm, "own_code": own_code, "size": size, "cost": cost, "partitions": partitions,
-    "writes": writes, "reads": reads, "day": day, "ledger": ledger, "export": export, "local": local,
+    "writes": writes, "reads": reads, "day": day, "ledger": ledger, "postgres": postgres, "export": export, "local": local,
     "load": load,
 }
 WIDTH = 100

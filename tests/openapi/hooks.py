@@ -10,13 +10,16 @@ import schemathesis
 # a day to close must be over, the time of a balance must not be in the future, a hold must expire
 # within 366 days, a job id must have the form of its kind, a range must not be reversed, a currency
 # must exist, and amounts, values and percentages have two decimals. Only operators must name the
-# company of a user, a list takes only one of a plan, a year and a period, and only a request that
-# closes an account may have transferTo.
+# company of a user, a list takes only one of a plan, a year and a period, only a request that
+# closes an account may have transferTo, and a reversal in parts needs an Idempotency-Key. The
+# transactions of a batch have the rules of a single one.
 BEYOND_SCHEMA = re.compile(
     "/path/(paymentId|jobId|date)"
     "|/query/(companyId|cursor|at|date|planId|from|to|since|until|year|idempotencyKey)"
     "|/body/(value|percent|scheduledTime|startDate|endDate|expiresAt|from|to|currency|price|creditAccountId|replacementId|progress|transferTo)"
     "|/body/(amount|legs|rewards|groups|references)(/.*)?"
+    r"|/body/transactions/\d+/(idempotencyKey|currency|creditAccountId|(amount|legs)(/.*)?)"
+    "|/header/idempotency-key"
 )
 # JSON Schema accepts 42.0 as an integer, and any number in free JSON. The functions reject 42.0,
 # and numbers that DynamoDB cannot store.

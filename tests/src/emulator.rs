@@ -5,7 +5,7 @@
 use crate::patterns;
 use function::{Context, Diagnostic, Invocation};
 use futures::future::BoxFuture;
-use local::{Handler, Stack};
+use local::{Builder, Handler, Stack};
 use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,
@@ -242,9 +242,14 @@ impl Lambdas {
     /// # Panics
     /// The stack does not start.
     pub async fn stack() -> (Stack, Arc<Self>) {
+        Self::of(crate::stack()).await
+    }
+
+    /// Starts a stack with this configuration whose functions run under the emulator.
+    pub async fn of(stack: Builder) -> (Stack, Arc<Self>) {
         let lambdas = Arc::new(Self::default());
         let handlers = patterns::all().into_iter().map(|pattern| (pattern.name, Self::handler(&lambdas, pattern.name)));
-        let stack = crate::stack().handlers(handlers).start().await.expect("a stack");
+        let stack = stack.handlers(handlers).start().await.expect("a stack");
         let names = stack.template().lambdas.iter().map(|lambda| lambda.name.clone());
         let places = names.map(|name| (name.clone(), Place::of(&stack, &name)));
         lambdas.places.set(places.collect()).expect("the environments are set only once");

@@ -207,9 +207,11 @@ const WELLNESS: [Event; 99] = [
 
 /// The events of the ledger. They open two accounts, post and reverse a transaction, capture and
 /// void a hold, and freeze an account.
-const LEDGER: [Event; 47] = [
+const LEDGER: [Event; 58] = [
     ("create-merchant", "", Some(201)),
     ("create-merchant", "no-operator", Some(403)),
+    ("list-merchants", "", Some(200)),
+    ("list-merchants", "bad-cursor", Some(400)),
     ("get-merchant", "", Some(200)),
     ("get-merchant", "no-such-merchant", Some(404)),
     ("create-account", "", Some(201)),
@@ -219,6 +221,8 @@ const LEDGER: [Event; 47] = [
     ("process-payment", "no-key", Some(400)),
     ("process-payment", "anothers-account", Some(403)),
     ("process-payment", "insufficient-funds", Some(409)),
+    ("process-batch", "", Some(200)),
+    ("process-batch", "same-key", Some(400)),
     ("create-hold", "", Some(201)),
     ("create-hold", "no-key", Some(400)),
     ("capture-hold", "", Some(201)),
@@ -241,10 +245,17 @@ const LEDGER: [Event; 47] = [
     ("get-statement", "bad-cursor", Some(400)),
     ("reverse-transaction", "", Some(201)),
     ("reverse-transaction", "already-reversed", Some(409)),
+    ("reverse-transaction", "no-key", Some(400)),
     ("update-account", "", Some(200)),
     ("update-account", "no-such-status", Some(400)),
     ("start-reconciliation", "", Some(202)),
     ("start-reconciliation", "ends-before-start", Some(400)),
+    ("react-to-transactions", "", None),
+    ("react-to-transactions", "inbox", None),
+    ("react-to-transactions", "unreadable", None),
+    ("react-to-transactions", "no-batch", None),
+    ("settle-account", "", None),
+    ("settle-account", "no-batch", None),
     ("reconcile", "", None),
     ("reconcile", "unreadable-keys", None),
     ("reconcile", "no-batch", None),

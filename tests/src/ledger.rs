@@ -2,6 +2,7 @@
 
 pub mod audit;
 pub mod model;
+pub mod totals;
 
 use crate::{Answer, Client, clock::At, stack};
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -12,6 +13,9 @@ use std::collections::HashMap;
 
 /// The request path of transactions.
 pub const TRANSACTIONS: &str = "/ledger/transactions";
+
+/// The request path of batches of transactions.
+pub const BATCH: &str = "/ledger/transactions/batch";
 
 /// The request path of holds.
 pub const HOLDS: &str = "/ledger/holds";
@@ -82,6 +86,16 @@ impl Books {
 #[must_use]
 pub fn payment(debit: &str, credit: &str, amount: &str) -> Value {
     json!({"transactionType": "payment", "debitAccountId": debit, "creditAccountId": credit, "amount": amount, "currency": "USD"})
+}
+
+/// Returns the request body of a batch of transactions with these idempotency keys.
+#[must_use]
+pub fn batch<'a>(transactions: impl IntoIterator<Item = (&'a str, Value)>) -> Value {
+    let keyed = |(key, mut body): (&str, Value)| {
+        body["idempotencyKey"] = key.into();
+        body
+    };
+    json!({"transactions": transactions.into_iter().map(keyed).collect::<Vec<_>>()})
 }
 
 /// Returns the request body of a hold in USD.

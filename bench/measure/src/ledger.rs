@@ -18,6 +18,7 @@ use system_tests::{
     ledger::model::posting,
     ledger::{Books, payment},
 };
+use tokio::time::sleep;
 use uuid::Uuid;
 
 /// Number of concurrent customers. Each customer has separate accounts.
@@ -28,12 +29,16 @@ const WARM_UP: usize = 2;
 const ROUNDS: usize = 30;
 const DEADLINE: Duration = Duration::from_secs(10);
 const WRITERS: [usize; 7] = [1, 2, 4, 8, 16, 32, 64];
-/// Total number of transfers in a run, over all writers.
-const TRANSFERS: usize = 128;
+/// Number of transfers into one account with direct posting in a run, over all writers.
+const INTO_ONE: usize = 128;
+/// Number of transfers of each writer in the other runs.
+const EACH: usize = 32;
 /// Number of runs with each number of writers.
 const RUNS: usize = 5;
-/// Number of accounts over which a busy merchant spreads its payments.
-const RECEIVING: usize = 20;
+/// Pause between two looks at the inbox.
+const LOOK: Duration = Duration::from_millis(20);
+/// Maximum number of looks.
+const LOOKS: usize = 10_000;
 
 /// Measures transfers with a local and with a distant DynamoDB. Measures a hot account only with
 /// the distant DynamoDB.
@@ -44,20 +49,20 @@ pub(crate) async fn measure() -> Value {
         "here": side_by_side(&books, books.stack.dynamo_url()).await,
         "away": side_by_side(&books, away.url()).await,
     });
-    let ledger = Paying { service: process_payment(&books, away.url()) };
+    books.stack.stop().await;
     let mut hot_runs = Vec::new();
     for writers in WRITERS {
-        let (mut one, mut many) = (Vec::new(), Vec::new());
+        let (mut one, mut distinct, mut grouped) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..RUNS {
-            one.push(hot(&books, &ledger, writers, 1).await);
-            many.push(hot(&books, &ledger, writers, RECEIVING).await);
+            one.push(hot(writers, Into::One).await);
+            distinct.push(hot(writers, Into::Distinct).await);
+            grouped.push(hot(writers, Into::Grouped).await);
         }
-        hot_runs.push(json!({"writers": writers, "one": one, "many": many}));
+        hot_runs.push(json!({"writers": writers, "one": one, "distinct": distinct, "grouped": grouped}));
     }
-    books.stack.stop().await;
     json!({
         "away_ms": AWAY.as_millis(), "customers": CUSTOMERS, "places": places,
-        "receiving": RECEIVING, "transfers": TRANSFERS, "hot": hot_runs,
+        "into_one": INTO_ONE, "each": EACH, "hot": hot_runs,
     })
 }
 
@@ -125,19 +130,49 @@ fn each(round: f64) -> f64 {
     round / (CUSTOMERS * PAYMENTS) as f64
 }
 
-/// Measures `writers` concurrent writers that pay into `accounts` accounts. Each writer makes one
-/// payment after the other, and retries rejected payments.
-async fn hot(books: &Books, ledger: &Paying, writers: usize, accounts: usize) -> Value {
-    let mut receiving = Vec::new();
-    for _ in 0..accounts {
-        receiving.push(books.account("merchant").await);
+/// The accounts into which the writers pay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Into {
+    /// One account with direct posting.
+    One,
+    /// As many accounts with direct posting as writers.
+    Distinct,
+    /// One account with grouped posting.
+    Grouped,
+}
+
+impl Into {
+    async fn open(self, books: &Books, writers: usize) -> Vec<String> {
+        let count = if self == Self::Distinct { writers } else { 1 };
+        let mut accounts = Vec::with_capacity(count);
+        for _ in 0..count {
+            accounts.push(books.account("merchant").await);
+        }
+        if self == Self::Grouped {
+            let grouped = json!({"posting": "grouped"});
+            assert_eq!(books.operator.patch(&path(&accounts[0]), &grouped).await.status, 200);
+        }
+        accounts
     }
-    let receiving = &receiving;
-    let writer = async |from: String| {
+}
+
+fn path(account: &str) -> String {
+    format!("/ledger/accounts/{account}")
+}
+
+/// Measures `writers` concurrent writers on a new stack, because the local engine slows down with
+/// the number of recent transactions. Each writer makes one payment after the other, and retries
+/// rejected payments.
+async fn hot(writers: usize, into: Into) -> Value {
+    let books = Books::open().await;
+    let away = Delayed::start(books.stack.dynamo_url(), AWAY).await;
+    let ledger = Paying { service: process_payment(&books, away.url()) };
+    let receiving = into.open(&books, writers).await;
+    let of_each = if into == Into::One { INTO_ONE / writers } else { EACH };
+    let writer = async |(number, from): (usize, String)| {
         let (mut conflicts, mut told_to_come_again) = (0, 0);
-        for _ in 0..TRANSFERS / writers {
-            let (key, id) = (Uuid::now_v7().to_string(), Uuid::now_v7().as_u128());
-            let to = &receiving[usize::try_from(id % accounts as u128).expect("a place")];
+        for _ in 0..of_each {
+            let (key, to) = (Uuid::now_v7().to_string(), &receiving[number % receiving.len()]);
             loop {
                 let (status, between) = ledger.pay(&key, &from, to).await;
                 conflicts += between;
@@ -154,7 +189,33 @@ async fn hot(books: &Books, ledger: &Paying, writers: usize, accounts: usize) ->
     for _ in 0..writers {
         payers.push(books.funded("payer", "1000.00").await);
     }
-    let (told, millis) = timed(join_all(payers.into_iter().map(writer))).await;
+    let (told, millis) = timed(join_all(payers.into_iter().enumerate().map(writer))).await;
     let (conflicts, again) = told.into_iter().fold((0, 0), |sums: (u64, u64), one| (sums.0 + one.0, sums.1 + one.1));
-    json!({"ms": millis, "conflicts": conflicts, "told_to_come_again": again})
+    let transfers = writers * of_each;
+    let mut run = json!({"ms": millis, "transfers": transfers, "conflicts": conflicts, "told_to_come_again": again});
+    if into == Into::Grouped {
+        let waiting = pending(&books, &receiving[0]).await;
+        let ((), drain) = timed(drained(&books, &receiving[0])).await;
+        (run["pending"], run["drain_ms"]) = (json!(waiting), json!(drain));
+    }
+    books.stack.stop().await;
+    run
+}
+
+/// Returns the number of credits in the inbox of the account. Each credit is 0.01.
+async fn pending(books: &Books, account: &str) -> u64 {
+    let answer = books.operator.get(&path(account)).await.body;
+    let cents = answer["pending"].as_str().map(|pending| pending.replace('.', ""));
+    cents.and_then(|cents| cents.parse().ok()).expect("an amount")
+}
+
+/// Waits until the inbox of the account is empty.
+async fn drained(books: &Books, account: &str) {
+    for _ in 0..LOOKS {
+        if pending(books, account).await == 0 {
+            return;
+        }
+        sleep(LOOK).await;
+    }
+    panic!("the inbox is not empty");
 }

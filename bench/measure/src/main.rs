@@ -18,9 +18,11 @@ mod processor;
 mod slow;
 mod sweeps;
 mod warm;
+mod workload;
 mod writes;
 
 use std::process::ExitCode;
+use workload::Sizes;
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -36,12 +38,16 @@ async fn main() -> ExitCode {
         ["claims", rounds] => claims::measure(number(rounds)).await,
         ["sweeps", payments, rounds] => sweeps::measure(number(payments), number(rounds), true).await,
         ["sweeps", payments, rounds, "entries"] => sweeps::measure(number(payments), number(rounds), false).await,
+        ["workload", accounts, busy, keys] => {
+            let sizes = Sizes { accounts: number(accounts), busy: number(busy), keys: number(keys) };
+            workload::serve(sizes).await
+        }
         ["packing"] => packing::measure(),
         ["memory", binary] => memory::measure(binary).await,
         _ => {
             eprintln!(
                 "measure warm | ledger | pages PAYMENTS ROUNDS | fan-out | writes | intake ROUNDS | claims ROUNDS | \
-                 sweeps PAYMENTS ROUNDS [entries] | packing | memory BINARY"
+                 sweeps PAYMENTS ROUNDS [entries] | workload ACCOUNTS BUSY KEYS | packing | memory BINARY"
             );
             return ExitCode::FAILURE;
         }

@@ -25,7 +25,7 @@ fn functions() -> [(&'static str, &'static str, Function); 3] {
     ]
 }
 
-const SETTINGS: [(&str, &str); 14] = [
+const SETTINGS: [(&str, &str); 18] = [
     ("PAYMENTS_TABLE", "local-PaymentScheduler"),
     ("TRANSACTIONS_TABLE", "local-TransactionHistory"),
     ("WRITE_SHARDS", "5"),
@@ -40,6 +40,10 @@ const SETTINGS: [(&str, &str); 14] = [
     ("ACCOUNTS_PER_USER", "100"),
     ("STATUS_WRITE_SHARDS", "1"),
     ("STATUS_READ_SHARDS", "1"),
+    ("TOTALS_TABLE", "local-Totals"),
+    ("TOTALS_WRITE_SHARDS", "4"),
+    ("TOTALS_READ_SHARDS", "4"),
+    ("FAILED_CHANGES_RETENTION_DAYS", "90"),
 ];
 
 #[tokio::main(flavor = "current_thread")]

@@ -167,6 +167,19 @@ impl Error {
         response
     }
 
+    /// Returns the status and the problem for one of the outcomes in a response. Logs and counts a
+    /// defect, because the response itself succeeds.
+    #[must_use]
+    pub fn as_part(&self) -> (u16, serde_json::Value) {
+        let (problem, detail) = self.problem();
+        if self.is_defect() {
+            crate::count("Defects", 1);
+            tracing::error!(error = %self, "a part of a request failed");
+        }
+        let (kind, title, status) = (format!("/problems/{}", problem.name()), problem.title(), problem.status());
+        (status, serde_json::json!({"type": kind, "title": title, "status": status, "detail": detail}))
+    }
+
     /// Returns the name of the problem type, for logs.
     pub(crate) fn kind(&self) -> &'static str {
         self.problem().0.name()

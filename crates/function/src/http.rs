@@ -43,7 +43,7 @@ pub struct Request<I> {
 
 impl<I: Input> Request<I> {
     fn read(request: &lambda_http::Request, random: Random) -> Result<Self, Error> {
-        let mut fields = Fields::of_request(request, I::BODY)?;
+        let mut fields = Fields::of_request::<I>(request)?;
         let creates = request.method() == Method::POST;
         let idempotency_key = if creates { fields.header("idempotency-key") } else { None };
         let input = fields.read()?;

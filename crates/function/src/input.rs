@@ -13,14 +13,17 @@ use serde_json::value::RawValue;
 use std::{collections::BTreeSet, fmt, str::FromStr};
 use table::Cursor;
 
-/// The maximum size of a request body, in bytes. Valid bodies are far smaller, even with escape
-/// sequences.
+/// The maximum size of a request body in bytes, unless the input needs more. Valid bodies are far
+/// smaller, even with escape sequences.
 const MAX_BODY: usize = 64 * 1024;
 
 /// The input of an access pattern, read from a request.
 pub trait Input: Sized + Send {
     /// Whether the request must have a body. A body must be a JSON object.
     const BODY: bool = false;
+
+    /// The maximum size of the body in bytes.
+    const MAX_BODY: usize = MAX_BODY;
 
     /// Reads the fields. Returns `None` only after a fault was recorded.
     ///
@@ -51,14 +54,14 @@ pub(crate) struct Paging {
 }
 
 impl Fields {
-    pub(crate) fn of_request(request: &lambda_http::Request, with_body: bool) -> Result<Self, Error> {
+    pub(crate) fn of_request<I: Input>(request: &lambda_http::Request) -> Result<Self, Error> {
         let pairs = |map: Option<&lambda_http::aws_lambda_events::query_map::QueryMap>| {
             let pairs = map.into_iter().flat_map(|map| map.iter());
             pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
         };
         // If the input has no body fields, the request may have no body or an empty object.
-        let is_there = with_body || (changes(request.method()) && !matches!(request.body(), Body::Empty));
-        let body = if is_there { body_text(request).and_then(object) } else { Ok(Members::new()) };
+        let is_there = I::BODY || (changes(request.method()) && !matches!(request.body(), Body::Empty));
+        let body = if is_there { body_text(request, I::MAX_BODY).and_then(object) } else { Ok(Members::new()) };
         let (body, faults) = match body {
             Ok(members) => {
                 let faults = faults("/body", &members);
@@ -261,14 +264,14 @@ fn changes(method: &Method) -> bool {
     [Method::POST, Method::PUT, Method::PATCH].contains(method)
 }
 
-fn body_text(request: &lambda_http::Request) -> Result<&str, Error> {
+fn body_text(request: &lambda_http::Request, max: usize) -> Result<&str, Error> {
     let text = match request.body() {
         Body::Text(text) => text.as_bytes(),
         Body::Binary(bytes) => bytes,
         _ => &[],
     };
-    if text.len() > MAX_BODY {
-        return Err(Error::TooLarge(format!("The body must have at most {MAX_BODY} bytes.")));
+    if text.len() > max {
+        return Err(Error::TooLarge(format!("The body must have at most {max} bytes.")));
     }
     if text.is_empty() {
         return Err(Error::invalid("/body", "is missing: send a JSON object"));

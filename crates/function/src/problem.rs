@@ -112,13 +112,15 @@ problems! {
     BalanceUnverified, 409, "balance-unverified", CONFLICT,
         "the last leg of the account to close is unreadable, or does not confirm the balance";
     AlreadyReversed, 409, "already-reversed", CONFLICT,
-        "the transaction was already reversed";
+        "the whole transaction was already reversed";
+    ReversalExceeded, 409, "reversal-exceeded", CONFLICT,
+        "the amount to reverse exceeds the rest of the transaction, or the transaction has 99 reversals";
     IsReversal, 409, "is-reversal", CONFLICT,
         "the transaction is itself a reversal";
     AnotherVersion, 412, "another-version", "The resource has changed",
         "the activity or account has changed since the version in the request";
     TooLarge, 413, "too-large", "Too large",
-        "a payment or an activity is over 8 KB, another part of an activity over 16 KB, a reference over 4 KB, a registration's data over 2 KB, a template over 48 KB, a cart item over 1 KB, a body over 64 KB, a list over 5 MB, or a response over 6 MB";
+        "a payment or an activity is over 8 KB, another part of an activity over 16 KB, a reference over 4 KB, a registration's data over 2 KB, a template over 48 KB, a cart item over 1 KB, a body over 64 KB (a batch of transactions: 256 KB), a list over 5 MB, or a response over 6 MB";
     UnsupportedMediaType, 415, "unsupported-media-type", "Unsupported media type",
         "the body is not `application/json`";
     IdempotencyKeyReused, 422, "idempotency-key-reused", "Idempotency key already used",

@@ -8,7 +8,7 @@ use keys::{Random, TimestampMillis};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeSet;
-use table::{Attribute, Key};
+use table::{Attribute, Item, Key};
 
 /// A batch of stream records from one shard, in order.
 pub struct Batch {
@@ -73,6 +73,18 @@ impl Record {
         self.0["dynamodb"]["Keys"][attribute.as_str()]["S"].as_str()
     }
 
+    /// The type of the new image: the attribute [`Attribute::TYPE`].
+    #[must_use]
+    pub fn new_type(&self) -> Option<&str> {
+        self.0["dynamodb"]["NewImage"][Attribute::TYPE.as_str()]["S"].as_str()
+    }
+
+    /// Whether the record is the creation of an item.
+    #[must_use]
+    pub fn is_insertion(&self) -> bool {
+        self.0["eventName"] == "INSERT"
+    }
+
     /// Whether the record is a change of an existing item.
     #[must_use]
     pub fn is_modification(&self) -> bool {
@@ -88,6 +100,15 @@ impl Record {
     pub fn created_at(&self) -> Option<Timestamp> {
         let seconds = self.0.pointer("/dynamodb/ApproximateCreationDateTime")?.as_f64()?;
         Timestamp::from_millisecond((seconds * 1_000.0).round() as i64).ok()
+    }
+
+    /// Deserializes the new image of the item.
+    ///
+    /// # Errors
+    /// The record has no new image that can be deserialized as `T`. The image is counted as an
+    /// unreadable item.
+    pub fn new_image<T: Item>(&self) -> Result<T, Error> {
+        Ok(table::read_image(&self.0["dynamodb"]["NewImage"])?)
     }
 
     /// Parses the record.

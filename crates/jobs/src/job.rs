@@ -39,8 +39,9 @@ pub struct Job {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
     /// The id of the last nudge ([`Jobs::nudge`](crate::Jobs::nudge)). A change of this attribute
-    /// creates a stream record, which invokes the function again. The value is never read.
-    #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
+    /// creates a stream record, which invokes the function again. A run does not end the job if the
+    /// value has changed since the run started.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub nudged_by: Option<String>,
     /// Number of written steps. A run can write a step only if no other run has written it.
     pub step: i64,

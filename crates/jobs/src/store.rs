@@ -154,7 +154,8 @@ impl Jobs {
     }
 
     /// Writes the result of a step. Returns `false` if another run has written this step, or if the
-    /// job has ended or was retried.
+    /// job has ended or was retried. Also returns `false` if the step ends the job, but a nudge has
+    /// arrived since the run started.
     pub(crate) async fn write<P: Serialize>(
         &self,
         job: &mut Job,
@@ -169,6 +170,13 @@ impl Jobs {
             update = update.set(Job::SKIPPED, Value::of(&skipped)?);
         }
         let is_written = if step.next == Next::End {
+            // A nudge announces work that this run may not have seen. Its stream record starts
+            // another run.
+            let nudged = job.nudged_by.as_ref();
+            update = update.only_if(
+                nudged
+                    .map_or_else(|| Condition::missing(Job::NUDGED_BY), |nudged| Condition::is(Job::NUDGED_BY, nudged)),
+            );
             let (state, update) = match failure {
                 Some(reason) => (State::Failed, update.set(Job::REASON, &reason.to_owned())),
                 None => (State::Done, update),

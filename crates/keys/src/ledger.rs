@@ -5,16 +5,20 @@
 //!
 //! | item | PK | SK | GSI1PK, GSI1SK | GSI2PK, GSI2SK |
 //! | --- | --- | --- | --- | --- |
-//! | merchant | `MERCHANT#<id>` | `METADATA` | | |
+//! | merchant | `MERCHANT#<id>` | `METADATA` | | `MERCHANTS`, `MERCHANT#<id>` |
 //! | account | `ACCOUNT#<id>` | `METADATA` | `USER#<user>`, `ACCOUNT#<id>` | `ACCOUNTS`, `ACCOUNT#<id>` |
 //! | account count | `USER#<user>` | `ACCOUNT-COUNT` | | |
 //! | transaction | `TXN#<id>` | `METADATA` | `STATUS#<status>`, `CREATED#<time>` | `IDEMPOTENCY#<key>`, `TXN` |
 //! | leg | `TXN#<id>` | `LEG#<leg>` | `ACCOUNT#<account>`, `LEG#<time>#<leg>` | |
-//! | reversal marker | `TXN#<id>` | `REVERSAL` | | |
+//! | credit of a grouped account | `TXN#<id>` | `LEG#<leg>` | | |
+//! | its inbox item | `ACCOUNT#<account>#INBOX#<shard>` | `CREATED#<time>#<leg>` | | |
+//! | its posting | `TXN#<id>` | `POSTING#<leg>` | `ACCOUNT#<account>`, `LEG#<time>#<leg>` | |
+//! | reversal marker | `TXN#<id>` | `REVERSAL#<number>` | | |
 //! | hold | `HOLD#<id>` | `METADATA` | `ACCOUNT#<payer>`, `EXPIRES#<time>#<id>` | `HOLD-EXPIRY#<shard>`, `EXPIRES#<time>#<id>` |
 //! | refusal of a transfer | `TXN#<id>` | `METADATA` | | |
 //! | reconciliation | `RECONCILIATION#<id>` | `METADATA` | | |
 //! | finding | `RECONCILIATION#<id>` | `FINDING#<subject>` | | |
+//! | settlement of an account | `SETTLEMENT#<account>` | `METADATA` | | |
 //!
 //! The status index can be sharded. The first shard uses the required partition key, and
 //! every other shard uses `STATUS#<status>#<shard>`
@@ -130,6 +134,9 @@ pub enum AccountStatus {
     Active,
     /// Has a balance of zero and accepts no legs. This status is final.
     Closed,
+    /// Accepts no new payments, and waits for those that were decided before. Then it can be
+    /// closed.
+    Closing,
     /// Accepts no legs until the account is reactivated.
     Frozen,
 }
@@ -138,7 +145,25 @@ names!(
     AccountStatus, "must be active, frozen or closed",
     Active => "active",
     Closed => "closed",
+    Closing => "closing",
     Frozen => "frozen",
+);
+
+/// How credits reach the balance of an account
+/// ([decision](../../../docs/decisions/ledger-grouped-posting.md)).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum PostingMode {
+    /// Each transaction updates the account.
+    #[default]
+    Direct,
+    /// Credits wait in the inbox of the account until a job posts many of them together.
+    Grouped,
+}
+
+names!(
+    PostingMode, "must be direct or grouped",
+    Direct => "direct",
+    Grouped => "grouped",
 );
 
 /// The role of the caller that froze an account.
@@ -223,11 +248,6 @@ constant_key!(
     "METADATA"
 );
 constant_key!(
-    /// SK of the reversal marker of a transaction: `REVERSAL`.
-    ReversalSort,
-    "REVERSAL"
-);
-constant_key!(
     /// SK of a user's account count: `ACCOUNT-COUNT`.
     AccountCountSort,
     "ACCOUNT-COUNT"
@@ -243,8 +263,13 @@ constant_key!(
     ByKeySort,
     "TXN"
 );
+constant_key!(
+    /// GSI2PK of every merchant: `MERCHANTS`.
+    MerchantsPartition,
+    "MERCHANTS"
+);
 prefixed_key!(
-    /// PK of a merchant: `MERCHANT#<id>`.
+    /// PK and GSI2SK of a merchant: `MERCHANT#<id>`.
     MerchantPartition,
     "MERCHANT",
     MerchantId
@@ -288,6 +313,18 @@ prefixed_key!(
     LegId
 );
 prefixed_key!(
+    /// SK of the posting of a grouped credit: `POSTING#<leg>`.
+    PostingSort,
+    "POSTING",
+    LegId
+);
+prefixed_key!(
+    /// PK of the job that settles an account with grouped posting: `SETTLEMENT#<account>`.
+    SettlementPartition,
+    "SETTLEMENT",
+    AccountId
+);
+prefixed_key!(
     /// PK of a hold: `HOLD#<id>`.
     HoldPartition,
     "HOLD",
@@ -307,8 +344,8 @@ prefixed_key!(
 );
 prefixed_key!(
     /// SK of a finding: `FINDING#TXN#<transaction>`, `FINDING#LEG#<leg>`,
-    /// `FINDING#HOLDS#<account>`, `FINDING#ACCOUNT#<account>` or `FINDING#ITEM#<hash>`. Each
-    /// subject has at most one finding.
+    /// `FINDING#HOLDS#<account>`, `FINDING#ACCOUNT#<account>`, `FINDING#TOTAL#<hash>` or
+    /// `FINDING#ITEM#<hash>`. Each subject has at most one finding.
     FindingSort,
     "FINDING",
     Subject
@@ -322,13 +359,63 @@ impl AccountPartition {
     }
 }
 
-impl TransactionPartition {
-    /// The range of all items of a transaction: header, legs and reversal marker.
+impl MerchantPartition {
+    /// The range of all merchants, in the partition of all merchants.
     #[must_use]
-    pub fn collection() -> KeyRange {
-        KeyRange::between("LEG#", "REVERSAL")
+    pub fn all() -> KeyRange {
+        KeyRange::beginning_with("MERCHANT#")
     }
 }
+
+impl TransactionPartition {
+    /// The range of all items of a transaction: header, legs and reversal markers.
+    #[must_use]
+    pub fn collection() -> KeyRange {
+        KeyRange::through("LEG#", "REVERSAL#")
+    }
+}
+
+/// SK of a reversal marker: `REVERSAL#<number>`, from `REVERSAL#01` to `REVERSAL#99`. The reversals
+/// of a transaction are numbered in the order in which they were posted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ReversalSort(u8);
+
+impl ReversalSort {
+    /// The marker of the first reversal.
+    pub const FIRST: Self = Self(1);
+
+    const MAX: u8 = 99;
+
+    /// The marker of the next reversal. `None` after the last one.
+    #[must_use]
+    pub fn next(self) -> Option<Self> {
+        (self.0 < Self::MAX).then_some(Self(self.0 + 1))
+    }
+
+    /// The range of all reversal markers of a transaction.
+    #[must_use]
+    pub fn all() -> KeyRange {
+        KeyRange::beginning_with("REVERSAL#")
+    }
+}
+
+impl FromStr for ReversalSort {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let number = text.strip_prefix("REVERSAL#").and_then(|number| number.parse().ok());
+        let key = number.filter(|number| (1..=Self::MAX).contains(number)).map(Self);
+        key.filter(|key| key.to_string() == text).ok_or(Invalid::key("ReversalSort"))
+    }
+}
+
+impl fmt::Display for ReversalSort {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "REVERSAL#{:02}", self.0)
+    }
+}
+
+serde_as_text!(ReversalSort);
 
 impl ByKeySort {
     /// The range of all transactions with an idempotency key. It also contains `TXN#<id>`, which is
@@ -517,6 +604,119 @@ impl fmt::Display for LegTimeSort {
 
 serde_as_text!(LegTimeSort);
 
+/// SK of an entry in the history of an account: `LEG#<leg>` or `POSTING#<leg>`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum EntrySort {
+    /// A leg that its transaction has posted.
+    Leg(LegSort),
+    /// The posting of a grouped credit.
+    Posting(PostingSort),
+}
+
+impl FromStr for EntrySort {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let leg = text.parse().map(Self::Leg);
+        leg.or_else(|_| text.parse().map(Self::Posting)).map_err(|_: Invalid| Invalid::key("EntrySort"))
+    }
+}
+
+impl fmt::Display for EntrySort {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Leg(sort) => sort.fmt(out),
+            Self::Posting(sort) => sort.fmt(out),
+        }
+    }
+}
+
+serde_as_text!(EntrySort);
+
+/// PK of the inbox of an account with grouped posting: `ACCOUNT#<account>#INBOX#<shard>`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct InboxPartition {
+    /// The account.
+    pub account: AccountId,
+    /// The shard of the inbox.
+    pub shard: Shard,
+}
+
+impl InboxPartition {
+    /// Number of shards of an inbox. A shard accepts 1,000 write units per second, and a payment
+    /// and its settlement consume four of them. To change the number, only increase it.
+    const SHARDS: u16 = 8;
+
+    /// The inbox of an account, all shards.
+    pub fn all(account: &AccountId) -> impl Iterator<Item = Self> {
+        Shard::first(Self::SHARDS).map(|shard| Self { account: account.clone(), shard })
+    }
+
+    /// Returns the shard for a new leg. The leg stores the shard.
+    #[must_use]
+    pub fn shard_of(leg: &LegId) -> Shard {
+        Shard::hashed(leg.as_str(), Self::SHARDS)
+    }
+}
+
+impl FromStr for InboxPartition {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let parse = || {
+            let (account, shard) = text.strip_prefix("ACCOUNT#")?.split_once("#INBOX#")?;
+            Some(Self { account: account.parse().ok()?, shard: shard.parse().ok()? })
+        };
+        parse().ok_or(Invalid::key("InboxPartition"))
+    }
+}
+
+impl fmt::Display for InboxPartition {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "ACCOUNT#{}#INBOX#{}", self.account, self.shard)
+    }
+}
+
+serde_as_text!(InboxPartition);
+
+/// SK of an inbox item: `CREATED#<time>#<leg>`. The items of a shard sort by the time of their
+/// transactions.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct InboxSort {
+    /// The time of the transaction.
+    pub created: TimestampMillis,
+    /// The leg.
+    pub leg: LegId,
+}
+
+impl InboxSort {
+    /// The range of all items of a shard.
+    #[must_use]
+    pub fn all() -> KeyRange {
+        KeyRange::beginning_with("CREATED#")
+    }
+}
+
+impl FromStr for InboxSort {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let parse = || {
+            let (created, leg) = text.strip_prefix("CREATED#")?.split_once('#')?;
+            Some(Self { created: created.parse().ok()?, leg: leg.parse().ok()? })
+        };
+        parse().filter(|key| key.to_string() == text).ok_or(Invalid::key("InboxSort"))
+    }
+}
+
+impl fmt::Display for InboxSort {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "CREATED#{}#{}", self.created, self.leg)
+    }
+}
+
+serde_as_text!(InboxSort);
+
 /// GSI1SK and GSI2SK of an open hold: `EXPIRES#<time>#<hold>`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HoldExpirySort {
@@ -586,6 +786,13 @@ prefixed_key!(
     AccountId
 );
 
+prefixed_key!(
+    /// The text of a daily total in a sort key: `TOTAL#<hash>`.
+    TotalText,
+    "TOTAL",
+    ItemHash
+);
+
 /// The subject of a finding.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Subject {
@@ -597,6 +804,8 @@ pub enum Subject {
     Item(ItemHash),
     /// A leg, formatted as its sort key.
     Leg(LegId),
+    /// A daily total, formatted as a hash of its scope and sort key.
+    Total(ItemHash),
     /// A transaction, formatted as its partition key.
     Transaction(TransactionId),
 }
@@ -608,6 +817,7 @@ impl FromStr for Subject {
         let account = text.parse().map(|AccountPartition(id)| Self::Account(id));
         let account = account.or_else(|_| text.parse().map(|ItemHashText(hash)| Self::Item(hash)));
         let account = account.or_else(|_| text.parse().map(|HoldsText(id)| Self::Holds(id)));
+        let account = account.or_else(|_| text.parse().map(|TotalText(hash)| Self::Total(hash)));
         let leg = account.or_else(|_| text.parse().map(|LegSort(id)| Self::Leg(id)));
         leg.or_else(|_| text.parse().map(|TransactionPartition(id)| Self::Transaction(id)))
     }
@@ -620,6 +830,7 @@ impl fmt::Display for Subject {
             Self::Holds(id) => HoldsText(id.clone()).fmt(out),
             Self::Item(hash) => ItemHashText(hash.clone()).fmt(out),
             Self::Leg(id) => LegSort(id.clone()).fmt(out),
+            Self::Total(hash) => TotalText(hash.clone()).fmt(out),
             Self::Transaction(id) => TransactionPartition(id.clone()).fmt(out),
         }
     }
@@ -676,7 +887,14 @@ mod tests {
 
     #[test]
     fn finding_keys_round_trip_for_every_subject() {
-        for text in ["FINDING#TXN#T", "FINDING#LEG#T-01", "FINDING#ACCOUNT#A", "FINDING#HOLDS#A", "FINDING#ITEM#5f"] {
+        for text in [
+            "FINDING#TXN#T",
+            "FINDING#LEG#T-01",
+            "FINDING#ACCOUNT#A",
+            "FINDING#HOLDS#A",
+            "FINDING#TOTAL#5f",
+            "FINDING#ITEM#5f",
+        ] {
             assert_eq!(text.parse::<FindingSort>().map(|key| key.to_string()).as_deref(), Ok(text));
         }
         assert!(["FINDING#", "FINDING#T", "FINDING#USER#A"].iter().all(|bad| bad.parse::<FindingSort>().is_err()));

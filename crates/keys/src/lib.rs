@@ -5,7 +5,8 @@
 //! order of keys is the order of their values, so `BETWEEN` selects a range of values.
 //!
 //! Each service has a module with its keys: [`bank`], [`cart`], [`wellness`] and [`ledger`]. The
-//! crate root exports the shared types: identifiers, fixed-width times, ranges and shards.
+//! module [`totals`] has the keys of the ledger's totals. The crate root exports the shared types:
+//! identifiers, fixed-width times, ranges and shards.
 //!
 //! ```
 //! use keys::cart::{CartItemSort, Status};
@@ -34,6 +35,7 @@ mod range;
 mod shard;
 mod text;
 mod time;
+pub mod totals;
 pub mod wellness;
 
 pub use alphabet::is_plain_text;

@@ -1,5 +1,5 @@
 use crate::Random;
-use crate::text::{Invalid, serde_as_text};
+use crate::text::{Invalid, hashed, serde_as_text};
 use std::{fmt, str::FromStr};
 
 /// A partition key value of a write-sharded index: `0`, `1` and so on
@@ -10,6 +10,16 @@ pub struct Shard(u16);
 impl Shard {
     /// The first shard. An index that is not sharded has only this shard.
     pub(crate) const FIRST: Self = Self(0);
+
+    /// Returns the first `count` shards.
+    pub(crate) fn first(count: u16) -> impl ExactSizeIterator<Item = Self> {
+        (0..count).map(Self)
+    }
+
+    /// Returns one of the first `count` shards, by a hash of the text. `count` is at most 100.
+    pub(crate) fn hashed(text: &str, count: u16) -> Self {
+        Self(hashed(text, u8::try_from(count).unwrap_or(u8::MAX)).into())
+    }
 }
 
 impl FromStr for Shard {
@@ -66,7 +76,8 @@ impl Shards {
     }
 
     /// Returns the shards that readers query. No other shard contains an item.
+    #[must_use]
     pub fn read(self) -> impl ExactSizeIterator<Item = Shard> {
-        (0..self.read).map(Shard)
+        Shard::first(self.read)
     }
 }

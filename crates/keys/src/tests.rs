@@ -4,4 +4,5 @@ mod laws;
 mod ledger;
 mod properties;
 mod random;
+mod totals;
 mod wellness;

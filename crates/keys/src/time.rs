@@ -131,11 +131,24 @@ impl TimestampMillis {
         earlier.ok().and_then(|instant| Self::containing(instant).ok()).unwrap_or(self)
     }
 
+    /// Adds seconds. Returns the time unchanged if the result would be out of range.
+    #[must_use]
+    pub fn plus_seconds(self, seconds: i64) -> Self {
+        let later = self.0.checked_add(SignedDuration::from_secs(seconds));
+        later.ok().and_then(|instant| Self::containing(instant).ok()).unwrap_or(self)
+    }
+
     /// Adds days of 24 hours. Returns the time unchanged if the result would be out of range.
     #[must_use]
     pub fn plus_days(self, days: i64) -> Self {
         let later = self.0.checked_add(SignedDuration::from_hours(24 * days));
         later.ok().and_then(|instant| Self::containing(instant).ok()).unwrap_or(self)
+    }
+
+    /// The UTC date of the time.
+    #[must_use]
+    pub fn day(self) -> Day {
+        self.second().day()
     }
 
     /// Truncates the time to the second.
@@ -317,6 +330,12 @@ impl Day {
     #[must_use]
     pub fn before(self) -> Self {
         self.0.yesterday().map_or(self, Self)
+    }
+
+    /// Returns the next day. Returns the same day if it is the last supported day.
+    #[must_use]
+    pub fn next(self) -> Self {
+        self.0.tomorrow().map_or(self, Self)
     }
 }
 

@@ -24,6 +24,8 @@ pub struct Case {
     pub of_status: usize,
     /// Size of a leg. A leg's entry in GSI1 has the same size.
     pub leg: usize,
+    /// Size of an inbox item.
+    pub inbox: usize,
     /// Size of a hold.
     pub hold: usize,
     /// Size of an open hold's entry in GSI1, which lists the open holds of an account.
@@ -32,6 +34,12 @@ pub struct Case {
     pub legs: usize,
     /// Number of items in the list.
     pub items: usize,
+    /// Size of a total.
+    pub total: usize,
+    /// Number of total items: those that a transaction changes, or those in the requested period.
+    pub totals: usize,
+    /// Number of shards of the totals.
+    pub shards: usize,
     /// Whether the transaction names a merchant.
     pub merchant: bool,
 }
@@ -41,6 +49,7 @@ pub(crate) const LEDGER: &str = "FinancialTransactions";
 pub(crate) const BY_TIME: &str = "FinancialTransactions/GSI1";
 pub(crate) const BY_KEY: &str = "FinancialTransactions/GSI2";
 pub(crate) const JOBS: &str = "LedgerJobs";
+pub(crate) const TOTALS: &str = "Totals";
 
 impl Case {
     pub(crate) fn count(items: usize) -> u64 {
@@ -75,6 +84,29 @@ impl Case {
             .write(LEDGER, (write(self.transaction) + entries + write(self.account).times(legs)).times(2))
             .write(BY_TIME, write(self.of_status) + entries)
             .write(BY_KEY, Units::whole(u64::from(keyed)))
+    }
+
+    /// Returns the WRUs consumed by posting a transaction that credits one account with grouped
+    /// posting and has only direct debits.
+    pub(crate) fn posted_to_inbox(&self) -> Cost {
+        let (legs, debits) = (Self::count(self.legs), Self::count(self.legs.saturating_sub(1)));
+        let items = write(self.transaction) + write(self.leg).times(legs) + write(self.inbox);
+        Cost::default()
+            .write(LEDGER, (items + write(self.account).times(debits)).times(2))
+            .write(BY_TIME, write(self.of_status) + write(self.leg).times(debits))
+            .write(BY_KEY, Units::whole(1))
+    }
+
+    /// Returns the RRUs consumed by reading the reversal markers of the listed transactions, if
+    /// none of them is reversed in part.
+    pub(crate) fn markers(&self) -> Units {
+        read_eventually(0).times(Self::count(self.items))
+    }
+
+    /// Returns the RRUs consumed by reading the totals of a period, if all of them are in one
+    /// shard.
+    pub(crate) fn added_up(&self) -> Units {
+        read_eventually(self.total * self.totals) + read_eventually(0).times(Self::count(self.shards.max(1) - 1))
     }
 
     /// Returns the RRUs consumed by reading one page of an index. `entry` is the size of an index

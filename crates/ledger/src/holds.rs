@@ -11,7 +11,6 @@ use crate::{
     store::Books,
 };
 use function::{Caller, Error, Fingerprint};
-use futures::future::try_join;
 use keys::{
     AccountId, Random, TimestampMillis,
     ledger::{AccountPartition, HoldExpirySort, HoldId, HoldStatus},
@@ -135,7 +134,12 @@ impl Books {
         }
         hold.must_be_open(now)?;
         let account = self.table.get::<Account>(&Account::key_of(&hold.debit)).await?.ok_or_else(Error::stale)?;
-        let release = account.reserving(&self.table, -hold.uncaptured()?)?;
+        let rest = hold.uncaptured()?;
+        // The hold may have changed before the account was read.
+        if !account.reserves(rest) && self.hold(id, caller).await?.version != hold.version {
+            return Err(Error::stale());
+        }
+        let release = account.reserving(&self.table, -rest)?;
         self.dynamo.transact_once(vec![hold.voided(&self.table, request), release]).await?;
         hold.status = HoldStatus::Voided;
         Ok(hold)
@@ -146,11 +150,18 @@ impl Books {
     /// # Errors
     /// The errors of [`Books::release`].
     pub(crate) async fn release_expired(&self, account: &AccountId, now: TimestampMillis) -> Result<usize, Error> {
-        let (partition, range) = (AccountPartition(account.clone()), HoldExpirySort::expired(now));
-        let expired = Query::new(&partition, &range).on(&self.by_time);
-        let page = self.table.page::<OpenHold>(&expired, MAX_RELEASED).await?;
-        let holds: Vec<Key> = page.items.iter().map(|hold| Hold::key_of(&hold.partition.0)).collect();
-        if holds.is_empty() { Ok(0) } else { self.release(account, &holds, now).await }
+        let (partition, mut rest) = (AccountPartition(account.clone()), HoldExpirySort::expired(now));
+        loop {
+            let expired = Query::new(&partition, &rest).on(&self.by_time);
+            let page = self.table.page::<OpenHold>(&expired, MAX_RELEASED).await?;
+            let holds: Vec<Key> = page.items.iter().map(|hold| Hold::key_of(&hold.partition.0)).collect();
+            let released = if holds.is_empty() { 0 } else { self.release(account, &holds, now).await? };
+            match page.next {
+                // The index may still list holds that were released before.
+                Some(position) if released == 0 => rest = rest.after(&position),
+                _ => return Ok(released),
+            }
+        }
     }
 
     /// Releases those of the holds that reserve money on the account and are expired. Skips
@@ -168,10 +179,9 @@ impl Books {
     }
 
     async fn try_release(&self, account: &AccountId, holds: &[Key], now: TimestampMillis) -> Result<usize, Error> {
-        let key = Account::key_of(account);
-        let (account, holds) =
-            try_join(self.table.get::<Account>(&key), self.table.get_all::<Hold>(holds, true)).await?;
-        let Some(account) = account else { return Ok(0) };
+        // In this order, the account reserves at least what the holds reserve.
+        let Some(account) = self.table.get::<Account>(&Account::key_of(account)).await? else { return Ok(0) };
+        let holds = self.table.get_all::<Hold>(holds, true).await?;
         let is_due = |hold: &Hold| hold.is_open() && hold.expires_at <= now && hold.debit == account.id;
         let (mut released, mut changes) = (Money::zero(account.currency), Vec::new());
         for hold in holds.items.into_values().filter(is_due) {

@@ -8,25 +8,33 @@
 //! balance with the account's history. It reports all discrepancies.
 #![deny(clippy::disallowed_methods)]
 
+mod batch;
 mod cost;
+mod counting;
 mod history;
 mod holds;
 mod jobs;
 mod model;
 pub mod patterns;
 mod post;
+mod reversals;
+mod settlements;
 mod store;
+mod totals;
 mod transfers;
 
 pub use cost::{Case, Pattern};
 pub use model::account::{Account, AccountBody, LastLeg};
+pub use model::chain::ChainHash;
 pub use model::hold::{Hold, HoldBody};
-pub use model::leg::{Leg, LegBody};
+pub use model::inbox::InboxItem;
+pub use model::leg::{Booking, Entry, Grouped, Leg, LegBody, SettledLeg};
 pub use model::merchant::{Merchant, MerchantBody};
 pub use model::posting::Posting;
 pub use model::reconciliation::{ReconciliationBody, Window};
 pub use model::refusal::Rejection;
 pub use model::reversal::Reversal;
+pub use model::total::Total;
 pub use model::transaction::{HeaderBody, Posted, Transaction, TransactionBody};
 pub use patterns::patterns;
 pub use store::Ledger;

@@ -3,7 +3,9 @@
 pub(crate) mod account;
 pub(crate) mod account_count;
 pub(crate) mod accounts_progress;
+pub(crate) mod chain;
 pub(crate) mod hold;
+pub(crate) mod inbox;
 pub(crate) mod leg;
 pub(crate) mod merchant;
 pub(crate) mod posting;
@@ -12,4 +14,6 @@ pub(crate) mod reconciliation;
 pub(crate) mod refusal;
 pub(crate) mod reversal;
 pub(crate) mod statement;
+pub(crate) mod total;
+pub(crate) mod totals_progress;
 pub(crate) mod transaction;

@@ -2,14 +2,14 @@
 //! ([decision](../../../docs/decisions/ledger-idempotency.md)).
 
 use crate::{
-    Account, Hold, Merchant, Posted, Reversal,
-    model::{hold::Capture, posting_plan::PostingPlan, transaction::Draft},
+    Account, Hold, Merchant, Posted,
+    model::{hold::Capture, posting_plan::PostingPlan, reversal::Refund, transaction::Draft},
     store::Books,
 };
-use function::{Caller, Error, Problem};
+use function::{Caller, Error, Fingerprint, Problem};
 use futures::future::join3;
 use keys::{
-    AccountId, Random, Shard, TimestampMillis,
+    AccountId, Random, Shard, TimestampMillis, TransactionId,
     ledger::{LegType, MerchantId},
 };
 use std::{
@@ -54,7 +54,7 @@ impl Books {
     /// - the error of the first rule that the draft violates, or that it violated before, if that
     ///   refusal is final ([`crate::Transfers`]);
     /// - 422 if the idempotency key was used with a different request;
-    /// - 409 if a different request has reversed the transaction;
+    /// - 409 if less remains of the transaction than the amount to reverse;
     /// - 429 or 503 if the outcome is unknown. A retry with the same idempotency key returns the
     ///   outcome.
     pub(crate) async fn post(
@@ -76,7 +76,16 @@ impl Books {
             Ok(posted) => Ok(posted),
             // After an error or a missing response, only a read shows whether the transaction was
             // written. A retry gets its outcome, even if a rule now rejects it.
-            Err(error) => Box::pin(self.outcome(draft)).await?.ok_or_else(|| unsettled(error)),
+            Err(error) => {
+                if let Some(posted) = Box::pin(self.outcome(draft)).await? {
+                    return Ok(posted);
+                }
+                // A concurrent reversal can be the cause: it may have emptied the account.
+                if draft.reverses.is_some() {
+                    self.with_current_items(draft).await?;
+                }
+                Err(unsettled(error))
+            }
         }
     }
 
@@ -91,6 +100,7 @@ impl Books {
         now: TimestampMillis,
         shard: Shard,
     ) -> Result<Posted, Error> {
+        let first = if is_first { Some(draft.with_rest()?) } else { None };
         let before = async { if is_first { Ok(None) } else { self.outcome(draft).await } };
         // The first attempt fails for good if the merchant does not exist.
         let merchant = draft.merchant.as_ref().filter(|_| is_first);
@@ -100,7 +110,10 @@ impl Books {
             return Ok(posted);
         }
         let (accounts, has_merchant) = (accounts?, has_merchant?);
-        let current = if is_first { Cow::Borrowed(draft) } else { self.with_current_hold(draft).await? };
+        let current = match first {
+            Some(first) if !lacks_reserve(&first, &accounts) => first,
+            _ => self.with_current_items(draft).await?,
+        };
         if let Some(capture) = &current.capture {
             capture.must_be_allowed(now)?;
         }
@@ -114,11 +127,18 @@ impl Books {
         }
     }
 
-    /// Returns the draft with the current state of the hold that it captures, if any.
-    async fn with_current_hold<'a>(&self, draft: &'a Draft) -> Result<Cow<'a, Draft>, Error> {
-        let Some(Capture { hold, amount }) = &draft.capture else { return Ok(Cow::Borrowed(draft)) };
+    /// Returns the draft with the current state of the hold that it captures, or of the transaction
+    /// that it reverses, if any.
+    async fn with_current_items<'a>(&self, draft: &'a Draft) -> Result<Cow<'a, Draft>, Error> {
+        if let Some(Refund { original, asked }) = &draft.reverses {
+            let original = self.transaction(&original.transaction.id).await?.ok_or_else(Error::stale)?;
+            let reverses = Some(Refund { original, asked: *asked });
+            return Ok(Cow::Owned(Draft { reverses, ..draft.clone() }.with_rest()?.into_owned()));
+        }
+        let Some(Capture { hold, asked, .. }) = &draft.capture else { return Ok(Cow::Borrowed(draft)) };
         let hold = self.table.get::<Hold>(&Hold::key_of(&hold.id)).await?.ok_or_else(Error::stale)?;
-        Ok(Cow::Owned(Draft { capture: Some(Capture { hold, amount: *amount }), ..draft.clone() }))
+        let capture = Capture::new(hold, *asked)?;
+        Ok(Cow::Owned(Draft { postings: capture.postings(), capture: Some(capture), ..draft.clone() }))
     }
 
     /// Applies the draft to the accounts. If a debited account lacks money only because of expired
@@ -139,14 +159,16 @@ impl Books {
             let caller = payer.caller(draft, &accounts);
             match PostingPlan::new(draft, &accounts, has_merchant, &caller, now, shard) {
                 // The account has reserved the amount of a capture.
-                Err(Error::Conflict(Problem::InsufficientFunds, why)) if draft.capture.is_none() => {
-                    if self.release_debited(draft, &accounts, now).await? == 0 {
+                Err(Error::Conflict(Problem::InsufficientFunds, why)) if has_holds(draft, &accounts) => {
+                    let released = self.release_debited(draft, &accounts, now).await?;
+                    let before = std::mem::replace(&mut accounts, self.touched(draft, payer).await?);
+                    // Another request may have released the holds.
+                    if released == 0 && debited(draft, &before).eq(debited(draft, &accounts)) {
                         return Err(Error::Conflict(Problem::InsufficientFunds, why));
                     }
                 }
                 plan => return Ok((plan?, accounts)),
             }
-            accounts = self.touched(draft, payer).await?;
         }
     }
 
@@ -157,13 +179,9 @@ impl Books {
         accounts: &HashMap<AccountId, Account>,
         now: TimestampMillis,
     ) -> Result<usize, Error> {
-        let debits = draft.postings.iter().filter(|posting| posting.leg_type == LegType::Debit);
-        let debited: BTreeSet<_> = debits.map(|posting| &posting.account).collect();
         let mut released = 0;
-        for id in debited {
-            if accounts.get(id).is_some_and(|account| account.held.is_some()) {
-                released += self.release_expired(id, now).await?;
-            }
+        for account in debited(draft, accounts).filter(|account| account.held.is_some()) {
+            released += self.release_expired(&account.id, now).await?;
         }
         Ok(released)
     }
@@ -191,15 +209,10 @@ impl Books {
             (Some(posted), _) if posted.transaction.request == draft.request => posted,
             (Some(_), _) => return Err(Error::KeyReused),
             (None, None) => return Ok(None),
-            (None, Some(original)) => match self.table.get::<Reversal>(&Reversal::key_of(original)).await? {
+            // A retry without an idempotency key has another id, but the same fingerprint.
+            (None, Some(refund)) => match self.reversal_by(refund, &draft.request).await? {
                 None => return Ok(None),
-                Some(reversal) if reversal.request == draft.request => {
-                    self.transaction(&reversal.id).await?.ok_or_else(Error::stale)?
-                }
-                Some(_) => {
-                    let why = "The transaction is already reversed.".to_owned();
-                    return Err(Error::Conflict(Problem::AlreadyReversed, why));
-                }
+                Some(reversal) => self.transaction(&reversal).await?.ok_or_else(Error::stale)?,
             },
         };
         // A response must never contain an incomplete transaction. A query can find a part of a
@@ -207,14 +220,40 @@ impl Books {
         if posted.is_whole() { Ok(Some(posted)) } else { Err(Store::Underway.into()) }
     }
 
+    /// Returns the reversal of the transaction that this request has posted, if any.
+    async fn reversal_by(&self, refund: &Refund, request: &Fingerprint) -> Result<Option<TransactionId>, Error> {
+        let original = self.transaction(&refund.original.transaction.id).await?;
+        let mut reversals = original.map(|original| original.reversals).unwrap_or_default().into_iter();
+        Ok(reversals.find(|reversal| reversal.request == *request).map(|reversal| reversal.id))
+    }
+
     /// Whether the merchant exists. Returns `true` if `merchant` is `None`. Merchants are never
     /// deleted, so an eventually consistent read that finds one is enough. A condition check in the
     /// transaction would make the payments to one merchant conflict.
-    async fn knows(&self, merchant: Option<&MerchantId>) -> Result<bool, Error> {
+    pub(crate) async fn knows(&self, merchant: Option<&MerchantId>) -> Result<bool, Error> {
         let Some(key) = merchant.map(Merchant::key_of) else { return Ok(true) };
         let is_known = self.table.get_eventually::<Merchant>(&key).await?.is_some();
         Ok(is_known || self.table.get::<Merchant>(&key).await?.is_some())
     }
+}
+
+/// Returns the accounts that the draft debits, each once.
+fn debited<'a>(draft: &'a Draft, accounts: &'a HashMap<AccountId, Account>) -> impl Iterator<Item = &'a Account> {
+    let debits = draft.postings.iter().filter(|posting| posting.leg_type == LegType::Debit);
+    let ids: BTreeSet<_> = debits.map(|posting| &posting.account).collect();
+    ids.into_iter().filter_map(|id| accounts.get(id))
+}
+
+/// Whether holds reserve money on an account that the draft debits. A capture uses its own reserve.
+fn has_holds(draft: &Draft, accounts: &HashMap<AccountId, Account>) -> bool {
+    draft.capture.is_none() && debited(draft, accounts).any(|account| account.held.is_some())
+}
+
+/// Whether the payer's account lacks the reserve of a capture. Then the hold has changed before the
+/// account was read.
+fn lacks_reserve(draft: &Draft, accounts: &HashMap<AccountId, Account>) -> bool {
+    let Some(Capture { hold, amount, .. }) = &draft.capture else { return false };
+    accounts.get(&hold.debit).is_some_and(|account| !account.reserves(*amount))
 }
 
 /// Whether another attempt, which reads the items again, may succeed.

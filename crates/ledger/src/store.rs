@@ -1,13 +1,16 @@
 use crate::{
-    Account, Leg, Posted, Reversal, Transaction,
+    Account, Entry, InboxItem, Leg, Posted, Reversal, Transaction,
     model::{account::Owner, account_count::AccountCount, refusal::Refusal},
+    totals::Totals,
 };
 use function::{App, Caller, Clients, Error, Fingerprint, Problem, SettingsReader};
+use futures::future::try_join_all;
 use jobs::Jobs;
 use keys::{
     AccountId, Shards, TransactionId,
-    ledger::{CreatedSort, TransactionPartition, UserId},
+    ledger::{CreatedSort, InboxPartition, InboxSort, TransactionPartition, UserId},
 };
+use money::{Currency, Money};
 use serde::{Deserialize, Serialize};
 use std::{collections::HashMap, num::NonZeroU32, time::Duration};
 use table::{Attribute, Dynamo, Index, Item, Key, Query, Refused, Table};
@@ -17,6 +20,9 @@ use tokio::time::sleep;
 /// milliseconds.
 const PAUSES: [Duration; 3] = [Duration::from_millis(10), Duration::from_millis(20), Duration::from_millis(40)];
 
+/// Maximum number of inbox items that one call reads, to compute the pending amount.
+const INBOX_PAGE: usize = 1_000;
+
 /// The dependencies of every function of the service: tables, indexes and settings.
 #[derive(Debug, Clone)]
 pub struct Ledger {
@@ -25,12 +31,14 @@ pub struct Ledger {
     pub(crate) jobs: Jobs,
     /// `GSI2`: transactions by idempotency key, all accounts, and open holds by expiry.
     pub(crate) by_key: Index,
+    /// The table of daily totals.
+    pub(crate) totals: Totals,
     /// Maximum number of accounts that a user can open.
     pub(crate) accounts_per_user: NonZeroU32,
 }
 
-/// The table of merchants, accounts, transactions and legs. Items are never deleted from this
-/// table.
+/// The table of merchants, accounts, transactions and legs. Only inbox items are ever deleted from
+/// this table.
 #[derive(Debug, Clone)]
 pub(crate) struct Books {
     pub(crate) dynamo: Dynamo,
@@ -51,12 +59,14 @@ impl App for Ledger {
         let table = settings.get::<String>("LEDGER_TABLE");
         let jobs = settings.get::<String>("LEDGER_JOBS_TABLE");
         let shards = settings.shards("STATUS_WRITE_SHARDS", "STATUS_READ_SHARDS");
+        let totals = Totals::start(settings, clients);
         let accounts_per_user = settings.get("ACCOUNTS_PER_USER");
         let dynamo = clients.dynamo();
         Some(Self {
             books: Books::new(dynamo, table?, shards?),
             jobs: Jobs::new(dynamo, jobs?),
             by_key: index("GSI2", Transaction::BY_KEY, Transaction::BY_KEY_SORT),
+            totals: totals?,
             accounts_per_user: accounts_per_user?,
         })
     }
@@ -79,6 +89,19 @@ impl Ledger {
 
     pub(crate) async fn warm_by_job(self) {
         self.jobs.warm_up().await;
+    }
+
+    pub(crate) async fn warm_totals(self) {
+        futures::join!(self.clone().warm_by_batch_get(), self.totals.warm_up());
+    }
+
+    pub(crate) async fn warm_totals_by_query(self) {
+        self.totals.warm_by_query().await;
+    }
+
+    pub(crate) async fn warm_by_key_index(self) {
+        let range = CreatedSort::nothing();
+        let _ = self.books.table.page::<Leg>(&Query::new(&"#", &range).on(&self.by_key), 1).await;
     }
 
     pub(crate) async fn warm_by_index(self) {
@@ -109,13 +132,14 @@ pub(crate) trait IdempotentItem: Item {
 enum Row {
     Transaction(Box<Transaction>),
     TransactionLeg(Box<Leg>),
+    Posting(Box<Leg>),
     Reversal(Reversal),
     Refusal(Refusal),
 }
 
 impl Item for Row {
     const TYPE: &'static str = "item of a transaction";
-    const NUMBERS: &'static [Attribute] = &[Leg::AMOUNT, Leg::BALANCE_AFTER];
+    const NUMBERS: &'static [Attribute] = &[Leg::AMOUNT, Entry::BALANCE_AFTER, Reversal::REVERSED_AMOUNT];
 }
 
 impl Ledger {
@@ -201,6 +225,42 @@ impl Books {
         Ok(found.complete()?.into_values().map(|account| (account.id.clone(), account)).collect())
     }
 
+    /// Returns the sum of the credits in the account's inbox, with one strongly consistent query
+    /// for each shard and page. `None` if the account has no inbox, or if an inbox item is
+    /// unreadable.
+    pub(crate) async fn pending(&self, account: &Account) -> Result<Option<Money>, Error> {
+        if !account.has_inbox() {
+            return Ok(None);
+        }
+        let shards: Vec<InboxPartition> = InboxPartition::all(&account.id).collect();
+        let sums = try_join_all(shards.iter().map(|shard| self.pending_in(shard, account.currency))).await?;
+        let nothing = Some(Money::zero(account.currency));
+        Ok(sums.into_iter().fold(nothing, |sum, shard| sum?.checked_add(shard?)))
+    }
+
+    async fn pending_in(&self, shard: &InboxPartition, currency: Currency) -> Result<Option<Money>, Error> {
+        let (mut rest, mut sum) = (InboxSort::all(), Some(Money::zero(currency)));
+        loop {
+            let page = self.table.page::<InboxItem>(&Query::new(shard, &rest).consistent(), INBOX_PAGE).await?;
+            sum = sum.filter(|_| page.skipped == 0);
+            for item in &page.items {
+                sum = sum.zip(item.money()).and_then(|(sum, amount)| sum.checked_add(amount));
+            }
+            let Some(position) = page.next else { return Ok(sum) };
+            rest = rest.after(&position);
+        }
+    }
+
+    /// Whether the account has no inbox item.
+    pub(crate) async fn is_inbox_empty(&self, account: &AccountId) -> Result<bool, Error> {
+        let (shards, all) = (InboxPartition::all(account).collect::<Vec<_>>(), InboxSort::all());
+        let is_empty = async |shard: &InboxPartition| {
+            let page = self.table.page::<InboxItem>(&Query::new(shard, &all).consistent(), 1).await?;
+            Ok::<_, Error>(page.items.is_empty() && page.skipped == 0)
+        };
+        Ok(try_join_all(shards.iter().map(is_empty)).await?.into_iter().all(|is_empty| is_empty))
+    }
+
     /// Whether the caller may learn that these accounts exist but are unreadable. An operator may.
     /// Other callers must own one of the accounts, and its owner must be readable
     /// ([decision](../../../docs/decisions/ledger-unreadable-items.md)).
@@ -260,17 +320,19 @@ impl Books {
     async fn collection_once(&self, id: &TransactionId) -> Result<Collection, Error> {
         let (partition, range) = (TransactionPartition(id.clone()), TransactionPartition::collection());
         let (rows, unreadable) = self.table.query_all_with_unreadable::<Row>(&Query::new(&partition, &range)).await?;
-        let (mut transaction, mut legs, mut reversal, mut refusal) = (None, Vec::new(), None, None);
+        let (mut transaction, mut legs, mut postings) = (None, Vec::new(), Vec::new());
+        let (mut reversals, mut refusal) = (Vec::new(), None);
         for row in rows.items {
             match row {
                 Row::Transaction(header) => transaction = Some(*header),
                 Row::TransactionLeg(leg) => legs.push(*leg),
-                Row::Reversal(found) => reversal = Some(found),
+                Row::Posting(posting) => postings.push(*posting),
+                Row::Reversal(found) => reversals.push(found),
                 Row::Refusal(found) => refusal = Some(found),
             }
         }
         let (posted, headless) = match transaction {
-            Some(transaction) => (Some(Posted { transaction, legs, reversal }), Vec::new()),
+            Some(transaction) => (Some(Posted { transaction, legs, postings, reversals }), Vec::new()),
             None => (None, legs),
         };
         Ok(Collection { posted, headless, refusal, unreadable })

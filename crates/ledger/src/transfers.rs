@@ -63,7 +63,7 @@ pub struct PostedTransfer {
     pub amount: Option<Money>,
     /// The time of the transaction.
     pub created_at: TimestampMillis,
-    /// Whether another transaction reverses this one.
+    /// Whether other transactions reverse this one, in whole or in part.
     pub is_reversed: bool,
 }
 
@@ -205,12 +205,12 @@ impl Transfers {
             Some(Header::Refusal(_)) | None => None,
         });
         let headers: HashMap<TransactionId, Transaction> = headers.collect();
-        let markers: Vec<Key> = headers.keys().map(Reversal::key_of).collect();
+        let markers: Vec<Key> = headers.keys().map(Reversal::first_key_of).collect();
         let reversals = table.get_all::<Reversal>(&markers, false).await?;
         // A marker that cannot be read is a marker.
         let is_reversed = |key: &Key| reversals.items.contains_key(key) || reversals.unreadable.contains(key);
         let posted = headers.into_iter().map(|(id, header)| {
-            let is_reversed = is_reversed(&Reversal::key_of(&id));
+            let is_reversed = is_reversed(&Reversal::first_key_of(&id));
             (id, PostedTransfer::of(&header, is_reversed))
         });
         Ok(PostedTransfers { posted: posted.collect(), unreadable })

@@ -104,9 +104,13 @@ impl Statement {
     }
 }
 
-/// Whether the text matches a pattern. `*` is supported only at the end of a pattern.
+/// Whether the text matches a pattern, in which `*` stands for any text.
 fn is_like(text: &str, pattern: &str) -> bool {
-    pattern.strip_suffix('*').map_or(text == pattern, |prefix| text.starts_with(prefix))
+    let Some((first, rest)) = pattern.split_once('*') else { return text == pattern };
+    let Some(text) = text.strip_prefix(first) else { return false };
+    let (middle, last) = rest.rsplit_once('*').unwrap_or(("", rest));
+    let rest = middle.split('*').try_fold(text, |text, part| text.split_once(part).map(|(_, rest)| rest));
+    rest.is_some_and(|rest| rest.ends_with(last))
 }
 
 /// Returns all permissions that are required for the call.

@@ -135,9 +135,10 @@ impl Change {
         self
     }
 
-    /// Adds the number to the attribute. A missing attribute counts as 0. Only for updates.
+    /// Adds a number to the attribute. A missing attribute counts as 0. Only for updates. For a
+    /// decimal number, use [`Value::number`].
     #[must_use]
-    pub fn add(mut self, attribute: Attribute, number: i64) -> Self {
+    pub fn add(mut self, attribute: Attribute, number: impl Into<Value>) -> Self {
         if let Action::Update { add, .. } = &mut self.action {
             add.push((attribute, number.into()));
         }

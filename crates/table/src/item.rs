@@ -1,6 +1,6 @@
 use crate::{Attribute, Error, Table, usage};
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnConsumedCapacity};
-use serde::{Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{collections::HashMap, fmt::Display};
 
 pub(crate) type Attributes = HashMap<String, AttributeValue>;
@@ -78,6 +78,15 @@ pub(crate) fn text(item: &Attributes, attribute: Attribute) -> Result<&str, Erro
 /// invocation, with its key.
 pub(crate) fn read<T: Item>(item: Attributes) -> Result<T, Error> {
     read_keyed(item).map_err(|(error, _)| error)
+}
+
+/// Deserializes an image in a stream record, given as DynamoDB JSON.
+///
+/// # Errors
+/// The image cannot be deserialized as `T`. It is counted in the usage of the invocation.
+pub fn read_image<T: Item>(image: &serde_json::Value) -> Result<T, Error> {
+    // An invalid image becomes an empty item, which cannot be read either.
+    read(serde_dynamo::Item::deserialize(image).map(Attributes::from).unwrap_or_default())
 }
 
 /// Deserializes an item as [`read`] does. An error comes with the key of the item.

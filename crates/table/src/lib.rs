@@ -71,7 +71,7 @@ pub use change::{Change, MAX_CHANGES};
 pub use condition::{Condition, Value};
 pub use cursor::{BadCursor, Binding, Cursor};
 pub use error::{Error, Refused, optimistically};
-pub use item::{Item, Key, size};
+pub use item::{Item, Key, read_image, size};
 pub use json::{JsonText, raw_json};
 pub use query::{Index, Page, Query};
 pub use sharded::{IndexPosition, MergedPage, MergedQuery, Projection, ShardedIndex};

@@ -7,6 +7,7 @@ use futures::{StreamExt, stream};
 use jiff::{SignedDuration, Timestamp};
 use local::{Builder, Stack};
 use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
 /// The request path of reconciliations.
@@ -52,21 +53,65 @@ pub fn account_key(account: &str) -> Value {
     json!({"PK": {"S": format!("ACCOUNT#{account}")}, "SK": {"S": "METADATA"}})
 }
 
-/// USD accounts and the transactions between them. The items have the same format as those that the
-/// functions store.
+/// USD accounts, the transactions between them and the holds on them. The items have the same
+/// format as those that the functions store.
 #[derive(Debug, Default)]
 pub struct Shelf {
     accounts: BTreeMap<String, Account>,
     items: Vec<String>,
+    /// The hash of each leg.
+    hashes: BTreeMap<String, String>,
+    /// The hashes of the legs of another history, which the legs of this history keep.
+    kept: BTreeMap<String, String>,
     /// Number of posted legs.
     pub legs: usize,
 }
 
-#[derive(Debug, Default, Clone)]
+#[derive(Debug, Default)]
 struct Account {
     cents: i64,
+    /// The sum of the open holds. `None` if the account never had a hold.
+    held: Option<i64>,
     version: i64,
-    last: Option<[String; 3]>,
+    last: Option<LastLeg>,
+    /// The credits in the inbox. `None` if the account has direct posting.
+    inbox: Option<Vec<Credit>>,
+}
+
+/// The last leg of an account: the transaction, the leg, the time and the hash.
+#[derive(Debug)]
+struct LastLeg {
+    texts: [String; 4],
+    is_settled: bool,
+}
+
+/// A credit that waits for its settlement.
+#[derive(Debug)]
+struct Credit {
+    transaction: String,
+    number: usize,
+    time: String,
+    change: i64,
+}
+
+impl Account {
+    /// Adds the leg to the balance, and returns the entry of the leg in the history of the account.
+    fn post(&mut self, leg: &Leg<'_>, posted_at: Option<&str>) -> Entry {
+        (self.cents, self.version) = (self.cents + leg.change, self.version + 1);
+        let start = || "0".repeat(64);
+        let previous = self.last.as_ref().map_or_else(start, |last| last.texts[3].clone());
+        let posted_at = posted_at.map(str::to_owned);
+        let mut entry = Entry { after: self.cents, hash: previous, posted_at };
+        entry.hash = leg.hash(&entry);
+        entry
+    }
+
+    /// Remembers the last leg.
+    fn end_with(&mut self, leg: &Leg<'_>, Entry { hash, posted_at, .. }: &Entry) {
+        let time = posted_at.as_deref().unwrap_or(leg.time).to_owned();
+        let texts = [leg.transaction.to_owned(), leg.id(), time, hash.clone()];
+        self.last = Some(LastLeg { texts, is_settled: posted_at.is_some() });
+    }
 }
 
 impl Shelf {
@@ -75,38 +120,141 @@ impl Shelf {
         self.accounts.entry(account.to_owned()).or_default();
     }
 
+    /// Opens an account with grouped posting.
+    pub fn open_grouped(&mut self, account: &str) {
+        self.accounts.insert(account.to_owned(), Account { inbox: Some(Vec::new()), ..Account::default() });
+    }
+
+    /// Opens an account as it was directly after a stored leg.
+    pub fn open_after(&mut self, account: &str, leg: &Value) {
+        let texts = ["TransactionID", "ID", "CreatedAt", "Hash"].map(|name| text_of(leg, name).to_owned());
+        let last = Some(LastLeg { texts, is_settled: false });
+        self.accounts
+            .insert(account.to_owned(), Account { cents: cents(leg, "BalanceAfter"), last, ..Account::default() });
+    }
+
     /// Opens an account with a balance but without legs.
     pub fn open_with(&mut self, account: &str, cents: i64) {
         self.accounts.insert(account.to_owned(), Account { cents, ..Account::default() });
     }
 
-    /// Posts a transaction. Each leg is a tuple of an account and a balance change in cents.
+    /// Starts a forged history. Its legs and accounts keep the hashes of the original.
+    #[must_use]
+    pub fn forging(original: &Self) -> Self {
+        Self { kept: original.hashes.clone(), ..Self::default() }
+    }
+
+    /// Returns the hash of a posted leg.
+    #[must_use]
+    pub fn hash(&self, transaction: &str, number: usize) -> String {
+        self.hashes[&leg_id(transaction, number)].clone()
+    }
+
+    /// Posts a transaction. Each leg is a tuple of an account and a balance change in cents. A
+    /// credit of an account with grouped posting goes to the inbox of the account.
     pub fn post(&mut self, id: &str, milli: i64, legs: &[(&str, i64)]) {
+        self.post_to(None, id, milli, legs);
+    }
+
+    /// Posts a transaction that pays a merchant.
+    pub fn post_to(&mut self, merchant: Option<&str>, id: &str, milli: i64, legs: &[(&str, i64)]) {
         let (time, mut postings) = (at(milli), Vec::new());
         for (number, (account, change)) in (1..).zip(legs) {
-            let holder = self.accounts.entry((*account).to_owned()).or_default();
-            (holder.cents, holder.version) = (holder.cents + change, holder.version + 1);
-            holder.last = Some([id.to_owned(), leg_id(id, number), time.clone()]);
+            let leg = Leg { transaction: id, number, account, time: &time, change: *change };
             postings.push(text(&format!("{}#{}#USD#{account}", side(*change), dollars(change.abs()))));
-            self.items.push(leg(id, number, account, &time, *change, holder.cents));
+            let holder = self.accounts.entry((*account).to_owned()).or_default();
+            if let Some(inbox) = holder.inbox.as_mut().filter(|_| *change > 0) {
+                inbox.push(Credit { transaction: id.to_owned(), number, time: time.clone(), change: *change });
+                self.items.push(leg.grouped());
+                continue;
+            }
+            let mut entry = holder.post(&leg, None);
+            if let Some(kept) = self.kept.get(&leg.id()) {
+                entry.hash.clone_from(kept);
+            }
+            self.hashes.insert(leg.id(), entry.hash.clone());
+            holder.end_with(&leg, &entry);
+            self.items.push(leg.posted(&entry));
         }
         let debits = legs.iter().map(|(_, change)| change.min(&0).abs()).sum();
-        self.items.push(header(id, &time, debits, &postings.join(",")));
+        self.items.push(header(id, merchant, &time, debits, &postings.join(",")));
         self.legs += legs.len();
+    }
+
+    /// Settles an account with grouped posting: posts the credits of its inbox.
+    pub fn settle(&mut self, account: &str, milli: i64) {
+        let (time, holder) = (at(milli), self.accounts.get_mut(account).expect("an account"));
+        let mut credits = holder.inbox.as_mut().map(std::mem::take).expect("an inbox");
+        credits.sort_by_key(|Credit { transaction, number, .. }| leg_id(transaction, *number));
+        for Credit { transaction, number, time: created, change } in &credits {
+            let leg = Leg { transaction, number: *number, account, time: created, change: *change };
+            let entry = holder.post(&leg, Some(&time));
+            holder.end_with(&leg, &entry);
+            self.items.push(leg.posted(&entry));
+        }
+    }
+
+    /// Opens a hold that expires long after the tests.
+    pub fn hold(&mut self, id: &str, [debit, credit]: [&str; 2], cents: i64) {
+        let holder = self.accounts.entry(debit.to_owned()).or_default();
+        (holder.held, holder.version) = (Some(holder.held.unwrap_or_default() + cents), holder.version + 1);
+        self.items.push(hold(id, [debit, credit], cents));
+    }
+
+    /// Sets attributes of the header of a transaction that is not written yet.
+    pub fn amend(&mut self, transaction: &str, attributes: Value) {
+        let key = format!("{{\"PK\":{},\"SK\":{},", text(&format!("TXN#{transaction}")), text("METADATA"));
+        let header = self.items.iter_mut().find(|item| item.starts_with(&key)).expect("a header");
+        let mut item = serde_json::from_str(header).expect("an item");
+        set(&mut item, attributes);
+        *header = item.to_string();
     }
 
     /// Creates a leg that its transaction does not list.
     #[must_use]
     pub fn stray(id: &str, number: usize, account: &str, milli: i64, cents: i64) -> Value {
-        serde_json::from_str(&leg(id, number, account, &at(milli), cents, 1_234_567)).expect("an item")
+        let leg = Leg { transaction: id, number, account, time: &at(milli), change: cents };
+        let entry = Entry { after: 1_234_567, hash: "5".repeat(64), posted_at: None };
+        serde_json::from_str(&leg.posted(&entry)).expect("an item")
     }
 
-    /// Writes all accounts, and all transactions that were posted since the last call.
+    /// Writes all accounts, and everything that was posted since the last call. Credits that are in
+    /// an inbox now stay there.
     pub async fn put(&mut self, rows: &Rows) {
-        let accounts = self.accounts.iter().map(|(id, holder)| account(id, holder));
-        let items: Vec<String> = std::mem::take(&mut self.items).into_iter().chain(accounts).collect();
-        rows.put(&items).await;
+        // The function that counts transactions reads their accounts.
+        let accounts: Vec<String> = self.accounts.iter().map(|(id, holder)| account(id, holder)).collect();
+        rows.put(&accounts).await;
+        self.put_transactions(rows).await;
     }
+
+    /// Writes everything that was posted since the last call, without the accounts.
+    pub async fn put_transactions(&mut self, rows: &Rows) {
+        for (account, holder) in &mut self.accounts {
+            for Credit { transaction, number, time, change } in holder.inbox.iter_mut().flat_map(std::mem::take) {
+                let leg = Leg { transaction: &transaction, number, account, time: &time, change };
+                self.items.push(leg.inbox_item());
+            }
+        }
+        rows.put(&std::mem::take(&mut self.items)).await;
+    }
+}
+
+/// A debit or credit of one account. The change of the balance is in cents.
+struct Leg<'a> {
+    transaction: &'a str,
+    number: usize,
+    account: &'a str,
+    time: &'a str,
+    change: i64,
+}
+
+/// The entry of a leg in the history of its account.
+struct Entry {
+    after: i64,
+    /// The hash of the leg, or the hash of the previous leg while the hash is computed.
+    hash: String,
+    /// The time of the settlement, if the leg is a grouped credit.
+    posted_at: Option<String>,
 }
 
 fn side(change: i64) -> &'static str {
@@ -128,28 +276,95 @@ fn item(attributes: &[(&str, String)]) -> String {
     format!("{{{}}}", members.join(","))
 }
 
-fn leg(transaction: &str, place: usize, account: &str, time: &str, change: i64, after: i64) -> String {
-    let id = leg_id(transaction, place);
-    item(&[
-        ("PK", text(&format!("TXN#{transaction}"))),
-        ("SK", text(&format!("LEG#{id}"))),
-        ("GSI1PK", text(&format!("ACCOUNT#{account}"))),
-        ("GSI1SK", text(&format!("LEG#{time}#{id}"))),
-        ("Type", text("TransactionLeg")),
-        ("ID", text(&id)),
-        ("TransactionID", text(transaction)),
-        ("AccountID", text(account)),
-        ("UserID", text("someone")),
-        ("LegType", text(side(change))),
-        ("Amount", number(&dollars(change.abs()))),
-        ("Currency", text("USD")),
-        ("BalanceAfter", number(&dollars(after))),
-        ("CreatedAt", text(time)),
-    ])
+/// Hashes lines as docs/ledger-proof.md describes it.
+fn sha256(lines: &[&str]) -> String {
+    let text: String = lines.iter().flat_map(|line| [line, "\n"]).collect();
+    let digits = Sha256::digest(text).into_iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect()
 }
 
-fn header(id: &str, time: &str, cents: i64, postings: &str) -> String {
-    item(&[
+impl Leg<'_> {
+    fn id(&self) -> String {
+        leg_id(self.transaction, self.number)
+    }
+
+    /// Returns the hash of the leg, if the entry has the hash of the previous leg.
+    fn hash(&self, Entry { after, hash: previous, posted_at }: &Entry) -> String {
+        let Self { transaction, account, time, change, .. } = *self;
+        let (id, amount, after) = (self.id(), dollars(change.abs()), dollars(*after));
+        let kind = if posted_at.is_some() { "posting" } else { "leg" };
+        let mut lines = vec![kind, account, "someone", transaction, &id, side(change), &amount, "USD", &after, time];
+        lines.extend(posted_at.as_deref());
+        sha256(&[previous, &sha256(&lines)])
+    }
+
+    /// Returns the attributes that a leg and its posting have in common.
+    fn attributes(&self, prefix: &str, kind: &str) -> Vec<(&'static str, String)> {
+        let Self { transaction, account, time, change, .. } = *self;
+        let id = self.id();
+        vec![
+            ("PK", text(&format!("TXN#{transaction}"))),
+            ("SK", text(&format!("{prefix}#{id}"))),
+            ("Type", text(kind)),
+            ("ID", text(&id)),
+            ("TransactionID", text(transaction)),
+            ("AccountID", text(account)),
+            ("UserID", text("someone")),
+            ("LegType", text(side(change))),
+            ("Amount", number(&dollars(change.abs()))),
+            ("Currency", text("USD")),
+            ("CreatedAt", text(time)),
+        ]
+    }
+
+    /// Returns the leg, or the posting of a grouped credit, as an entry of its account.
+    fn posted(&self, Entry { after, hash, posted_at }: &Entry) -> String {
+        let (prefix, kind) = if posted_at.is_some() { ("POSTING", "Posting") } else { ("LEG", "TransactionLeg") };
+        let time = posted_at.as_deref().unwrap_or(self.time);
+        let mut attributes = self.attributes(prefix, kind);
+        attributes.extend([
+            ("GSI1PK", text(&format!("ACCOUNT#{}", self.account))),
+            ("GSI1SK", text(&format!("LEG#{time}#{}", self.id()))),
+            ("BalanceAfter", number(&dollars(*after))),
+            ("Hash", text(hash)),
+        ]);
+        attributes.extend(posted_at.as_deref().map(|at| ("PostedAt", text(at))));
+        item(&attributes)
+    }
+
+    /// Returns the leg of a grouped credit.
+    fn grouped(&self) -> String {
+        let mut attributes = self.attributes("LEG", "TransactionLeg");
+        attributes.push(("InboxShard", text(&self.inbox_shard())));
+        item(&attributes)
+    }
+
+    /// Returns the inbox item of a grouped credit.
+    fn inbox_item(&self) -> String {
+        let Self { transaction, account, time, change, .. } = *self;
+        let (id, shard) = (self.id(), self.inbox_shard());
+        item(&[
+            ("PK", text(&format!("ACCOUNT#{account}#INBOX#{shard}"))),
+            ("SK", text(&format!("CREATED#{time}#{id}"))),
+            ("Type", text("InboxItem")),
+            ("ID", text(&id)),
+            ("TransactionID", text(transaction)),
+            ("AccountID", text(account)),
+            ("Number", number(&self.number.to_string())),
+            ("Amount", number(&dollars(change))),
+            ("Currency", text("USD")),
+            ("CreatedAt", text(time)),
+        ])
+    }
+
+    /// Readers take the shard from the leg, so each shard of the inbox is valid.
+    fn inbox_shard(&self) -> String {
+        (self.transaction.bytes().map(usize::from).sum::<usize>() % 8).to_string()
+    }
+}
+
+fn header(id: &str, merchant: Option<&str>, time: &str, cents: i64, postings: &str) -> String {
+    let mut attributes = vec![
         ("PK", text(&format!("TXN#{id}"))),
         ("SK", text("METADATA")),
         ("GSI1PK", text("STATUS#completed")),
@@ -164,11 +379,41 @@ fn header(id: &str, time: &str, cents: i64, postings: &str) -> String {
         ("CreatedAt", text(time)),
         ("CreatedBy", text("someone")),
         ("Request", text("x")),
+    ];
+    attributes.extend(merchant.map(|merchant| ("MerchantID", text(merchant))));
+    item(&attributes)
+}
+
+fn hold(id: &str, [debit, credit]: [&str; 2], cents: i64) -> String {
+    let expiry = at(30_000 * DAY);
+    let by_expiry = text(&format!("EXPIRES#{expiry}#{id}"));
+    item(&[
+        ("PK", text(&format!("HOLD#{id}"))),
+        ("SK", text("METADATA")),
+        ("GSI1PK", text(&format!("ACCOUNT#{debit}"))),
+        ("GSI1SK", by_expiry.clone()),
+        ("GSI2PK", text("HOLD-EXPIRY#0")),
+        ("GSI2SK", by_expiry),
+        ("Type", text("Hold")),
+        ("ID", text(id)),
+        ("DebitAccountID", text(debit)),
+        ("CreditAccountID", text(credit)),
+        ("PayerID", text("someone")),
+        ("PayeeID", text("someone")),
+        ("Amount", number(&dollars(cents))),
+        ("Captured", number("0")),
+        ("Currency", text("USD")),
+        ("Status", text("held")),
+        ("ExpiresAt", text(&expiry)),
+        ("Version", number("1")),
+        ("CreatedAt", text(&at(0))),
+        ("Request", text("x")),
     ])
 }
 
-fn account(id: &str, Account { cents, version, last }: &Account) -> String {
+fn account(id: &str, Account { cents, held, version, last, inbox }: &Account) -> String {
     let key = text(&format!("ACCOUNT#{id}"));
+    let kind = if inbox.is_some() { "merchant" } else { "checking" };
     let mut attributes = vec![
         ("PK", key.clone()),
         ("SK", text("METADATA")),
@@ -179,7 +424,7 @@ fn account(id: &str, Account { cents, version, last }: &Account) -> String {
         ("Type", text("Account")),
         ("ID", text(id)),
         ("UserID", text("someone")),
-        ("AccountType", text("checking")),
+        ("AccountType", text(kind)),
         ("Balance", number(&dollars(*cents))),
         ("Currency", text("USD")),
         ("Status", text("active")),
@@ -188,9 +433,28 @@ fn account(id: &str, Account { cents, version, last }: &Account) -> String {
         ("CreatedAt", text(&at(0))),
         ("Request", text("x")),
     ];
-    let last = last.iter().flat_map(|last| ["LastTransactionID", "LastLegID", "LastLegAt"].into_iter().zip(last));
-    attributes.extend(last.map(|(name, value)| (name, text(value))));
+    attributes.extend(held.map(|held| ("Held", number(&dollars(held)))));
+    attributes.extend(inbox.as_ref().map(|_| ("Posting", text("grouped"))));
+    let names = ["LastTransactionID", "LastLegID", "LastLegAt", "LastLegHash"];
+    if let Some(LastLeg { texts, is_settled }) = last {
+        attributes.extend(names.into_iter().zip(texts).map(|(name, value)| (name, text(value))));
+        attributes.extend(is_settled.then(|| ("LastLegSettled", "{\"BOOL\":true}".to_owned())));
+    }
     item(&attributes)
+}
+
+/// Returns a string attribute of an item.
+#[must_use]
+pub fn text_of<'a>(item: &'a Value, attribute: &str) -> &'a str {
+    item[attribute]["S"].as_str().expect("a text")
+}
+
+/// Returns an amount of an item in cents.
+#[must_use]
+pub fn cents(item: &Value, attribute: &str) -> i64 {
+    let amount = item[attribute]["N"].as_str().expect("a number");
+    let (whole, fraction) = amount.split_once('.').unwrap_or((amount, ""));
+    format!("{whole}{fraction:0<2}").parse().expect("cents")
 }
 
 fn set(item: &mut Value, attributes: Value) {

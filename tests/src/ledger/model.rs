@@ -6,9 +6,9 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use jiff::Timestamp;
 use keys::{
     AccountId, TransactionId,
-    ledger::{HoldStatus, LegId},
+    ledger::{HoldStatus, LegId, LegType},
 };
-use ledger::{Account, Hold, Leg, Posting, Transaction};
+use ledger::{Account, Booking, Hold, InboxItem, Leg, Posting, Reversal, SettledLeg, Transaction};
 use local::Stack;
 use money::{Currency, Decimal, Money};
 use serde::de::DeserializeOwned;
@@ -45,7 +45,7 @@ pub async fn until_told(ask: impl AsyncFn() -> Answer) -> Answer {
 }
 
 /// The accounts, headers and legs in the ledger's table.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub struct Stored {
     /// The accounts by id.
     pub accounts: BTreeMap<AccountId, Account>,
@@ -53,8 +53,14 @@ pub struct Stored {
     pub transactions: BTreeMap<TransactionId, Transaction>,
     /// The legs by id.
     pub legs: BTreeMap<LegId, Leg>,
+    /// The postings of grouped credits by leg id.
+    pub postings: BTreeMap<LegId, Leg>,
+    /// The inbox items of grouped credits by leg id.
+    pub inbox: BTreeMap<LegId, InboxItem>,
     /// The holds.
     pub holds: Vec<Hold>,
+    /// The reversal markers.
+    pub reversals: Vec<Reversal>,
 }
 
 impl Stored {
@@ -63,8 +69,7 @@ impl Stored {
         let client = stack.client().expect("a client");
         let table = stack.table("FinancialTransactions").expect("a table");
         let mut pages = client.scan().table_name(table).consistent_read(true).into_paginator().items().send();
-        let (accounts, transactions) = (BTreeMap::new(), BTreeMap::new());
-        let mut stored = Self { accounts, transactions, legs: BTreeMap::new(), holds: Vec::new() };
+        let mut stored = Self::default();
         while let Some(item) = pages.next().await {
             stored.add(item.expect("an item"));
         }
@@ -85,17 +90,54 @@ impl Stored {
                 let leg: Leg = typed(item);
                 self.legs.insert(leg.id.clone(), leg);
             }
+            SettledLeg::TYPE => {
+                let SettledLeg(posting) = typed(item);
+                self.postings.insert(posting.id.clone(), posting);
+            }
+            InboxItem::TYPE => {
+                let item: InboxItem = typed(item);
+                self.inbox.insert(item.id.clone(), item);
+            }
             Hold::TYPE => self.holds.push(typed(item)),
-            other => assert!(["AccountCount", "Merchant", "Reversal"].contains(&other), "{other}"),
+            Reversal::TYPE => self.reversals.push(typed(item)),
+            other => assert!(["AccountCount", "Merchant"].contains(&other), "{other}"),
         }
     }
 
     /// Returns the account's legs, oldest first.
     #[must_use]
     pub fn legs_of(&self, account: &str) -> Vec<&Leg> {
-        let mut legs: Vec<_> = self.legs.values().filter(|leg| leg.account.as_str() == account).collect();
-        legs.sort_by_key(|leg| (leg.created_at, &leg.id));
+        let mut legs: Vec<_> = self.entries().filter(|leg| leg.account.as_str() == account).collect();
+        legs.sort_by_key(|leg| leg.place());
         legs
+    }
+
+    /// Returns the entries of all accounts: the legs that their transactions have posted, and the
+    /// postings of grouped credits.
+    pub fn entries(&self) -> impl Iterator<Item = &Leg> {
+        self.legs.values().filter(|leg| leg.entry().is_some()).chain(self.postings.values())
+    }
+
+    /// Returns the sum of the account's inbox, in minor units.
+    #[must_use]
+    pub fn pending(&self, account: &Account) -> i128 {
+        let own = self.inbox.values().filter(|item| item.account == account.id);
+        own.map(|item| minor(item.amount, account.currency)).sum()
+    }
+
+    /// Checks that each grouped credit has either an inbox item or a posting, with its amount, and
+    /// that nothing else has one.
+    fn check_grouped(&self) {
+        let mut grouped = 0;
+        for leg in self.legs.values().filter(|leg| matches!(leg.booking, Booking::Grouped(_))) {
+            let of = |item: &InboxItem| (item.account.clone(), minor(item.amount, item.currency));
+            let of_posting = |posting: &Leg| (posting.account.clone(), change(posting));
+            let found = [self.inbox.get(&leg.id).map(of), self.postings.get(&leg.id).map(of_posting)];
+            let found: Vec<_> = found.into_iter().flatten().collect();
+            assert_eq!(found, [(leg.account.clone(), change(leg))], "{leg:?}");
+            grouped += 1;
+        }
+        assert_eq!(self.inbox.len() + self.postings.len(), grouped, "{:?} {:?}", self.inbox, self.postings);
     }
 
     /// Returns the transactions with this idempotency key.
@@ -115,14 +157,55 @@ impl Stored {
     /// Checks that the account reserves what its open holds have not captured, and that it covers
     /// what it reserves.
     fn check_holds_of(&self, account: &Account) {
-        let money = |amount| Money::new(amount, account.currency).expect("an amount").minor();
-        let open = self.holds.iter().filter(|hold| hold.status == HoldStatus::Held && hold.debit == account.id);
-        let rest = |hold: &Hold| money(hold.amount) - money(hold.captured);
-        let held: i128 = open.map(rest).sum();
-        assert_eq!(account.held.map(money).unwrap_or_default(), held, "{account:?}");
-        let is_covered = account.allow_negative || money(account.balance) >= held;
-        assert!(is_covered && held >= 0, "{account:?}");
-        assert!(self.holds.iter().all(|hold| rest(hold) >= 0), "{:?}", self.holds);
+        let own = self.holds.iter().filter(|hold| hold.debit == account.id);
+        let rest = |hold: &Hold| minor(hold.amount, hold.currency) - minor(hold.captured, hold.currency);
+        assert!(own.clone().all(|hold| rest(hold) >= 0 && hold.currency == account.currency), "{:?}", self.holds);
+        let held: i128 = own.filter(|hold| hold.status == HoldStatus::Held).map(rest).sum();
+        let stored = account.held.map(|held| minor(held, account.currency));
+        assert_eq!(stored.unwrap_or_default(), held, "{account:?}");
+        assert!(account.allow_negative || minor(account.balance, account.currency) >= held, "{account:?}");
+    }
+
+    /// Checks that the captured amount of each hold is the sum of its captures.
+    fn check_captures(&self) {
+        let mut captured = BTreeMap::<String, i128>::new();
+        for capture in self.transactions.values().filter(|one| one.transaction_type.as_str() == "capture") {
+            let hold = capture.description.as_ref().map(ToString::to_string).unwrap_or_default();
+            *captured.entry(hold).or_default() += debits(capture).values().sum::<i128>();
+        }
+        for hold in &self.holds {
+            let sum = captured.remove(&format!("Hold {}", hold.id)).unwrap_or_default();
+            assert_eq!(minor(hold.captured, hold.currency), sum, "{hold:?}");
+            let is_whole = hold.captured == hold.amount;
+            assert_eq!(hold.status == HoldStatus::Captured, is_whole, "{hold:?}");
+        }
+        assert!(captured.is_empty(), "captures without a hold: {captured:?}");
+    }
+
+    /// Checks that the reversals of a transaction never exceed it, and that each reversal has a
+    /// marker with the sum of the reversals so far.
+    fn check_reversals(&self) {
+        let mut markers: BTreeMap<_, _> = self.reversals.iter().map(|marker| (&marker.id, marker)).collect();
+        let mut reversals = BTreeMap::<_, Vec<(&Reversal, BTreeMap<Currency, i128>)>>::new();
+        for reversal in self.transactions.values() {
+            let Some(original) = &reversal.reverses else { continue };
+            let marker = markers.remove(&reversal.id).expect("a marker for each reversal");
+            reversals.entry(original).or_default().push((marker, debits(reversal)));
+        }
+        assert!(markers.is_empty(), "markers without a reversal: {markers:?}");
+        for (original, mut reversals) in reversals {
+            reversals.sort_by_key(|(marker, _)| marker.created_at);
+            let (whole, mut sums) = (debits(&self.transactions[original]), BTreeMap::<Currency, i128>::new());
+            for (marker, amounts) in reversals {
+                for (currency, amount) in amounts {
+                    let sum = sums.entry(currency).or_default();
+                    *sum += amount;
+                    assert!(*sum <= whole[&currency], "{original} is reversed beyond its amount: {marker:?}");
+                    let shown = marker.reversed_amount.map(|amount| minor(amount, currency));
+                    assert_eq!(shown, Some(*sum).filter(|_| whole.len() == 1), "{marker:?}");
+                }
+            }
+        }
     }
 
     /// Checks the invariants of the ledger.
@@ -130,9 +213,12 @@ impl Stored {
     /// # Panics
     /// Panics if an invariant is violated.
     pub fn check(&self) {
+        self.check_captures();
+        self.check_reversals();
         for account in self.accounts.values() {
             self.check_holds_of(account);
         }
+        self.check_grouped();
         let mut legs = BTreeMap::<_, Vec<&Leg>>::new();
         for leg in self.legs.values() {
             legs.entry(&leg.transaction).or_default().push(leg);
@@ -142,17 +228,27 @@ impl Stored {
         }
         assert!(legs.is_empty(), "legs without a transaction: {legs:?}");
         let mut histories = BTreeMap::<_, Vec<&Leg>>::new();
-        for leg in self.legs.values() {
+        for leg in self.entries() {
             histories.entry(&leg.account).or_default().push(leg);
         }
         let mut sums = BTreeMap::<Currency, i128>::new();
         for (id, account) in &self.accounts {
             agrees(account, histories.remove(id).unwrap_or_default());
-            *sums.entry(account.currency).or_default() += minor(account.balance, account.currency);
+            let balance = minor(account.balance, account.currency);
+            *sums.entry(account.currency).or_default() += balance + self.pending(account);
         }
         assert!(histories.is_empty(), "legs without an account: {histories:?}");
         assert!(sums.values().all(|sum| *sum == 0), "money was created or lost: {sums:?}");
     }
+}
+
+/// Returns the sum of the debits in each currency, in minor units.
+fn debits(transaction: &Transaction) -> BTreeMap<Currency, i128> {
+    let mut sums = BTreeMap::new();
+    for posting in transaction.postings.iter().filter(|posting| posting.leg_type == LegType::Debit) {
+        *sums.entry(posting.amount.currency()).or_default() += posting.amount.minor();
+    }
+    sums
 }
 
 /// Checks that a transaction has exactly the legs that its header lists, and that the legs balance.
@@ -175,27 +271,33 @@ fn of_one_piece(transaction: &Transaction, legs: &[&Leg]) {
 /// Checks that the account's balance is the sum of its legs, and that each leg stores the right
 /// balance. Also checks that no two transactions have the same time.
 fn agrees(account: &Account, mut legs: Vec<&Leg>) {
-    legs.sort_by_key(|leg| (leg.created_at, &leg.id));
+    legs.sort_by_key(|leg| leg.place());
     let id = &account.id;
     let (mut balance, mut last) = (0, None::<&Leg>);
     for leg in &legs {
         let is_next = last.is_none_or(|last| {
-            if last.transaction == leg.transaction {
-                last.created_at == leg.created_at
-            } else {
-                last.created_at < leg.created_at
+            let (before, now) = (last.place().created, leg.place().created);
+            let are_settled = [last, leg].iter().all(|leg| leg.entry().is_some_and(|entry| entry.posted_at.is_some()));
+            match (are_settled, last.transaction == leg.transaction) {
+                // One settlement posts credits of several transactions at the same time.
+                (true, _) => before <= now,
+                (false, true) => before == now,
+                (false, false) => before < now,
             }
         });
         assert!(is_next, "{id}: {} must be later than {last:?}", leg.id);
         balance += change(leg);
-        assert_eq!(minor(leg.balance_after, leg.currency), balance, "{id}: balance after {}", leg.id);
+        let after = leg.entry().expect("an entry").balance_after;
+        assert_eq!(minor(after, leg.currency), balance, "{id}: balance after {}", leg.id);
+        assert!(leg.is_chained_to(last), "{id}: the hash of {}", leg.id);
         last = Some(leg);
     }
     assert_eq!(minor(account.balance, account.currency), balance, "the balance of {id}");
-    let pointer = account.last.as_ref().map(|last| (&last.leg, &last.transaction, last.created));
-    assert_eq!(pointer, last.map(|leg| (&leg.id, &leg.transaction, leg.created_at)), "the last leg of {id}");
+    let pointer = account.last.as_ref().map(|last| (&last.leg, &last.transaction, last.created, last.hash));
+    let newest = last.map(|leg| (&leg.id, &leg.transaction, leg.place().created, leg.entry().expect("an entry").hash));
+    assert_eq!(pointer, newest, "the last leg of {id}");
     assert!(balance >= 0 || account.allow_negative, "{id} is overdrawn: {balance}");
-    let transactions = legs.chunk_by(|one, next| one.transaction == next.transaction).count();
+    let transactions = legs.chunk_by(|one, next| one.place().created == next.place().created).count();
     assert!(
         account.version > i64::try_from(transactions).expect("a small number"),
         "{id}: one version for each transaction"

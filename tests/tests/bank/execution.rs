@@ -181,6 +181,12 @@ async fn payments_are_posted_in_the_ledger() {
     assert_eq!((books.balance(&ann).await.as_str(), books.balance(&bob).await.as_str()), moved);
     let transaction = books.operator.get(&format!("/ledger/transactions/{}", text(&paid, "transactionId"))).await;
     assert_eq!((text(&transaction.body, "amount"), text(&transaction.body, "transactionType")), ("12.50", "payment"));
+    let grouped = books.operator.patch(&format!("/ledger/accounts/{bob}"), &json!({"posting": "grouped"})).await;
+    assert_eq!(grouped.status, 200, "{}", grouped.body);
+    let paid = schedule(&customer, transfer(&bob, "1.00")).await;
+    assert_eq!(books.operator.invoke("dispatch-due-payments", &json!({})).await.body["claimed"], 1);
+    let paid = until(&customer, &path(&paid), settled).await.body;
+    assert_eq!(text(&paid, "status"), "PROCESSED", "into a grouped account: {paid}");
     books.stack.stop().await;
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use system_tests::{
     Answer, Client, End,
-    ledger::{ACCOUNTS, Books, HOLDS, MERCHANTS, TRANSACTIONS, hold, id, legs, payment},
+    ledger::{ACCOUNTS, BATCH, Books, HOLDS, MERCHANTS, TRANSACTIONS, batch, hold, id, legs, payment},
     send, stack,
 };
 
@@ -90,6 +90,12 @@ impl Case {
     async fn ask(&self, client: &Client) -> Answer {
         send(self.of(client)).await
     }
+
+    /// Whether every caller gets 200: to read a merchant, or to read the outcomes of a batch.
+    fn is_public(&self) -> bool {
+        let public = ["GET /ledger/merchants", "GET /ledger/merchants/{merchantId}", "POST /ledger/transactions/batch"];
+        public.contains(&self.route)
+    }
 }
 
 /// Returns requests to every route, in an order in which every request can succeed.
@@ -107,9 +113,18 @@ fn cases(ids: &Ids<'_>) -> Vec<Case> {
         get("GET /ledger/transactions/{transactionId}", format!("{TRANSACTIONS}/{transaction}"), End::Done),
         get("GET /ledger/transactions", TRANSACTIONS.to_owned(), End::NoScope),
         get("GET /ledger/merchants/{merchantId}", format!("{MERCHANTS}/{merchant}"), End::Done),
+        get("GET /ledger/merchants", MERCHANTS.to_owned(), End::Done),
+        get("GET /ledger/merchants/{merchantId}/totals", format!("{MERCHANTS}/{merchant}/totals"), End::NoScope),
+        get("GET /ledger/trial-balance", "/ledger/trial-balance".to_owned(), End::NoScope),
         send("POST /ledger/merchants", MERCHANTS.to_owned(), json!({"name": "a", "category": "b"}), End::NoScope),
         send("POST /ledger/accounts", ACCOUNTS.to_owned(), terms, End::Done),
         send("POST /ledger/transactions", TRANSACTIONS.to_owned(), payment(account, other, "0.01"), End::Done),
+        send(
+            "POST /ledger/transactions/batch",
+            BATCH.to_owned(),
+            batch([("batch", payment(account, other, "0.01"))]),
+            End::Done,
+        ),
         // Bob received the payment, so only he may refund it.
         send(
             "POST /ledger/transactions/{transactionId}/reversal",
@@ -229,7 +244,7 @@ async fn users_cannot_access_other_users_items() {
     };
     for subject in ["ann", "eve", "", "bo", "bobb", "Bob", " bob", "bob ", "USER#bob", "*", &"x".repeat(129)] {
         let client = Client::member(&scene.books.stack, WRITES, "bob", subject);
-        for case in cases(&theirs).into_iter().filter(|case| case.route != "GET /ledger/merchants/{merchantId}") {
+        for case in cases(&theirs).into_iter().filter(|case| !case.is_public()) {
             let answer = case.ask(&client).await;
             let wanted = if case.own == End::NoScope { End::NoScope } else { End::NoReach };
             assert_eq!(End::of(&answer), Some(wanted), "{subject:?}: {}: {}", case.route, answer.body);
@@ -248,7 +263,7 @@ async fn token_without_a_subject_has_no_access() {
     let nobody = Client::operator(&scene.books.stack);
     let claims = json!({"scope": WRITES, "company_id": "bob"});
     let token = scene.books.stack.token(claims.as_object().expect("an object").clone()).expect("a token");
-    for case in scene.cases().into_iter().filter(|case| case.route != "GET /ledger/merchants/{merchantId}") {
+    for case in scene.cases().into_iter().filter(|case| !case.is_public()) {
         let answer = send(case.of(&nobody).bearer_auth(&token)).await;
         let refused = matches!(End::of(&answer), Some(End::NoReach | End::NoScope));
         assert!(refused, "{}: {} {}", case.route, answer.status, answer.body);

@@ -12,6 +12,7 @@ use system_tests::{
     faults::{Call, Fault, MOMENTS, Moment, Process, Proxy},
     ledger::model::{Stored, posting},
     ledger::{Books, hold, id, payment},
+    until,
 };
 
 /// The timeout that the template sets for a function.
@@ -361,7 +362,16 @@ async fn late_transaction_is_applied_at_most_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn retry_recovers_from_a_crash_at_any_call() {
+    for receiver in ["direct", "grouped"] {
+        recovers_from_crashes(receiver).await;
+    }
+}
+
+async fn recovers_from_crashes(receiver: &str) {
     let scene = Scene::start().await;
+    let account = format!("/ledger/accounts/{}", scene.to);
+    let changed = scene.books.operator.patch(&account, &json!({"posting": receiver})).await;
+    assert_eq!(changed.body["posting"], receiver, "{}", changed.body);
     for moment in MOMENTS {
         for call in 1..=3 {
             let key = format!("K-{call}-{moment:?}");
@@ -377,6 +387,8 @@ async fn retry_recovers_from_a_crash_at_any_call() {
             scene.completes(&key, &key).await;
         }
     }
+    // The settlement of a grouped account runs meanwhile. A reversal needs the settled balance.
+    until(&scene.books.operator, &account, |answer| answer.body["balance"] == "30.00").await;
     let reversed = transaction_of(&scene.pay_well("K").await);
     for (call, moment) in (1..=4).flat_map(|call| MOMENTS.map(|moment| (call, moment))) {
         scene.proxy.rule(move |it| if it.number == call { Fault::Death(moment) } else { Fault::None });
@@ -387,6 +399,7 @@ async fn retry_recovers_from_a_crash_at_any_call() {
     let outcome = scene.ask("reverse-transaction", &reversal(&reversed, now())).await;
     assert_eq!(outcome.status, 201, "{outcome:?}");
     assert_eq!(scene.done("R").await, 1);
+    until(&scene.books.operator, &account, |answer| answer.body["balance"] == "30.00").await;
 }
 
 /// One call of the second request is delayed until the first request has completed.
@@ -632,4 +645,85 @@ async fn retry_completes_a_hold_after_a_crash_at_any_call() {
             }
         }
     }
+}
+
+/// Another request closes the hold between the read of the hold and the read of the account. The
+/// account then reserves less than the hold that was read.
+#[tokio::test(flavor = "multi_thread")]
+async fn hold_that_changes_between_two_reads_is_read_again() {
+    let scene = Scene::start().await;
+    let body = hold(&scene.from, &scene.to, "0.05");
+    for (end, before) in [("capture", "void"), ("void", "capture")] {
+        let function = &format!("{end}-hold");
+        let (route, path) = ("POST /ledger/holds", "/ledger/holds");
+        let opening = Asks { route, path, parameters: Value::Null, key: Some(function), body: Some(&body) }.at(now());
+        let opened: Value = serde_json::from_str(&scene.ask("create-hold", &opening).await.body).expect("JSON");
+        let hold = opened["holdId"].as_str().expect("an id");
+        scene.proxy.rule(|call| if call.number == 2 { Fault::Held } else { Fault::None });
+        let process = scene.process(function);
+        let event = of_hold(hold, end, &format!("{function}-late"), now());
+        let other = async {
+            scene.proxy.held(1).await;
+            let first = scene.ask(&format!("{before}-hold"), &of_hold(hold, before, function, now())).await;
+            assert!(matches!(first.status, 200 | 201), "{first:?}");
+            scene.proxy.release();
+        };
+        let (late, ()) = join(process.run(&event, TIME), other).await;
+        let late = Outcome::from_invocation(late);
+        assert!(late.is(409, "hold-closed"), "{function}: {late:?}");
+        scene.stored().await;
+    }
+}
+
+/// Another request captures a part of the hold in the meantime. A capture without an amount then
+/// captures the new rest.
+#[tokio::test(flavor = "multi_thread")]
+async fn capture_of_the_rest_follows_a_concurrent_capture() {
+    let scene = Scene::start().await;
+    let (route, path) = ("POST /ledger/holds", "/ledger/holds");
+    let body = hold(&scene.from, &scene.to, "0.05");
+    let opening = Asks { route, path, parameters: Value::Null, key: Some("H"), body: Some(&body) }.at(now());
+    let opened: Value = serde_json::from_str(&scene.ask("create-hold", &opening).await.body).expect("JSON");
+    let hold = opened["holdId"].as_str().expect("an id");
+    scene.proxy.rule(|call| if call.number == 2 { Fault::Held } else { Fault::None });
+    let process = scene.process("capture-hold");
+    let event = of_hold(hold, "capture", "rest", now());
+    let part = async {
+        scene.proxy.held(1).await;
+        let mut part = of_hold(hold, "capture", "part", now());
+        part["body"] = json!({"amount": "0.02"}).to_string().into();
+        assert_eq!(scene.ask("capture-hold", &part).await.status, 201);
+        scene.proxy.release();
+    };
+    let (rest, ()) = join(process.run(&event, TIME), part).await;
+    let rest = Outcome::from_invocation(rest);
+    assert!(rest.status == 201 && rest.body.contains("\"amount\":\"0.03\""), "{rest:?}");
+    scene.stored().await;
+}
+
+/// The schedule releases an expired hold after the payment has read the account, and before it
+/// looks for expired holds.
+#[tokio::test(flavor = "multi_thread")]
+async fn payment_succeeds_if_another_request_releases_the_expired_hold() {
+    let scene = Scene::start().await;
+    let (route, path) = ("POST /ledger/holds", "/ledger/holds");
+    let mut body = hold(&scene.from, &scene.to, "95.00");
+    body["expiresAt"] = (now() + SignedDuration::from_hours(1)).to_string().into();
+    let opening = Asks { route, path, parameters: Value::Null, key: Some("H"), body: Some(&body) }.at(now());
+    assert_eq!(scene.ask("create-hold", &opening).await.status, 201);
+    scene.proxy.rule(|call| if call.action == "Query" && call.nth == 1 { Fault::Held } else { Fault::None });
+    let later = now() + SignedDuration::from_hours(2);
+    let process = scene.process("process-payment");
+    let event = posting("K", &payment(&scene.from, &scene.to, "10.00"), later);
+    let release = async {
+        scene.proxy.held(1).await;
+        let event = json!({"detail-type": "Scheduled Event", "time": later.to_string()});
+        let released = scene.books.operator.invoke("release-expired-holds", &event).await;
+        assert_eq!(released.body, json!({"released": 1, "left": false}));
+        scene.proxy.release();
+    };
+    let (paid, ()) = join(process.run(&event, TIME), release).await;
+    let paid = Outcome::from_invocation(paid);
+    assert_eq!(paid.status, 201, "{paid:?}");
+    scene.stored().await;
 }

@@ -387,7 +387,7 @@ async fn reconciliation_finds_a_hold_without_its_reserve_and_nothing_else() {
     let check = async || reconciled(&scene.books.operator, &at(0), &at(DAY)).await["discrepancies"].clone();
     assert_eq!(check().await, json!([]));
     set(&scene, &account, "Held", AttributeValue::N("2.5".to_owned())).await;
-    assert_eq!(check().await, wrong("8.50", "2.5"));
+    assert_eq!(check().await, wrong("8.50", "2.50"));
     // The rest cannot be released from a reserve that lacks it.
     let later = scene.books.operator.invoke("release-expired-holds", &schedule(now())).await;
     assert_eq!(later.body, json!({"released": 0, "skipped": 2, "left": false}));

@@ -3,21 +3,26 @@
 
 mod access;
 mod account_limit;
+mod batches;
 mod closing;
 mod concurrency;
 mod cost;
+mod evidence;
 mod faults;
 mod foreign;
+mod grouped;
 mod history;
 mod holds;
 mod lists;
 mod pages;
 mod random;
 mod reconciliation;
+mod refunds;
 mod requests;
 mod roles;
 mod shards;
 mod statements;
+mod totals;
 mod transfers;
 mod unreadable;
 mod values;

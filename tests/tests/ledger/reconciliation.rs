@@ -15,11 +15,12 @@ use std::{
     time::Duration,
 };
 use system_tests::{
-    Answer, Asks, Client, End, assert_problem,
+    Answer, Asks, Client, End, assert_problem, drained,
     faults::{Call, Fault, MOMENTS, Process, Proxy},
     ledger::audit::{
         DAY, RECONCILIATIONS, Rows, Shelf, account_key, at, dollars, header_key, leg_key, reconciled, without_steps,
     },
+    ledger::totals::{COUNT, stored_totals},
     ledger::{Books, TRANSACTIONS, payment},
     patterns::cost_of,
     requests::{Case, all_are_refused, no_identifiers, unreadable},
@@ -36,14 +37,25 @@ const MINUTE: Duration = Duration::from_mins(1);
 /// Returns transactions of three days. The tests reconcile the second day. Account D has no legs
 /// after the first day, account N is opened on the second day, and account E has no legs.
 fn three_days() -> Shelf {
-    let mut shelf = Shelf::default();
+    around(Shelf::default(), &[TWELVE, THIRTEEN])
+}
+
+/// The id, time and legs of a transaction.
+type Transfer = (&'static str, i64, &'static [(&'static str, i64)]);
+
+const TWELVE: Transfer = ("T12", DAY + 1, &[("B", -500), ("A", 500)]);
+const THIRTEEN: Transfer = ("T13", DAY + 5_000, &[("A", -300), ("N", 100), ("B", 200)]);
+
+/// Posts the transactions of three days, with those in the middle of the second day.
+fn around(mut shelf: Shelf, middle: &[Transfer]) -> Shelf {
     shelf.open("E");
     shelf.post("T01", 1_000, &[("O", -10_000), ("A", 10_000)]);
     shelf.post("T02", 2_000, &[("O", -5_000), ("B", 5_000)]);
     shelf.post("T03", 3_000, &[("O", -2_000), ("D", 2_000)]);
     shelf.post("T11", DAY, &[("A", -1_000), ("B", 1_000)]);
-    shelf.post("T12", DAY + 1, &[("B", -500), ("A", 500)]);
-    shelf.post("T13", DAY + 5_000, &[("A", -300), ("N", 100), ("B", 200)]);
+    for (id, time, legs) in middle {
+        shelf.post(id, *time, legs);
+    }
     shelf.post("T14", DAY + 6_000, &[("O", -700), ("N", 700)]);
     shelf.post("T15", 2 * DAY - 1, &[("O", -400), ("A", 400)]);
     shelf.post("T21", 2 * DAY, &[("A", -200), ("B", 200)]);
@@ -174,7 +186,9 @@ fn wrong_amounts() -> Vec<Trial> {
 }
 
 fn wrong_balances() -> Vec<Trial> {
+    let hash = three_days().hash("T12", 2);
     let restored = vec![
+        Error::Set(account_key("A"), "LastLegHash", text(&hash)),
         Error::balance("A", "95.00"),
         Error::Set(account_key("A"), "LastTransactionID", text("T12")),
         Error::Set(account_key("A"), "LastLegID", text("T12-02")),
@@ -196,6 +210,12 @@ fn wrong_balances() -> Vec<Trial> {
         ),
         ("an earlier version of an account", restored, vec![wrong_balance(None, "A", 9_600, 9_500)]),
     ]
+}
+
+fn broken_chain(transaction: &str, account: &str, leg: usize) -> Value {
+    let mut found = found("broken-chain", Some(transaction), Some(account), [None, None]);
+    found["legId"] = format!("{transaction}-{leg:02}").into();
+    found
 }
 
 async fn found_in(books: Shelf, errors: &[Error]) -> Value {
@@ -229,6 +249,34 @@ async fn reports_each_error_once_and_nothing_else() {
         let headers = if name == "the header is missing" { 4 } else { 5 };
         assert_eq!(body["transactions"], json!(headers), "{name}");
     }
+}
+
+/// In each forged history, all balances and all headers agree with the legs. Only the hashes of the
+/// original history show the forgery.
+#[tokio::test]
+async fn names_the_first_leg_of_each_account_that_was_forged() {
+    let larger: Transfer = ("T12", DAY + 1, &[("B", -600), ("A", 600)]);
+    let another: Transfer = ("T12x", DAY + 2, &[("B", -500), ("A", 500)]);
+    let (late, early) = (("T12", DAY + 5_000, TWELVE.2), ("T13", DAY + 1, THIRTEEN.2));
+    let next = [broken_chain("T13", "A", 1), broken_chain("T13", "B", 3)];
+    let trials: [(&str, &[Transfer], &[Value]); 5] = [
+        ("nothing", &[TWELVE, THIRTEEN], &[]),
+        ("an altered amount", &[larger, THIRTEEN], &[broken_chain("T12", "A", 2), broken_chain("T12", "B", 1)]),
+        ("a removed transaction", &[THIRTEEN], &next),
+        ("an inserted transaction", &[TWELVE, another, THIRTEEN], &next),
+        ("exchanged transactions", &[early, late], &[&next[..], &[broken_chain("T13", "N", 2)]].concat()),
+    ];
+    for (name, middle, wanted) in trials {
+        let body = found_in(around(Shelf::forging(&three_days()), middle), &[]).await;
+        assert_eq!(sorted(&body["discrepancies"]), sorted(&wanted.to_vec().into()), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn reports_an_account_with_another_hash_of_its_last_leg() {
+    let error = Error::Set(account_key("D"), "LastLegHash", text(&"0".repeat(64)));
+    let body = found_in(three_days(), &[error]).await;
+    assert_eq!(body["discrepancies"], json!([broken_chain("T03", "D", 2)]));
 }
 
 #[tokio::test]
@@ -376,7 +424,11 @@ impl Scene {
 
     /// Starts a reconciliation of all transactions. Returns its id.
     async fn begin(&self) -> String {
-        let answer = self.client.post(RECONCILIATIONS, &json!({"from": at(DAY), "to": at(20 * DAY)})).await;
+        self.begin_until(20 * DAY).await
+    }
+
+    async fn begin_until(&self, to: i64) -> String {
+        let answer = self.client.post(RECONCILIATIONS, &json!({"from": at(DAY), "to": at(to)})).await;
         answer.body["reconciliationId"].as_str().expect("an id").to_owned()
     }
 
@@ -878,8 +930,12 @@ async fn reconciliation_consumes_its_declared_cost() {
         }
         let rows = Rows::of(&scene.stack);
         shelf.put(&rows).await;
-        let id = scene.begin().await;
+        drained(&scene.client, COUNT).await;
+        let id = scene.begin_until(2 * DAY - 1).await;
         let run = scene.process().run(&step_of(&[&id]), MINUTE).await.expect("no crash");
+        let totals = stored_totals(&scene.stack).await;
+        let total = totals.iter().filter(|item| item["SK"].as_s().is_ok_and(|sort| sort.starts_with("DAY#2020-01-02")));
+        let total = total.map(bytes).max().expect("a total");
         let size =
             async |partition: &str, sort: &str| bytes(&scene.item("FinancialTransactions", [partition, sort]).await);
         let case = ledger::Case {
@@ -888,10 +944,14 @@ async fn reconciliation_consumes_its_declared_cost() {
             transaction: size("TXN#T1", "METADATA").await,
             of_status: size("TXN#T1", "METADATA").await,
             leg: size("TXN#T1", "LEG#T1-01").await,
+            inbox: 0,
             hold: 0,
             of_hold: 0,
             legs: accounts,
             items: usize::try_from(transactions).expect("a small number"),
+            total,
+            totals: 1,
+            shards: 4,
             merchant: false,
         };
         let cost = cost_of(&ledger::patterns(), RECONCILE, &case);

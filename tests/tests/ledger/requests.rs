@@ -122,11 +122,15 @@ fn unreadable_transactions(scene: &Scene) -> Vec<Case> {
     cases
 }
 
-/// Invalid bodies of reversals. A reversal has no fields, so every field is rejected.
+/// Invalid bodies of reversals. The only field is the amount, which needs an idempotency key.
 fn reversals(scene: &Scene) -> Vec<Case> {
     let path = reversal_of(&scene.funds);
     let case = |body: &str, at: &str| {
         Case::faults(format!("reversal {body}"), sent(scene.client(), "POST", &path, body.to_owned()), at)
+    };
+    let keyed = |body: &str, at: &str| {
+        let request = sent(scene.client(), "POST", &path, body.to_owned()).header("idempotency-key", "refund");
+        Case::faults(format!("reversal {body}"), request, at)
     };
     let please = scene.client().request("POST", &path).header("content-type", "text/plain").body("please");
     let large = sent(scene.client(), "POST", &path, " ".repeat(64 * 1024 + 1));
@@ -134,7 +138,12 @@ fn reversals(scene: &Scene) -> Vec<Case> {
         case("{", "/body"),
         case("[]", "/body"),
         case("null", "/body"),
-        case(r#"{"amount": "1.00"}"#, "/body/amount"),
+        case(r#"{"amount": "1.00"}"#, "/header/idempotency-key"),
+        keyed(r#"{"amount": "0.00"}"#, "/body/amount"),
+        keyed(r#"{"amount": "-1.00"}"#, "/body/amount"),
+        keyed(r#"{"amount": "1.001"}"#, "/body/amount"),
+        keyed(r#"{"amount": {}}"#, "/body/amount"),
+        keyed(r#"{"amount": "1.00", "currency": "USD"}"#, "/body/currency"),
         case(r#"{"transactionType": "reversal", "legs": []}"#, "/body/transactionType /body/legs"),
         Case::new("a reversal of type text/plain", please, 415, "unsupported-media-type"),
         Case::new("a reversal over 64 KB", large, 413, "too-large"),
@@ -676,7 +685,7 @@ fn gateway(scene: &Scene) -> Vec<Case> {
     let rows = [
         ("GET", "/ledger", 404),
         ("GET", ACCOUNTS, 405),
-        ("GET", MERCHANTS, 405),
+        ("PUT", MERCHANTS, 405),
         ("GET", "/ledger/accounts/", 404),
         ("GET", "/ledger/accounts//statement", 404),
         ("GET", "/ledger/users//accounts", 404),

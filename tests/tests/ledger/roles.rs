@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use system_tests::{
     Answer, Client,
     ledger::audit::{DAY, RECONCILIATIONS, at},
-    ledger::{Books, MERCHANTS, hold, id, payment},
+    ledger::{Books, MERCHANTS, batch, hold, id, payment},
     send,
 };
 
@@ -50,7 +50,12 @@ fn rule(route: &str) -> Rule {
     match route {
         "POST /ledger/merchants" => operators([201; 3]),
         // Every user may read every merchant.
+        "GET /ledger/merchants" => rule(READ, [200; 3], [200; 3]),
         "GET /ledger/merchants/{merchantId}" => rule(READ, [200, 200, 404], [200, 200, 404]),
+        // A merchant has no owner, so only operators read its totals.
+        "GET /ledger/merchants/{merchantId}/totals" | "GET /ledger/reconciliations/{reconciliationId}" => {
+            operators([200, 200, 404])
+        }
         "POST /ledger/accounts" => rule(WRITE, [201, 403, 403], [201; 3]),
         "GET /ledger/accounts/{accountId}"
         | "GET /ledger/accounts/{accountId}/balance"
@@ -67,9 +72,10 @@ fn rule(route: &str) -> Rule {
         | "POST /ledger/transactions/{transactionId}/reversal"
         | "POST /ledger/holds"
         | "POST /ledger/holds/{holdId}/capture" => rule(WRITE, [201, 403, 403], [201, 201, 404]),
-        "GET /ledger/transactions" => operators([200; 3]),
+        // Each transaction of a batch has its own outcome.
+        "POST /ledger/transactions/batch" => rule(WRITE, [200; 3], [200; 3]),
+        "GET /ledger/transactions" | "GET /ledger/trial-balance" => operators([200; 3]),
         "POST /ledger/reconciliations" => operators([202; 3]),
-        "GET /ledger/reconciliations/{reconciliationId}" => operators([200, 200, 404]),
         "POST /ledger/reconciliations/{reconciliationId}/retry" => operators([409, 409, 404]),
         other => unreachable!("{other} has no expectation"),
     }
@@ -132,6 +138,7 @@ impl Ids {
             "POST /ledger/accounts" => json!({"userId": self.user, "accountType": "checking", "currency": "USD"}),
             "PATCH /ledger/accounts/{accountId}" => json!({"status": "active"}),
             "POST /ledger/transactions" => payment(&self.account, outside, "0.01"),
+            "POST /ledger/transactions/batch" => batch([("batch", payment(&self.account, outside, "0.01"))]),
             "POST /ledger/holds" => hold(&self.account, outside, "0.01"),
             "POST /ledger/holds/{holdId}/capture" => json!({"amount": "1.00"}),
             "POST /ledger/reconciliations" => json!({"from": at(0), "to": at(DAY)}),

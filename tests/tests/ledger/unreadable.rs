@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use system_tests::{
     Answer, Client, assert_problem,
     ledger::audit::{DAY, RECONCILIATIONS, Rows, Shelf, account_key, at, header_key, leg_key, reconciled},
-    ledger::{ACCOUNTS, Books, HOLDS, MERCHANTS, TRANSACTIONS, hold, id, payment},
+    ledger::totals::{COUNT, insertions},
+    ledger::{ACCOUNTS, BATCH, Books, HOLDS, MERCHANTS, TRANSACTIONS, batch, hold, id, payment},
     stack, until,
 };
 
@@ -36,11 +37,12 @@ impl Scene {
         shelf.post("T2", DAY + 1, &[("A", -100), ("B", 100)]);
         shelf.post("T3", DAY + 2, &[("B", -100), ("A", 100)]);
         shelf.post("T4", DAY + 3, &[("B", -300), ("A", 300)]);
+        shelf.amend("T3", json!({"ReversesID": {"S": "T2"}, "TransactionType": {"S": "reversal"}}));
         shelf.put(&rows).await;
-        rows.set(&header_key("T3"), json!({"ReversesID": {"S": "T2"}, "TransactionType": {"S": "reversal"}})).await;
         let mut marker = header_key("T2");
         let attributes = json!({
-            "SK": {"S": "REVERSAL"}, "Type": {"S": "Reversal"}, "ReversalID": {"S": "T3"},
+            "SK": {"S": "REVERSAL#01"}, "Type": {"S": "Reversal"}, "ReversalID": {"S": "T3"},
+            "Amount": {"N": "1"}, "ReversedAmount": {"N": "1"},
             "CreatedAt": {"S": at(DAY + 2)}, "Request": {"S": "x"},
         });
         marker.as_object_mut().expect("a key").extend(attributes.as_object().expect("an item").clone());
@@ -98,7 +100,7 @@ impl Scene {
             "last leg" => leg_key(&self.keyed, 1),
             "header" => header_key("T1"),
             "idempotency record" => header_key(&self.keyed),
-            "reversal" => sort(header_key("T2"), "REVERSAL"),
+            "reversal" => sort(header_key("T2"), "REVERSAL#01"),
             "merchant" => merchant,
             "hold" => json!({"PK": {"S": format!("HOLD#{}", self.hold)}, "SK": {"S": "METADATA"}}),
             "job" => return self.set_in_jobs("METADATA", "StartedAt").await,
@@ -131,12 +133,20 @@ impl Scene {
         tell("get-transaction, reversed", client.get(&format!("{TRANSACTIONS}/T2")).await);
         tell("list-transactions", client.get(&since).await);
         tell("list-transactions, idempotencyKey", client.get(&format!("{TRANSACTIONS}?idempotencyKey=K")).await);
+        tell("list-merchants", client.get(MERCHANTS).await);
+        let of_merchant = format!("{MERCHANTS}/{}/totals?from=2020-01-01&to=2020-01-02", self.merchant);
+        tell("get-totals", client.get(&of_merchant).await);
+        tell("get-trial-balance", client.get("/ledger/trial-balance?date=2020-01-02").await);
         tell("get-merchant", client.get(&format!("{MERCHANTS}/{}", self.merchant)).await);
         tell("create-merchant", client.post_once(MERCHANTS, "M", &merchant).await);
         tell("create-account", client.post(ACCOUNTS, &terms).await);
         tell("get-reconciliation", client.get(&job).await);
         tell("retry-reconciliation", client.post(&format!("{job}/retry"), &json!({})).await);
         tell("start-reconciliation", client.post_once(RECONCILIATIONS, "J", &window).await);
+        let job = json!({"PK": {"S": "SETTLEMENT#A"}, "SK": {"S": "METADATA"}});
+        let step = json!({"Records": [{"eventName": "MODIFY", "dynamodb": {"Keys": job, "SequenceNumber": "1"}}]});
+        tell("settle-account", client.invoke("settle-account", &step).await);
+        tell("react-to-transactions", client.invoke(COUNT, &insertions(&self.books.headers().await)).await);
         let daily = client.invoke("start-daily-reconciliation", &json!({"day": "2020-01-02"})).await;
         tell("start-daily-reconciliation", daily);
         let reconciled = reconciled(client, &at(0), &at(2 * DAY)).await;
@@ -144,6 +154,7 @@ impl Scene {
         let mut tell = |reader, answer: Answer| told.insert(reader, summary(&answer));
         tell("process-payment, retry", client.post_once(TRANSACTIONS, "K", &payment("A", "B", "1.00")).await);
         tell("process-payment", client.post_once(TRANSACTIONS, "L", &payment("A", "B", "1.00")).await);
+        tell("process-batch", client.post(BATCH, &batch([("P", payment("B", "O", "1.00"))])).await);
         tell("process-payment, merchant", client.post_once(TRANSACTIONS, "N", &with_merchant).await);
         tell("reverse-transaction", client.post(&format!("{TRANSACTIONS}/T1/reversal"), &json!({})).await);
         tell("reverse-transaction, again", client.post(&format!("{TRANSACTIONS}/T2/reversal"), &json!({})).await);
@@ -186,7 +197,7 @@ fn findings(body: &Value) -> String {
 }
 
 /// The responses if every item can be read.
-const HEALTHY: [(&str, &str); 30] = [
+const HEALTHY: [(&str, &str); 36] = [
     ("get-account", "200"),
     ("list-user-accounts", "200"),
     ("get-statement", "200"),
@@ -196,16 +207,22 @@ const HEALTHY: [(&str, &str); 30] = [
     ("get-transaction, reversed", "200"),
     ("list-transactions", "200"),
     ("list-transactions, idempotencyKey", "200"),
+    ("list-merchants", "200"),
+    ("get-totals", "200"),
+    ("get-trial-balance", "200"),
     ("get-merchant", "200"),
     ("create-merchant", "201"),
     ("create-account", "201"),
     ("get-reconciliation", "200"),
     ("retry-reconciliation", "409"),
     ("start-reconciliation", "202"),
+    ("settle-account", "200"),
+    ("react-to-transactions", "200"),
     ("start-daily-reconciliation", "200"),
     ("reconcile", "done"),
     ("process-payment, retry", "201"),
     ("process-payment", "201"),
+    ("process-batch", "200"),
     ("process-payment, merchant", "201"),
     ("reverse-transaction", "201"),
     ("reverse-transaction, again", "409"),
@@ -263,11 +280,18 @@ fn different(kind: &str) -> Vec<(&'static str, &'static str)> {
             ("process-payment, retry", "500"),
         ],
         "reversal" => vec![
+            ("get-statement", "200 unreadable-item TXN#T2 REVERSAL#01"),
             ("get-transaction, reversed", "500"),
-            ("reconcile", "done unreadable-item TXN#T2 REVERSAL"),
+            ("reconcile", "done unreadable-item TXN#T2 REVERSAL#01"),
             ("reverse-transaction, again", "500"),
         ],
-        "merchant" => vec![("get-merchant", "500"), ("create-merchant", "500"), ("process-payment, merchant", "500")],
+        "merchant" => vec![
+            ("list-merchants", SKIPPED),
+            ("get-merchant", "500"),
+            ("get-totals", "500"),
+            ("create-merchant", "500"),
+            ("process-payment, merchant", "500"),
+        ],
         "hold" => vec![
             ("get-hold", "500"),
             ("create-hold, retry", "500"),

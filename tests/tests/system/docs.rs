@@ -109,15 +109,19 @@ fn ledger() -> Room<ledger::Case> {
         let transaction = 650 + 60 * legs;
         let of_status = transaction - 60;
         ledger::Case {
-            account: 550,
+            account: 650,
             of_user: 400,
             transaction,
             of_status,
-            leg: 500,
+            leg: 550,
+            inbox: 500,
             hold: 700,
             of_hold: 500,
             legs,
             items,
+            total: 250,
+            totals: 4,
+            shards: 4,
             merchant: true,
         }
     };

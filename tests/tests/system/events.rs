@@ -23,9 +23,9 @@ const LISTS: [(&str, &str, &str); 9] = [
     ("list-templates", "name", "Walk"),
     ("list-activities", "name", "Walk 5000"),
     ("list-activity-options", "name", "Walk 5000"),
-    ("list-user-accounts", "balance", "1510.00"),
+    ("list-user-accounts", "balance", "1510.25"),
     ("list-transactions", "transactionType", "deposit"),
-    ("get-statement", "balanceAfter", "1510.00"),
+    ("get-statement", "balanceAfter", "1510.25"),
 ];
 
 #[tokio::test]

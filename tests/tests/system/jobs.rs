@@ -214,8 +214,14 @@ async fn resumes_a_run_that_is_killed_at_any_call() {
 #[test]
 fn only_starts_and_completed_steps_trigger_the_function() {
     let template = template();
-    let image = |state: &str, attempts: &str| json!({"State": {"S": state}, "Attempts": {"N": attempts}});
-    for name in ["continue-job", "continue-bank-job", "reconcile"] {
+    let names = [
+        ("continue-job", "any"),
+        ("continue-bank-job", "any"),
+        ("reconcile", "reconciliation"),
+        ("settle-account", "settlement"),
+    ];
+    for (name, kind) in names {
+        let image = |state: &str, attempts: &str| json!({"Kind": {"S": kind}, "State": {"S": state}, "Attempts": {"N": attempts}});
         let lambda = template.lambdas.iter().find(|lambda| lambda.name == name).expect("a function");
         let filters = &lambda.mappings[0].filters;
         let calls = |image: Value| {

@@ -70,7 +70,7 @@ async fn an_uploaded_file_becomes_ready_and_can_be_downloaded() {
     let url = get(&reader, &id).await["downloadUrl"].as_str().expect("a URL").to_owned();
     let (status, name, content) = download(&url).await;
     assert_eq!((status, content.as_slice()), (200, PDF));
-    assert_eq!(name, "attachment; filename*=UTF-8''%47%72%C3%B6%C3%9F%65%2C%20%22%31%22%2E%70%64%66");
+    assert_eq!(name, "attachment; filename*=UTF-8''Gr%C3%B6%C3%9Fe%2C%20%221%22.pdf");
     assert_eq!(admin.get(&of("references/files")).await.body["items"][0]["id"], id);
     let activity = create(&admin, "C%2F1", &event_at("Walk", "2099-12-31", &[])).await;
     let reference = of(&format!("activities/{}/references/files/{id}", text(&activity, "activityId")));

@@ -75,14 +75,14 @@ impl Bare {
         let updates = self.accounts.iter().map(|account| {
             let update = Update::builder().table_name(&self.table).set_key(Some(key(account)));
             let update = update.update_expression(
-                "SET Version = :n, Balance = :b, LastTransactionID = :t, LastLegID = :l, LastLegAt = :a",
+                "SET Version = :n, Balance = :b, LastTransactionID = :t, LastLegID = :l, LastLegAt = :a, LastLegHash = :h",
             );
             let update = update
                 .condition_expression("attribute_exists(PK)")
                 .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
             let version = AttributeValue::N(self.version.to_string());
-            let values =
-                [":b", ":t", ":l", ":a"].into_iter().zip(["Balance", "LastTransactionID", "LastLegID", "LastLegAt"]);
+            let names = ["Balance", "LastTransactionID", "LastLegID", "LastLegAt", "LastLegHash"];
+            let values = [":b", ":t", ":l", ":a", ":h"].into_iter().zip(names);
             let values = values.map(|(place, name)| (place.to_owned(), account[name].clone()));
             let update =
                 update.set_expression_attribute_values(Some(values.chain([(":n".to_owned(), version)]).collect()));

@@ -6,9 +6,10 @@ use crate::{
     AccountId, Day, IdempotencyKey, KeyRange, Random, Shard, TimestampMillis, TransactionId,
     ledger::{
         AccountPartition, AccountStatus, AccountsPartition, ByKeyPartition, ByKeySort, CreatedPlace, CreatedSort,
-        FindingSort, LegId, LegSort, LegTimeSort, LegType, MerchantId, MerchantPartition, Metadata, ReconciliationId,
-        ReconciliationPartition, ReversalSort, StatusPartition, Subject, TransactionPartition, TransactionStatus,
-        UserId, UserPartition,
+        EntrySort, FindingSort, InboxPartition, InboxSort, LegId, LegSort, LegTimeSort, LegType, MerchantId,
+        MerchantPartition, MerchantsPartition, Metadata, PostingSort, ReconciliationId, ReconciliationPartition,
+        ReversalSort, SettlementPartition, StatusPartition, Subject, TransactionPartition, TransactionStatus, UserId,
+        UserPartition,
     },
 };
 use jiff::Timestamp;
@@ -55,9 +56,11 @@ fn status(shard: Shard) -> StatusPartition {
 proptest! {
     #[test]
     fn partition_keys_round_trip(
-        account in id(), user in id(), merchant in id(), transaction in id(), key in id(), run in id(), shard in shard()
+        account in id::<AccountId>(), user in id(), merchant in id(), transaction in id(), key in id(), run in id(), shard in shard()
     ) {
         round_trips(&MerchantPartition(merchant))?;
+        round_trips(&InboxPartition { account: account.clone(), shard })?;
+        round_trips(&SettlementPartition(account.clone()))?;
         round_trips(&AccountPartition(account))?;
         round_trips(&UserPartition(user))?;
         round_trips(&TransactionPartition(transaction))?;
@@ -69,25 +72,30 @@ proptest! {
 
     #[test]
     fn sort_keys_round_trip(
-        time in milli(), leg in id(), leg_time in leg_time(), place in place(), subject in subject()
+        time in milli(), leg in id::<LegId>(), leg_time in leg_time(), place in place(), subject in subject()
     ) {
         round_trips(&CreatedSort(time))?;
+        round_trips(&InboxSort { created: time, leg: leg.clone() })?;
+        round_trips(&EntrySort::Posting(PostingSort(leg.clone())))?;
+        round_trips(&EntrySort::Leg(LegSort(leg.clone())))?;
         round_trips(&LegSort(leg))?;
         round_trips(&leg_time)?;
         round_trips(&place)?;
         round_trips(&FindingSort(subject.clone()))?;
         round_trips(&subject)?;
         round_trips(&Metadata)?;
-        round_trips(&ReversalSort)?;
+        round_trips(&ReversalSort::FIRST)?;
         round_trips(&ByKeySort)?;
     }
 
     #[test]
     fn partition_keys_parse_as_exactly_one_type(
-        account in id(), user in id(), merchant in id(), transaction in id(), key in id(), run in id(), shard in shard()
+        account in id::<AccountId>(), user in id(), merchant in id(), transaction in id(), key in id(), run in id(), shard in shard()
     ) {
         for text in [
             MerchantPartition(merchant).to_string(),
+            InboxPartition { account: account.clone(), shard }.to_string(),
+            SettlementPartition(account.clone()).to_string(),
             AccountPartition(account).to_string(),
             UserPartition(user).to_string(),
             TransactionPartition(transaction).to_string(),
@@ -97,24 +105,27 @@ proptest! {
             AccountsPartition.to_string(),
         ] {
             let kinds = kinds!(
-                text, MerchantPartition, AccountPartition, UserPartition, TransactionPartition, ByKeyPartition,
-                ReconciliationPartition, StatusPartition, AccountsPartition
+                text, MerchantPartition, AccountPartition, InboxPartition, SettlementPartition, UserPartition,
+                TransactionPartition, ByKeyPartition, ReconciliationPartition, StatusPartition, AccountsPartition
             );
             prop_assert_eq!(kinds, 1, "{}", text);
         }
     }
 
     #[test]
-    fn sort_keys_parse_as_exactly_one_type(time in milli(), leg in id(), leg_time in leg_time(), subject in subject()) {
-        let (metadata, reversal) = (Metadata.to_string(), ReversalSort.to_string());
-        for text in [metadata, reversal, LegSort(leg).to_string(), FindingSort(subject).to_string()] {
-            prop_assert_eq!(kinds!(text, Metadata, ReversalSort, LegSort, FindingSort), 1, "{}", text);
+    fn sort_keys_parse_as_exactly_one_type(time in milli(), leg in id::<LegId>(), leg_time in leg_time(), subject in subject()) {
+        let (metadata, reversal) = (Metadata.to_string(), ReversalSort::FIRST.to_string());
+        let posting = PostingSort(leg.clone()).to_string();
+        for text in [metadata, reversal, posting, LegSort(leg).to_string(), FindingSort(subject).to_string()] {
+            prop_assert_eq!(kinds!(text, Metadata, ReversalSort, LegSort, PostingSort, FindingSort), 1, "{}", text);
             let of_transaction = !text.starts_with("FINDING#");
             prop_assert_eq!(TransactionPartition::collection().contains(&text), of_transaction, "{}", text);
             prop_assert_eq!(FindingSort::all().contains(&text), !of_transaction, "{}", text);
         }
-        for text in [CreatedSort(time).to_string(), leg_time.to_string(), ByKeySort.to_string()] {
-            prop_assert_eq!(kinds!(text, CreatedSort, LegTimeSort, ByKeySort), 1, "{}", text);
+        let inbox = InboxSort { created: time, leg: leg_time.leg.clone() }.to_string();
+        prop_assert!(InboxSort::all().contains(&inbox));
+        for text in [CreatedSort(time).to_string(), inbox, leg_time.to_string(), ByKeySort.to_string()] {
+            prop_assert_eq!(kinds!(text, CreatedSort, InboxSort, LegTimeSort, ByKeySort), 1, "{}", text);
         }
     }
 
@@ -306,6 +317,7 @@ fn keys_match_the_requirement() {
         (range(&day), "CREATED#2026-01-01T10:30:00.000Z CREATED#2026-01-02T10:30:00.123Z$"),
         (range(&LegTimeSort::all()), "LEG# LEG$"),
         (AccountsPartition.to_string(), "ACCOUNTS"),
+        (MerchantsPartition.to_string(), "MERCHANTS"),
     ] {
         assert_eq!(written, required);
     }
@@ -317,5 +329,21 @@ fn keys_match_the_requirement() {
 #[test]
 fn leg_types_have_opposites_and_account_statuses_have_names() {
     assert_eq!(LegType::ALL.map(LegType::reversed), [LegType::Debit, LegType::Credit]);
-    assert_eq!(AccountStatus::ALL.map(AccountStatus::as_str), ["active", "closed", "frozen"]);
+    assert_eq!(AccountStatus::ALL.map(AccountStatus::as_str), ["active", "closed", "closing", "frozen"]);
+}
+
+#[test]
+fn reversals_are_numbered_from_1_to_99() {
+    let all: Vec<String> =
+        std::iter::successors(Some(ReversalSort::FIRST), |sort| sort.next()).map(|sort| sort.to_string()).collect();
+    assert_eq!((all.len(), all[0].as_str(), all[98].as_str()), (99, "REVERSAL#01", "REVERSAL#99"));
+    assert!(
+        all.is_sorted()
+            && all.iter().all(|sort| sort.parse::<ReversalSort>().is_ok_and(|key| key.to_string() == *sort))
+    );
+    let within = |range: KeyRange| all.iter().all(|sort| range.contains(sort));
+    assert!(within(ReversalSort::all()) && within(TransactionPartition::collection()));
+    for bad in ["REVERSAL", "REVERSAL#", "REVERSAL#0", "REVERSAL#00", "REVERSAL#1", "REVERSAL#100", "REVERSAL#+1"] {
+        assert!(bad.parse::<ReversalSort>().is_err(), "{bad}");
+    }
 }

@@ -1,7 +1,9 @@
 //! Checks accounts ([decision](../../../../docs/decisions/ledger-reconciliation.md)):
 //! - The balance of an account equals the balance after its last leg.
 //! - The balance before each leg in the window equals the balance after the previous leg.
+//! - The hash of each leg in the window follows from its contents and from the previous leg.
 //! - Each leg in the window belongs to a transaction.
+//! - Each posting and each inbox item belongs to a grouped credit ([`super::check_grouped`]).
 //! - The reserved amount of an account equals the sum of its open holds ([`super::check_holds`]).
 
 use crate::{
@@ -9,14 +11,14 @@ use crate::{
     jobs::check_transactions::{Known, SIDE_BY_SIDE},
     model::{
         account::Listed,
-        accounts_progress::{AccountWalk, AccountsProgress, PendingLeg},
+        accounts_progress::{AccountWalk, AccountsProgress, BrokenLeg, PendingLeg},
         reconciliation::{Fault, Kind, Reconciliation, Window},
     },
 };
 use function::Error;
 use futures::{StreamExt, TryStreamExt, stream};
 use keys::{
-    AccountId, KeyRange,
+    AccountId, KeyRange, TimestampMillis,
     ledger::{AccountPartition, AccountsPartition, FindingSort, LegTimeSort},
 };
 use money::Money;
@@ -30,29 +32,19 @@ const LEGS: usize = 500;
 /// Maximum number of legs to read between two legs that appear to be consecutive.
 const MAX_BETWEEN: usize = 100;
 
-/// Two consecutive legs whose balances do not match. `older` is `None` if `newer` is the first leg
-/// of its account.
+/// Two consecutive legs whose balances or hashes do not match. `older` is `None` if `newer` is the
+/// first leg of its account.
 struct Break {
     newer: Leg,
     older: Option<Leg>,
 }
 
-/// Whether `before`, the balance before a leg, equals the balance after the `older` leg. If `older`
-/// is `None`, `before` must be zero.
-fn follows(before: Option<Money>, older: Option<&Leg>) -> bool {
-    match (before, older) {
-        (Some(before), Some(older)) => older.after() == Some(before),
-        (before, None) => before.is_some_and(|before| before.minor() == 0),
-        (None, Some(_)) => false,
-    }
-}
-
 /// Returns the first break in `legs`, which must be sorted newest first. If `is_beginning` is true,
-/// the balance before the oldest leg must be zero.
+/// the oldest leg must be the first leg of its account.
 fn first_break(legs: &[Leg], is_beginning: bool) -> Option<Break> {
     let pairs = legs.iter().zip(legs.iter().skip(1).map(Some).chain([None]));
     let pairs = pairs.filter(|(_, older)| older.is_some() || is_beginning);
-    let mut breaks = pairs.filter(|(newer, older)| !follows(newer.before(), *older));
+    let mut breaks = pairs.filter(|(newer, older)| !PendingLeg::of(newer).follows(*older));
     breaks.next().map(|(newer, older)| Break { newer: newer.clone(), older: older.cloned() })
 }
 
@@ -71,6 +63,7 @@ impl Ledger {
         of: &Reconciliation,
         mut at: AccountsProgress,
         known: &Known,
+        now: TimestampMillis,
     ) -> Result<AccountsPage, Error> {
         let (mut accounts, mut faults) = (0, Vec::new());
         if !at.listed && at.open.len() < PAGE {
@@ -80,7 +73,7 @@ impl Ledger {
             let (page, unreadable) = self.books.table.page_with_unreadable::<Listed>(&list, PAGE).await?;
             (at.listed, at.after) = (page.next.is_none(), page.next);
             let ids: Vec<AccountId> = page.items.into_iter().map(|entry| entry.partition.0).collect();
-            let (walks, found) = self.check_balances(&ids).await?;
+            let (walks, found) = self.check_balances(of, &ids, now).await?;
             accounts = walks.len();
             at.open.extend(walks);
             faults.extend(unreadable.iter().map(Fault::unreadable).chain(found));
@@ -98,48 +91,54 @@ impl Ledger {
     ///
     /// Payments during the check cause no false findings. The accounts are read before the legs, so
     /// the last leg of each account is already stored. A stored leg never changes.
-    async fn check_balances(&self, ids: &[AccountId]) -> Result<(Vec<AccountWalk>, Vec<Fault>), Error> {
+    async fn check_balances(
+        &self,
+        of: &Reconciliation,
+        ids: &[AccountId],
+        now: TimestampMillis,
+    ) -> Result<(Vec<AccountWalk>, Vec<Fault>), Error> {
         let keys: Vec<Key> = ids.iter().map(Account::key_of).collect();
         let accounts = self.books.table.get_all::<Account>(&keys, true).await?;
         let keys: Vec<Key> = accounts.items.values().filter_map(Account::last_key).collect();
         let legs = self.books.table.get_all::<Leg>(&keys, true).await?;
         let (mut walks, mut faults) = (Vec::with_capacity(ids.len()), Vec::new());
         faults.extend(self.check_holds(accounts.items.values().cloned().collect()).await?);
+        for account in accounts.items.values().filter(|account| account.has_inbox()) {
+            faults.extend(self.check_inbox(&account.id, &of.id, now).await?);
+        }
         for account in accounts.items.into_values() {
             let fault = self.check_balance(&account, &legs).await?;
-            let reported = fault.as_ref().is_some_and(|fault| fault.what.kind == Kind::WrongBalance);
-            walks.push(AccountWalk {
-                last: account.last_at(),
-                account: account.id,
-                after: None,
-                newer: None,
-                reported,
-            });
+            let is_of_account = |fault: &Fault| matches!(fault.what.kind, Kind::WrongBalance | Kind::BrokenChain);
+            let (last, reported) = (account.last_at(), fault.as_ref().is_some_and(is_of_account));
+            walks.push(AccountWalk::new(account.id, last, reported));
             faults.extend(fault);
         }
         // Without the account, the balances of its legs cannot be checked. The legs must still
         // belong to transactions.
         for id in ids.iter().filter(|id| accounts.unreadable.contains(&Account::key_of(id))) {
-            walks.push(AccountWalk { last: None, account: id.clone(), after: None, newer: None, reported: true });
+            walks.push(AccountWalk::new(id.clone(), None, true));
             faults.push(Fault::unreadable(&Account::key_of(id)));
         }
         Ok((walks, faults))
     }
 
     async fn check_balance(&self, account: &Account, legs: &Found<Leg>) -> Result<Option<Fault>, Error> {
-        let wrong = |expected| Fault::balance(&account.id, None, expected, account.shown_balance());
+        let wrong = |expected| Fault::balance(&account.id, None, expected, Some(account.shown_balance()));
         let (holds, key) = (account.holds().ok(), account.last_key());
         if let Some(key) = key.as_ref().filter(|key| legs.unreadable.contains(key)) {
             return Ok(Some(Fault::unreadable(key)));
         }
         match (&account.last, key.and_then(|key| legs.items.get(&key))) {
-            (Some(_), Some(leg)) => {
-                Ok((holds.is_none() || holds != leg.after()).then(|| wrong(Some(leg.shown_after()))))
+            (Some(_), Some(leg)) if holds.is_none() || holds != leg.after() => Ok(Some(wrong(leg.shown_after()))),
+            (Some(last), Some(leg)) => {
+                Ok((Some(last.hash) != leg.hash()).then(|| Fault::broken_chain(&account.id, BrokenLeg::of(leg))))
             }
             (Some(last), None) => {
                 // Report the missing leg if its transaction exists.
-                let faults = self.books.collection(&last.transaction).await?.faults();
-                let mut missing = faults.into_iter().filter(|fault| fault.is_missing(&last.leg));
+                let found = self.books.collection(&last.transaction).await?;
+                let grouped = found.posted.iter().flat_map(|posted| &posted.legs).filter(|leg| leg.id == last.leg);
+                let faults = found.faults().into_iter().chain(self.check_grouped(grouped).await?);
+                let mut missing = faults.filter(|fault| fault.is_missing(&last.leg));
                 Ok(Some(missing.next().unwrap_or_else(|| wrong(None))))
             }
             (None, _) => {
@@ -165,7 +164,7 @@ impl Ledger {
         faults.extend(unreadable.iter().map(Fault::unreadable));
         for leg in &page.items {
             let found = match walk.newer.take() {
-                Some(newer) => self.check_pair(of, &walk, &newer, Some(leg)).await?,
+                Some(newer) => self.check_pair(of, &mut walk, &newer, Some(leg)).await?,
                 None => self.check_newest(&walk, leg).await?,
             };
             walk.newer = Some(PendingLeg::of(leg));
@@ -178,8 +177,13 @@ impl Ledger {
         }
         if let Some(first) = walk.newer.take() {
             let (opening, _) = self.legs(&walk.account, &LegTimeSort::before(from).newest_first(), 1).await?;
-            faults.extend(self.check_pair(of, &walk, &first, opening.items.first()).await?);
+            let found = self.check_pair(of, &mut walk, &first, opening.items.first()).await?;
+            walk.reported |= found.is_some();
+            faults.extend(found);
         }
+        // The walk ends at the oldest leg, so only now is the first broken leg known.
+        let broken = walk.broken.filter(|_| !walk.reported);
+        faults.extend(broken.map(|leg| Fault::broken_chain(&walk.account, leg)));
         Ok((None, faults))
     }
 
@@ -192,10 +196,11 @@ impl Ledger {
     /// Reports each leg whose transaction does not exist or does not list the leg. If the
     /// transaction has discrepancies, its legs are not reported here. Reports unreadable headers.
     async fn check_belonging(&self, legs: &[Leg], known: &Known) -> Result<Vec<Fault>, Error> {
-        let legs: Vec<&Leg> = legs.iter().filter(|leg| !known.has(leg)).collect();
+        let mut faults = self.check_postings(legs.iter().filter(|leg| leg.is_settled()).collect()).await?;
+        let legs: Vec<&Leg> = legs.iter().filter(|leg| !leg.is_settled() && !known.has(leg)).collect();
         let keys: Vec<Key> = legs.iter().map(|leg| Transaction::key_of(&leg.transaction)).collect();
         let headers = self.books.table.get_all::<Transaction>(&keys, false).await?;
-        let mut faults: Vec<Fault> = headers.unreadable.iter().map(Fault::unreadable).collect();
+        faults.extend(headers.unreadable.iter().map(Fault::unreadable));
         for (leg, key) in legs.iter().zip(&keys) {
             let is_listed = headers.items.get(key).is_some_and(|header| header.knows(leg));
             if is_listed || headers.unreadable.contains(key) {
@@ -211,24 +216,28 @@ impl Ledger {
 
     /// Checks that the newest leg in the window is not newer than the account's last leg.
     async fn check_newest(&self, walk: &AccountWalk, leg: &Leg) -> Result<Option<Fault>, Error> {
-        if walk.reported || walk.last >= Some(leg.created_at) || !self.is_sound(leg).await? {
+        let time = leg.place().created;
+        if walk.reported || walk.last >= Some(time) || !self.is_sound(leg).await? {
             return Ok(None);
         }
         let account = self.books.table.get_all::<Account>(&[Account::key_of(&walk.account)], true).await?;
-        let behind = account.items.into_values().find(|account| account.last_at() < Some(leg.created_at));
-        Ok(behind.map(|account| Fault::balance(&account.id, None, Some(leg.shown_after()), account.shown_balance())))
+        let behind = account.items.into_values().find(|account| account.last_at() < Some(time));
+        let fault =
+            |account: Account| Fault::balance(&account.id, None, leg.shown_after(), Some(account.shown_balance()));
+        Ok(behind.map(fault))
     }
 
-    /// Checks that the balances of two consecutive legs match. If not, reads the legs again with
-    /// strong consistency. Does not report a discrepancy that another finding explains.
+    /// Checks that the balances and the hashes of two consecutive legs match. If not, reads the
+    /// legs again with strong consistency. Does not report a discrepancy that another finding
+    /// explains. Notes a broken hash in the walk.
     async fn check_pair(
         &self,
         of: &Reconciliation,
-        walk: &AccountWalk,
+        walk: &mut AccountWalk,
         newer: &PendingLeg,
         older: Option<&Leg>,
     ) -> Result<Option<Fault>, Error> {
-        if walk.reported || follows(newer.before, older) {
+        if walk.reported || newer.follows(older) {
             return Ok(None);
         }
         let Some(found) = self.look_again(&walk.account, newer, older).await? else { return Ok(None) };
@@ -240,6 +249,10 @@ impl Ledger {
             return Ok(None);
         }
         let Break { newer, older } = found;
+        if PendingLeg::of(&newer).continues(older.as_ref()) {
+            walk.broken = Some(BrokenLeg::of(&newer));
+            return Ok(None);
+        }
         let before = older.as_ref().map_or_else(|| Some(Money::zero(newer.currency)), Leg::after);
         let change = newer.posting().map(|posting| posting.change());
         let expected = before.zip(change).and_then(|(before, change)| before.checked_add(change)).map(Money::amount);
@@ -255,7 +268,7 @@ impl Ledger {
         newer: &PendingLeg,
         older: Option<&Leg>,
     ) -> Result<Option<Break>, Error> {
-        let stretch = LegTimeSort::stretch(older.map(Leg::place), &newer.place).newest_first();
+        let stretch = LegTimeSort::stretch(older.map(Leg::place).as_ref(), &newer.place).newest_first();
         let (entries, unreadable) = self.legs(account, &stretch, MAX_BETWEEN).await?;
         let keys: Vec<Key> = entries.items.iter().map(Leg::key).collect();
         let mut legs = self.books.table.get_all::<Leg>(&keys, true).await?;
@@ -267,21 +280,27 @@ impl Ledger {
     }
 
     /// Whether the leg's transaction lists the leg and has no discrepancies. A transaction with
-    /// discrepancies has its own findings.
+    /// discrepancies has its own findings. A posting must also agree with its leg.
     async fn is_sound(&self, leg: &Leg) -> Result<bool, Error> {
         let found = self.books.collection(&leg.transaction).await?;
-        Ok(found.has(leg) && found.faults().is_empty())
+        Ok(found.has(leg) && found.faults().is_empty() && (!leg.is_settled() || found.has_grouped(leg)))
     }
 
-    /// Whether a finding reports a missing leg between the two legs.
+    /// Whether a finding reports a missing leg between the two legs. The time of a missing posting
+    /// is not known, but it is not before the time of its transaction.
     async fn lacks_a_leg(&self, of: &Reconciliation, at: &Break) -> Result<bool, Error> {
         let findings = self.findings(&of.id, &FindingSort::of_legs()).await?;
-        let (since, until) = (at.older.as_ref().map(|leg| leg.created_at), at.newer.created_at);
-        let mut missing =
-            findings.items.iter().map(|finding| &finding.what).filter(|what| what.kind == Kind::MissingLeg);
-        Ok(missing.any(|what| {
-            let is_between = what.created_at >= since && what.created_at <= Some(until);
-            what.account.as_ref() == Some(&at.newer.account) && is_between
+        let (since, until) = (at.older.as_ref().map(|leg| leg.place().created), at.newer.place().created);
+        let of_account = findings
+            .items
+            .iter()
+            .map(|finding| &finding.what)
+            .filter(|what| what.account.as_ref() == Some(&at.newer.account));
+        let mut before = of_account.filter(|what| what.created_at <= Some(until));
+        Ok(before.any(|what| match what.kind {
+            Kind::MissingLeg => what.created_at >= since,
+            Kind::MissingPosting => true,
+            _ => false,
         }))
     }
 }

@@ -54,7 +54,7 @@ impl Ledger {
             sleep(pause.unwrap_or_default()).await;
             let Some(again) = self.again(&account.id).await? else { return Ok(Vec::new()) };
             if pause.is_none() {
-                let wrong = || Fault::held(&account.id, open.sum.map(Money::amount), account.held);
+                let wrong = || Fault::held(&account.id, open.sum.map(Money::amount), account.shown_held());
                 return Ok((again.version == account.version).then(wrong).into_iter().collect());
             }
             account = again;

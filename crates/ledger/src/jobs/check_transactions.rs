@@ -2,6 +2,7 @@
 //! - Each leg that the header lists exists.
 //! - The debits equal the credits in each currency.
 //! - Each leg has the amount that the header lists.
+//! - Each grouped credit has an inbox item or a posting ([`super::check_grouped`]).
 
 use crate::{
     Ledger, Leg, Posted, Posting, Reversal, Transaction,
@@ -15,16 +16,18 @@ use function::Error;
 use futures::{StreamExt, TryStreamExt, stream};
 use keys::{
     TransactionId,
-    ledger::{CreatedPlace, CreatedSort, LegId, TransactionStatus},
+    ledger::{CreatedPlace, CreatedSort, LegId, ReversalSort, TransactionPartition, TransactionStatus},
 };
 use money::{Decimal, Money};
-use std::collections::HashMap;
-use table::Key;
+use std::collections::{BTreeSet, HashMap};
+use table::{Key, Query};
 
 /// Maximum number of transactions that a step checks.
 const PAGE: usize = 500;
 /// Maximum number of legs that one call reads, unless a single transaction has more.
 const BATCH: usize = 100;
+/// Maximum number of reversal markers of a transaction.
+const MAX_REVERSALS: usize = 99;
 /// Maximum number of concurrent calls. This number and [`BATCH`] limit the memory use.
 pub(crate) const SIDE_BY_SIDE: usize = 8;
 
@@ -98,6 +101,12 @@ impl Collection {
     /// Whether the header exists and lists the leg.
     pub(crate) fn knows(&self, leg: &Leg) -> bool {
         self.posted.as_ref().is_some_and(|posted| posted.transaction.knows(leg))
+    }
+
+    /// Whether the posting belongs to a grouped credit of the same amount and account.
+    pub(crate) fn has_grouped(&self, posting: &Leg) -> bool {
+        let is_of = |leg: &Leg| leg.id == posting.id && leg.inbox().is_some() && leg.posting() == posting.posting();
+        self.posted.as_ref().is_some_and(|posted| posted.legs.iter().any(is_of))
     }
 
     /// Whether the leg exists and the header lists it.
@@ -178,15 +187,23 @@ impl Ledger {
         for header in headers.iter().filter(|header| !faults(header, &legs.items, &legs.unreadable).is_empty()) {
             found.extend(self.books.collection(&header.id).await?.faults());
         }
+        found.extend(self.check_grouped(legs.items.values()).await?);
         Ok(found)
     }
 
     /// Reports the unreadable markers of the transactions that the headers reverse.
     async fn unreadable_markers(&self, headers: &[Transaction]) -> Result<Vec<Fault>, Error> {
-        let reversed = headers.iter().filter_map(|header| header.reverses.as_ref());
-        let keys: Vec<Key> = reversed.map(Reversal::key_of).collect();
-        let markers = self.books.table.get_all::<Reversal>(&keys, false).await?;
-        Ok(markers.unreadable.iter().map(Fault::unreadable).collect())
+        let reversed: BTreeSet<_> = headers.iter().filter_map(|header| header.reverses.clone()).collect();
+        let checks = stream::iter(reversed).map(|original| async move {
+            let (partition, range) = (TransactionPartition(original), ReversalSort::all());
+            let (_, unreadable) = self
+                .books
+                .table
+                .page_with_unreadable::<Reversal>(&Query::new(&partition, &range), MAX_REVERSALS)
+                .await?;
+            Ok::<_, Error>(unreadable.iter().map(Fault::unreadable).collect::<Vec<_>>())
+        });
+        checks.buffered(SIDE_BY_SIDE).try_concat().await
     }
 }
 

@@ -13,7 +13,7 @@ use crate::{
         reconciliation::{Fault, Finding, MAX_KEPT, Phase, Progress, Reconciliation},
     },
 };
-use function::{Deadline, Error};
+use function::{Clock, Deadline, Error};
 use futures::{StreamExt, TryStreamExt, future::ready, stream};
 use jobs::{Job, JobRunner, Next, Step};
 use keys::ledger::ReconciliationId;
@@ -25,19 +25,20 @@ const WRITES: usize = 8;
 /// Executes the steps of one run.
 pub(crate) struct Steps<'a> {
     ledger: &'a Ledger,
+    clock: Clock,
     known: Known,
 }
 
 impl<'a> Steps<'a> {
-    pub(crate) fn of(ledger: &'a Ledger) -> Self {
-        Self { ledger, known: Known::default() }
+    pub(crate) fn of(ledger: &'a Ledger, clock: Clock) -> Self {
+        Self { ledger, clock, known: Known::default() }
     }
 }
 
 impl JobRunner for Steps<'_> {
     type Progress = Progress;
 
-    async fn step(&mut self, job: &Job, mut progress: Progress, _: Deadline) -> Result<Step<Progress>, Error> {
+    async fn step(&mut self, job: &Job, mut progress: Progress, stop: Deadline) -> Result<Step<Progress>, Error> {
         let (ledger, of) = (self.ledger, Reconciliation::of(job)?);
         let (faults, phase) = match progress.phase {
             Phase::Transactions(behind) => {
@@ -49,14 +50,18 @@ impl JobRunner for Steps<'_> {
             }
             Phase::Accounts(at) => {
                 let AccountsPage { accounts, faults, at } =
-                    Box::pin(ledger.check_accounts(&of, at, &self.known)).await?;
+                    Box::pin(ledger.check_accounts(&of, at, &self.known, self.clock.now()?)).await?;
                 progress.accounts += Case::count(accounts);
-                (faults, Phase::Accounts(at))
+                (faults, if at.is_over() { Phase::Totals(Box::default()) } else { Phase::Accounts(at) })
+            }
+            Phase::Totals(mut at) => {
+                let faults = Box::pin(ledger.check_totals(&of, &mut at, stop)).await?;
+                (faults, Phase::Totals(at))
             }
         };
         progress.phase = phase;
         progress.discrepancies += ledger.keep(&of, faults, progress.discrepancies).await?;
-        let next = if progress.is_over() { Next::End } else { Next::Continue };
+        let next = if progress.is_over(of.window) { Next::End } else { Next::Continue };
         if next == Next::End {
             // Before the job ends: a killed run repeats this step, and reports again.
             report(&of.id, &progress);

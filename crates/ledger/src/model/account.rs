@@ -1,10 +1,10 @@
-use crate::{DOMAIN, Leg, store::IdempotentItem};
+use crate::{ChainHash, DOMAIN, Leg, Posting, store::IdempotentItem};
 use function::{Caller, Error, Fingerprint};
 use keys::{
     AccountId, TimestampMillis, TransactionId,
     ledger::{
-        AccountPartition, AccountStatus, AccountType, AccountsPartition, FrozenBy, LegId, Metadata, UserId,
-        UserPartition,
+        AccountPartition, AccountStatus, AccountType, AccountsPartition, FrozenBy, LegId, LegType, Metadata,
+        PostingMode, UserId, UserPartition,
     },
 };
 use money::{Currency, Decimal, Money};
@@ -45,6 +45,13 @@ pub struct Account {
     pub currency: Currency,
     /// The status.
     pub status: AccountStatus,
+    /// How credits reach the balance.
+    #[serde(default, skip_serializing_if = "is_direct")]
+    pub posting: PostingMode,
+    /// The time until which payments can still arrive in the inbox, after the account was closed or
+    /// its posting became direct.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inbox_until: Option<TimestampMillis>,
     /// Whether the balance may be negative. All money in the ledger comes from accounts with a
     /// negative balance.
     pub allow_negative: bool,
@@ -69,6 +76,12 @@ pub struct Account {
     pub request: Fingerprint,
 }
 
+/// Whether an account has no attribute `Posting`.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference to the field")]
+fn is_direct(posting: &PostingMode) -> bool {
+    *posting == PostingMode::Direct
+}
+
 /// The last leg of an account.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 pub struct LastLeg {
@@ -78,9 +91,22 @@ pub struct LastLeg {
     /// The leg id.
     #[serde(rename = "LastLegID")]
     pub leg: LegId,
-    /// The time of the leg. The next transaction of the account has a later time.
+    /// The time of the leg, or the time at which it was posted. The next entry of the account has a
+    /// later time.
     #[serde(rename = "LastLegAt")]
     pub created: TimestampMillis,
+    /// The hash of the leg. The next leg of the account includes it in its own hash.
+    #[serde(rename = "LastLegHash")]
+    pub hash: ChainHash,
+    /// Whether the leg is a grouped credit. Its entry is then its posting.
+    #[serde(rename = "LastLegSettled", skip_serializing_if = "is_false")]
+    pub settled: bool,
+}
+
+/// Whether an account has no attribute `LastLegSettled`.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference to the field")]
+fn is_false(settled: &bool) -> bool {
+    !*settled
 }
 
 /// Reads the attributes of the last leg. An account has all of them or none. serde reads a
@@ -94,19 +120,30 @@ fn last_leg<'de, D: Deserializer<'de>>(input: D) -> Result<Option<LastLeg>, D::E
         leg: Option<LegId>,
         #[serde(rename = "LastLegAt")]
         created: Option<TimestampMillis>,
+        #[serde(rename = "LastLegHash")]
+        hash: Option<ChainHash>,
+        #[serde(rename = "LastLegSettled", default)]
+        settled: bool,
     }
     match Parts::deserialize(input)? {
-        Parts { transaction: None, leg: None, created: None } => Ok(None),
-        Parts { transaction: Some(transaction), leg: Some(leg), created: Some(created) } => {
-            Ok(Some(LastLeg { transaction, leg, created }))
+        Parts { transaction: None, leg: None, created: None, hash: None, settled: false } => Ok(None),
+        Parts { transaction: Some(transaction), leg: Some(leg), created: Some(created), hash: Some(hash), settled } => {
+            Ok(Some(LastLeg { transaction, leg, created, hash, settled }))
         }
         _ => Err(de::Error::custom("the last leg lacks an attribute")),
     }
 }
 
 impl LastLeg {
-    pub(crate) fn of(leg: &Leg) -> Self {
-        Self { transaction: leg.transaction.clone(), leg: leg.id.clone(), created: leg.created_at }
+    /// `None` if the leg is no entry of its account.
+    pub(crate) fn of(leg: &Leg) -> Option<Self> {
+        Some(Self {
+            transaction: leg.transaction.clone(),
+            leg: leg.id.clone(),
+            created: leg.place().created,
+            hash: leg.hash()?,
+            settled: leg.is_settled(),
+        })
     }
 }
 
@@ -116,6 +153,17 @@ impl LastLeg {
 pub(crate) struct Listed {
     #[serde(rename = "PK")]
     pub(crate) partition: AccountPartition,
+}
+
+/// The type of an account whose other attributes may be unreadable. It never changes.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct Kind {
+    pub(crate) account_type: AccountType,
+}
+
+impl Item for Kind {
+    const TYPE: &'static str = "Account";
 }
 
 /// The owner of an account whose other attributes may be unreadable.
@@ -151,6 +199,7 @@ pub(crate) struct Terms {
     pub(crate) account_type: AccountType,
     pub(crate) currency: Currency,
     pub(crate) allow_negative: bool,
+    pub(crate) posting: PostingMode,
 }
 
 impl Account {
@@ -171,6 +220,8 @@ impl Account {
             held: None,
             currency: terms.currency,
             status: AccountStatus::Active,
+            posting: terms.posting,
+            inbox_until: None,
             allow_negative: terms.allow_negative,
             version: 1,
             last: None,
@@ -184,11 +235,24 @@ impl Account {
 
     /// Returns the account in its initial state. A retry of the request that opened the account
     /// gets this state as its response.
-    pub(crate) fn when_opened(self) -> Self {
+    pub(crate) fn when_opened(self, posting: PostingMode) -> Self {
         let balance = Money::zero(self.currency).amount();
         let (status, status_changed_at, status_changed_by) = (AccountStatus::Active, None, None);
         let (version, last, frozen_by) = (1, None, None);
-        Self { balance, held: None, status, version, last, status_changed_at, status_changed_by, frozen_by, ..self }
+        let (held, inbox_until) = (None, None);
+        Self {
+            balance,
+            held,
+            status,
+            posting,
+            inbox_until,
+            version,
+            last,
+            status_changed_at,
+            status_changed_by,
+            frozen_by,
+            ..self
+        }
     }
 
     /// The primary key.
@@ -234,6 +298,18 @@ impl Account {
         Ok(self.next(table).set(Self::HELD, Value::number(&self.held_after(change)?.amount())))
     }
 
+    /// Returns the reserved amount with all decimal places of the currency. An invalid amount is
+    /// returned as stored.
+    pub(crate) fn shown_held(&self) -> Option<Decimal> {
+        self.held.map(|held| Money::new(held, self.currency).map_or(held, Money::amount))
+    }
+
+    /// Whether the account reserves at least this amount.
+    pub(crate) fn reserves(&self, amount: Money) -> bool {
+        let held = self.held.and_then(|held| Money::new(held, self.currency).ok());
+        held.is_some_and(|held| held.minor() >= amount.minor())
+    }
+
     /// Returns the reserved amount after a change.
     ///
     /// # Errors
@@ -255,9 +331,34 @@ impl Account {
         self.last.as_ref().map(|last| last.created)
     }
 
+    /// The hash of the last leg. Before the first leg, the start of the chain.
+    pub(crate) fn last_hash(&self) -> ChainHash {
+        self.last.as_ref().map_or(ChainHash::START, |last| last.hash)
+    }
+
+    /// Changes the account as the entry does. The version stays the same.
+    pub(crate) fn take(&mut self, leg: &Leg) {
+        if let Some(entry) = leg.entry() {
+            (self.balance, self.last) = (entry.balance_after, LastLeg::of(leg));
+        }
+    }
+
+    /// Whether a credit waits in the inbox instead of changing the account.
+    pub(crate) fn groups(&self, posting: &Posting) -> bool {
+        self.posting == PostingMode::Grouped && posting.leg_type == LegType::Credit
+    }
+
+    /// Whether the account can have inbox items.
+    pub(crate) fn has_inbox(&self) -> bool {
+        self.posting == PostingMode::Grouped || self.inbox_until.is_some()
+    }
+
     /// The primary key of the last leg.
     pub(crate) fn last_key(&self) -> Option<Key> {
-        self.last.as_ref().map(|last| Leg::key_of(&last.transaction, &last.leg))
+        self.last.as_ref().map(|last| {
+            let of = if last.settled { Leg::posting_key_of } else { Leg::key_of };
+            of(&last.transaction, &last.leg)
+        })
     }
 
     /// Creates an update that increments the version. The update fails if the stored version has
@@ -267,13 +368,17 @@ impl Account {
         next.only_if(Condition::is(Self::VERSION, self.version))
     }
 
-    /// Creates an update that increments the version, and sets the new balance and the last leg.
-    pub(crate) fn after(&self, table: &Table, balance: Money, last: &LastLeg) -> Change {
-        self.next(table)
-            .set(Self::BALANCE, Value::number(&balance.amount()))
-            .set(LastLeg::TRANSACTION, &last.transaction)
-            .set(LastLeg::LEG, &last.leg)
-            .set(LastLeg::CREATED, &last.created)
+    /// Creates an update that increments the version, and stores the balance and the last leg.
+    pub(crate) fn posted(&self, table: &Table) -> Result<Change, Error> {
+        let update = self.next(table).set(Self::BALANCE, Value::number(&self.balance));
+        let Some(last) = &self.last else { return Ok(update) };
+        let update = if last.settled {
+            update.set(LastLeg::SETTLED, Value::of(&true)?)
+        } else {
+            update.remove(LastLeg::SETTLED)
+        };
+        let update = update.set(LastLeg::TRANSACTION, &last.transaction).set(LastLeg::LEG, &last.leg);
+        Ok(update.set(LastLeg::CREATED, &last.created).set(LastLeg::HASH, &last.hash))
     }
 }
 
@@ -288,7 +393,14 @@ pub struct AccountBody {
     balance: Decimal,
     held: Decimal,
     available: Decimal,
+    /// The sum of the credits in the inbox. Lists omit it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pending: Option<Decimal>,
     status: AccountStatus,
+    posting: PostingMode,
+    /// The time from which an account that is closing can be closed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    closes_at: Option<TimestampMillis>,
     allow_negative: bool,
     version: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -296,6 +408,13 @@ pub struct AccountBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     frozen_by: Option<FrozenBy>,
     created_at: TimestampMillis,
+}
+
+impl AccountBody {
+    /// Adds the sum of the credits in the inbox.
+    pub(crate) fn with_pending(self, pending: Option<Money>) -> Self {
+        Self { pending: pending.map(Money::amount), ..self }
+    }
 }
 
 impl TryFrom<Account> for AccountBody {
@@ -308,6 +427,9 @@ impl TryFrom<Account> for AccountBody {
             balance: balance.amount(),
             held: held.amount(),
             available: balance.checked_add(-held).ok_or_else(too_much)?.amount(),
+            pending: None,
+            posting: account.posting,
+            closes_at: account.inbox_until.filter(|_| account.status == AccountStatus::Closing),
             account_id: account.id,
             user_id: account.user,
             account_type: account.account_type,

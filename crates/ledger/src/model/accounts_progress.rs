@@ -1,7 +1,10 @@
 //! The progress of a reconciliation through the accounts, as stored in its job.
 
-use crate::Leg;
-use keys::{AccountId, TimestampMillis, TransactionId, ledger::LegTimeSort};
+use crate::{ChainHash, Leg};
+use keys::{
+    AccountId, TimestampMillis, TransactionId,
+    ledger::{LegId, LegTimeSort},
+};
 use money::Money;
 use serde::{Deserialize, Serialize};
 
@@ -40,9 +43,33 @@ pub(crate) struct AccountWalk {
     /// The most recently checked leg. The next leg to check is older.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) newer: Option<PendingLeg>,
-    /// Whether a wrong balance of the account was already reported. Each account gets at most one
-    /// such finding.
+    /// Whether a wrong balance or a broken chain of the account was already reported. Each account
+    /// gets at most one such finding.
     pub(crate) reported: bool,
+    /// The oldest leg found so far whose hash does not follow from the previous leg.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) broken: Option<BrokenLeg>,
+}
+
+impl AccountWalk {
+    /// Creates the progress before the first page.
+    pub(crate) fn new(account: AccountId, last: Option<TimestampMillis>, reported: bool) -> Self {
+        Self { account, last, after: None, newer: None, reported, broken: None }
+    }
+}
+
+/// A leg whose hash does not follow from its contents and from the previous leg.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct BrokenLeg {
+    pub(crate) transaction: TransactionId,
+    pub(crate) leg: LegId,
+}
+
+impl BrokenLeg {
+    pub(crate) fn of(leg: &Leg) -> Self {
+        Self { transaction: leg.transaction.clone(), leg: leg.id.clone() }
+    }
 }
 
 /// A leg that must still be compared with the next older leg.
@@ -54,10 +81,38 @@ pub(crate) struct PendingLeg {
     /// The balance before the leg, computed from the balance after it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) before: Option<Money>,
+    /// The hash of the leg's contents.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) contents: Option<ChainHash>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) hash: Option<ChainHash>,
 }
 
 impl PendingLeg {
     pub(crate) fn of(leg: &Leg) -> Self {
-        Self { place: leg.place().clone(), transaction: leg.transaction.clone(), before: leg.before() }
+        Self {
+            place: leg.place(),
+            transaction: leg.transaction.clone(),
+            before: leg.before(),
+            contents: leg.contents(),
+            hash: leg.hash(),
+        }
+    }
+
+    /// Whether the balance before this leg equals the balance after the `older` leg. If `older` is
+    /// `None`, the balance before this leg must be zero.
+    pub(crate) fn continues(&self, older: Option<&Leg>) -> bool {
+        match (self.before, older) {
+            (Some(before), Some(older)) => older.after() == Some(before),
+            (before, None) => before.is_some_and(|before| before.minor() == 0),
+            (None, Some(_)) => false,
+        }
+    }
+
+    /// Whether the balance and the hash of this leg follow from the `older` leg.
+    pub(crate) fn follows(&self, older: Option<&Leg>) -> bool {
+        let previous = older.map_or(Some(ChainHash::START), Leg::hash);
+        let expected = previous.zip(self.contents).map(|(previous, contents)| previous.then(contents));
+        expected.is_some() && expected == self.hash && self.continues(older)
     }
 }

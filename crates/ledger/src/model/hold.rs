@@ -227,10 +227,19 @@ impl Hold {
 #[derive(Debug, Clone)]
 pub(crate) struct Capture {
     pub(crate) hold: Hold,
+    /// The requested amount. `None` means all that remains.
+    pub(crate) asked: Option<Money>,
     pub(crate) amount: Money,
 }
 
 impl Capture {
+    /// # Errors
+    /// A stored amount is invalid.
+    pub(crate) fn new(hold: Hold, asked: Option<Money>) -> Result<Self, Error> {
+        let amount = asked.map_or_else(|| hold.uncaptured(), Ok)?;
+        Ok(Self { hold, asked, amount })
+    }
+
     pub(crate) fn postings(&self) -> Vec<Posting> {
         postings(&self.hold.debit, &self.hold.credit, self.amount)
     }

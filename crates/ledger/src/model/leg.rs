@@ -1,27 +1,27 @@
-use crate::{Account, DOMAIN, Posting};
+use crate::{Account, ChainHash, DOMAIN, Posting};
 use function::Caller;
 use keys::{
-    AccountId, TimestampMillis, TransactionId,
-    ledger::{AccountPartition, LegId, LegSort, LegTimeSort, LegType, TransactionPartition, UserId},
+    AccountId, Shard, TimestampMillis, TransactionId,
+    ledger::{
+        AccountPartition, EntrySort, InboxPartition, LegId, LegSort, LegTimeSort, LegType, PostingSort,
+        TransactionPartition, UserId,
+    },
 };
 use money::{Currency, Decimal, Money};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de};
 use table::{Attribute, Attributes, Item, Key};
 
-/// A debit or credit of one account, with the account's balance after it
+/// A debit or credit of one account
 /// ([requirement](../../../../docs/requirements/ledger.md#transaction-legs)). A leg never changes
-/// ([decision](../../../../docs/decisions/ledger-history.md)).
+/// ([decision](../../../../docs/decisions/ledger-history.md)), and its hash shows a change
+/// ([decision](../../../../docs/decisions/ledger-chain.md)).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub struct Leg {
     #[serde(rename = "PK")]
     partition: TransactionPartition,
     #[serde(rename = "SK")]
-    sort: LegSort,
-    #[serde(rename = "GSI1PK")]
-    of_account: AccountPartition,
-    #[serde(rename = "GSI1SK")]
-    by_time: LegTimeSort,
+    sort: EntrySort,
     /// The leg id: the transaction id and the number of the leg.
     #[serde(rename = "ID")]
     pub id: LegId,
@@ -40,19 +40,95 @@ pub struct Leg {
     pub amount: Decimal,
     /// The currency.
     pub currency: Currency,
-    /// The balance of the account after the leg.
-    pub balance_after: Decimal,
     /// The time of the transaction.
     pub created_at: TimestampMillis,
+    /// How the leg reaches the balance of its account.
+    #[serde(flatten, deserialize_with = "booking")]
+    pub booking: Booking,
+}
+
+/// How a leg reaches the balance of its account.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum Booking {
+    /// The leg is an entry in the history of its account.
+    Posted(Entry),
+    /// The leg credits an account with grouped posting. Its posting is another item
+    /// ([decision](../../../../docs/decisions/ledger-grouped-posting.md)).
+    Grouped(Grouped),
+}
+
+/// An entry in the history of an account.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
+#[serde(rename_all = "PascalCase")]
+pub struct Entry {
+    #[serde(rename = "GSI1PK")]
+    of_account: AccountPartition,
+    #[serde(rename = "GSI1SK")]
+    by_time: LegTimeSort,
+    /// The balance of the account after the entry.
+    pub balance_after: Decimal,
+    /// The hash of the contents and of the previous entry's hash.
+    pub hash: ChainHash,
+    /// The time at which a grouped credit was posted. The history of the account is in the order of
+    /// these times. `None` if the transaction has posted the leg.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub posted_at: Option<TimestampMillis>,
+}
+
+/// The inbox item of a leg that credits an account with grouped posting.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
+#[serde(rename_all = "PascalCase")]
+pub struct Grouped {
+    /// The shard of the inbox.
+    pub inbox_shard: Shard,
+}
+
+/// Reads the attributes of the booking. serde would read an untagged enum with a missing attribute
+/// as another variant.
+fn booking<'de, D: Deserializer<'de>>(input: D) -> Result<Booking, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "PascalCase")]
+    struct Parts {
+        #[serde(rename = "GSI1PK")]
+        of_account: Option<AccountPartition>,
+        #[serde(rename = "GSI1SK")]
+        by_time: Option<LegTimeSort>,
+        balance_after: Option<Decimal>,
+        hash: Option<ChainHash>,
+        posted_at: Option<TimestampMillis>,
+        inbox_shard: Option<Shard>,
+    }
+    let Parts { of_account, by_time, balance_after, hash, posted_at, inbox_shard } = Parts::deserialize(input)?;
+    match (of_account, by_time, balance_after, hash, inbox_shard) {
+        (Some(of_account), Some(by_time), Some(balance_after), Some(hash), None) => {
+            Ok(Booking::Posted(Entry { of_account, by_time, balance_after, hash, posted_at }))
+        }
+        (None, None, None, None, Some(inbox_shard)) if posted_at.is_none() => {
+            Ok(Booking::Grouped(Grouped { inbox_shard }))
+        }
+        _ => Err(de::Error::custom("the attributes of the posting do not fit together")),
+    }
 }
 
 impl Item for Leg {
     const TYPE: &'static str = "TransactionLeg";
-    const NUMBERS: &'static [Attribute] = &[Self::AMOUNT, Self::BALANCE_AFTER];
+    const NUMBERS: &'static [Attribute] = &[Self::AMOUNT, Entry::BALANCE_AFTER];
+}
+
+/// The posting of a grouped credit: the entry of the leg in the history of its account.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct SettledLeg(pub Leg);
+
+impl Item for SettledLeg {
+    const TYPE: &'static str = "Posting";
+    const NUMBERS: &'static [Attribute] = Leg::NUMBERS;
 }
 
 impl Leg {
-    /// Creates a leg. `number` starts at 1, and `after` is the balance after the leg.
+    /// Creates a leg that follows the last entry of the account. `number` starts at 1, and `after`
+    /// is the balance after the leg.
     pub(crate) fn new(
         transaction: &TransactionId,
         number: usize,
@@ -61,12 +137,23 @@ impl Leg {
         after: Money,
         created: TimestampMillis,
     ) -> Self {
+        let leg = Self::grouped(transaction, number, posting, account, created);
+        leg.posted(account, after, None)
+    }
+
+    /// Creates a leg that credits an account with grouped posting.
+    pub(crate) fn grouped(
+        transaction: &TransactionId,
+        number: usize,
+        posting: &Posting,
+        account: &Account,
+        created: TimestampMillis,
+    ) -> Self {
         let id = LegId::new(transaction, number);
+        let booking = Booking::Grouped(Grouped { inbox_shard: InboxPartition::shard_of(&id) });
         Self {
             partition: TransactionPartition(transaction.clone()),
-            sort: LegSort(id.clone()),
-            of_account: AccountPartition(posting.account.clone()),
-            by_time: LegTimeSort { created, leg: id.clone() },
+            sort: EntrySort::Leg(LegSort(id.clone())),
             id,
             transaction: transaction.clone(),
             account: posting.account.clone(),
@@ -74,9 +161,29 @@ impl Leg {
             leg_type: posting.leg_type,
             amount: posting.amount.amount(),
             currency: posting.amount.currency(),
-            balance_after: after.amount(),
             created_at: created,
+            booking,
         }
+    }
+
+    /// Returns the leg as the next entry of the account.
+    fn posted(mut self, account: &Account, after: Money, posted_at: Option<TimestampMillis>) -> Self {
+        let (balance_after, previous) = (after.amount(), account.last_hash());
+        let by_time = LegTimeSort { created: posted_at.unwrap_or(self.created_at), leg: self.id.clone() };
+        let of_account = AccountPartition(self.account.clone());
+        let entry = Entry { of_account, by_time, balance_after, hash: previous, posted_at };
+        self.booking = Booking::Posted(entry);
+        if let (Some(contents), Booking::Posted(entry)) = (self.contents(), &mut self.booking) {
+            entry.hash = previous.then(contents);
+        }
+        self
+    }
+
+    /// Returns the posting of a grouped credit, as the next entry of the account.
+    pub(crate) fn settled(self, account: &Account, after: Money, at: TimestampMillis) -> SettledLeg {
+        let mut posting = self.posted(account, after, Some(at));
+        posting.sort = EntrySort::Posting(PostingSort(posting.id.clone()));
+        SettledLeg(posting)
     }
 
     /// The primary key of a leg.
@@ -85,20 +192,57 @@ impl Leg {
         Key::new(&TransactionPartition(transaction.clone()), &LegSort(leg.clone()))
     }
 
-    /// Whether this is the primary key of a leg of the transaction.
-    pub(crate) fn is_key_in(key: &Key, transaction: &TransactionId) -> bool {
-        let leg = key.sort().parse().map(|LegSort(leg)| leg);
-        leg.is_ok_and(|leg| *key == Self::key_of(transaction, &leg))
+    /// The primary key of the posting of a grouped credit.
+    #[must_use]
+    pub fn posting_key_of(transaction: &TransactionId, leg: &LegId) -> Key {
+        Key::new(&TransactionPartition(transaction.clone()), &PostingSort(leg.clone()))
     }
 
-    /// The primary key of this leg.
+    /// Whether this is the primary key of a leg of the transaction, or of its posting.
+    pub(crate) fn is_key_in(key: &Key, transaction: &TransactionId) -> bool {
+        let sort = key.sort().parse::<EntrySort>();
+        sort.is_ok_and(|sort| *key == Key::new(&TransactionPartition(transaction.clone()), &sort))
+    }
+
+    /// The primary key of this item.
     pub(crate) fn key(&self) -> Key {
         Key::new(&self.partition, &self.sort)
     }
 
-    /// Returns the leg's position in the list of the account's legs.
-    pub(crate) fn place(&self) -> &LegTimeSort {
-        &self.by_time
+    /// Whether this is the posting of a grouped credit.
+    pub(crate) fn is_settled(&self) -> bool {
+        matches!(self.sort, EntrySort::Posting(_))
+    }
+
+    /// The entry in the history of the account. `None` if the leg is a grouped credit.
+    #[must_use]
+    pub fn entry(&self) -> Option<&Entry> {
+        match &self.booking {
+            Booking::Posted(entry) => Some(entry),
+            Booking::Grouped(_) => None,
+        }
+    }
+
+    /// The partition of the inbox item, if the leg is a grouped credit.
+    pub(crate) fn inbox(&self) -> Option<InboxPartition> {
+        match &self.booking {
+            Booking::Posted(_) => None,
+            Booking::Grouped(Grouped { inbox_shard }) => {
+                Some(InboxPartition { account: self.account.clone(), shard: *inbox_shard })
+            }
+        }
+    }
+
+    /// The hash of the entry.
+    pub(crate) fn hash(&self) -> Option<ChainHash> {
+        self.entry().map(|entry| entry.hash)
+    }
+
+    /// Returns the entry's position in the history of the account.
+    #[must_use]
+    pub fn place(&self) -> LegTimeSort {
+        let computed = || LegTimeSort { created: self.created_at, leg: self.id.clone() };
+        self.entry().map_or_else(computed, |entry| entry.by_time.clone())
     }
 
     /// Returns the posting that the header should list for this leg. `None` if the amount is not
@@ -114,19 +258,20 @@ impl Leg {
         Money::new(self.amount, self.currency).map_or(self.amount, Money::amount)
     }
 
-    /// Returns the balance after the leg, with all decimal places of the currency. An invalid
+    /// Returns the balance after the entry, with all decimal places of the currency. An invalid
     /// balance is returned as stored.
-    pub(crate) fn shown_after(&self) -> Decimal {
-        self.after().map_or(self.balance_after, Money::amount)
+    pub(crate) fn shown_after(&self) -> Option<Decimal> {
+        let stored = self.entry().map(|entry| entry.balance_after);
+        self.after().map(Money::amount).or(stored)
     }
 
-    /// Returns the balance after the leg. `None` if the stored balance is not valid for the
+    /// Returns the balance after the entry. `None` if the stored balance is not valid for the
     /// currency.
     pub(crate) fn after(&self) -> Option<Money> {
-        Money::new(self.balance_after, self.currency).ok()
+        Money::new(self.entry()?.balance_after, self.currency).ok()
     }
 
-    /// Returns the balance before the leg, computed from the balance after it.
+    /// Returns the balance before the entry, computed from the balance after it.
     pub(crate) fn before(&self) -> Option<Money> {
         self.after()?.checked_add(-self.posting()?.change())
     }
@@ -147,17 +292,23 @@ pub struct LegBody {
     pub(crate) leg_type: LegType,
     pub(crate) amount: Decimal,
     pub(crate) currency: Currency,
-    /// The balance after the leg. Returned only if the caller may access the account.
+    /// The balance after the leg. Returned only if the caller may access the account, and if the
+    /// leg or its posting is an entry of the account.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) balance_after: Option<Decimal>,
     pub(crate) created_at: TimestampMillis,
+    /// The time at which a grouped credit was posted. Returned with `balance_after`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) posted_at: Option<TimestampMillis>,
 }
 
 impl LegBody {
     /// Creates the response body for the caller. Amounts have all decimal places of the currency.
     pub(crate) fn of(leg: Leg, caller: &Caller) -> Self {
+        let is_accessible = leg.is_of(caller);
         Self {
-            balance_after: leg.is_of(caller).then(|| leg.shown_after()),
+            balance_after: leg.shown_after().filter(|_| is_accessible),
+            posted_at: leg.entry().and_then(|entry| entry.posted_at).filter(|_| is_accessible),
             amount: leg.shown_amount(),
             leg_id: leg.id,
             transaction_id: leg.transaction,

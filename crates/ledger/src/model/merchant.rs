@@ -2,7 +2,7 @@ use crate::store::IdempotentItem;
 use function::{BoundedText, Fingerprint};
 use keys::{
     TimestampMillis,
-    ledger::{MerchantId, MerchantPartition, Metadata},
+    ledger::{MerchantId, MerchantPartition, MerchantsPartition, Metadata},
 };
 use serde::{Deserialize, Serialize};
 use table::{Item, Key};
@@ -19,6 +19,10 @@ pub struct Merchant {
     partition: MerchantPartition,
     #[serde(rename = "SK")]
     sort: Metadata,
+    #[serde(rename = "GSI2PK")]
+    of_all: MerchantsPartition,
+    #[serde(rename = "GSI2SK")]
+    among_all: MerchantPartition,
     #[serde(rename = "ID")]
     pub(crate) id: MerchantId,
     name: Name,
@@ -31,6 +35,17 @@ impl Item for Merchant {
     const TYPE: &'static str = "Merchant";
 }
 
+/// A merchant's entry in the index. Only the partition key is deserialized.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct ListedMerchant {
+    #[serde(rename = "PK")]
+    pub(crate) partition: MerchantPartition,
+}
+
+impl Item for ListedMerchant {
+    const TYPE: &'static str = "Merchant";
+}
+
 impl IdempotentItem for Merchant {
     fn request(&self) -> &Fingerprint {
         &self.request
@@ -40,7 +55,8 @@ impl IdempotentItem for Merchant {
 impl Merchant {
     pub(crate) fn new(id: MerchantId, name: Name, category: Name, request: Fingerprint, now: TimestampMillis) -> Self {
         let partition = MerchantPartition(id.clone());
-        Self { partition, sort: Metadata, id, name, category, created_at: now, request }
+        let (of_all, among_all) = (MerchantsPartition, partition.clone());
+        Self { partition, sort: Metadata, of_all, among_all, id, name, category, created_at: now, request }
     }
 
     /// The primary key of a merchant.

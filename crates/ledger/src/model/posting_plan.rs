@@ -1,8 +1,8 @@
 //! The rules for postings: whether an account accepts a leg, and the resulting balance.
 
 use crate::{
-    Account, DOMAIN, Leg, Posted, Posting, Reversal,
-    model::{account::LastLeg, hold::Capture, transaction::Draft},
+    Account, DOMAIN, InboxItem, Leg, Posted, Posting, Reversal,
+    model::{hold::Capture, transaction::Draft},
     store::missing,
 };
 use function::{Caller, Error, Problem};
@@ -12,7 +12,7 @@ use keys::{
 };
 use money::Money;
 use std::collections::{BTreeMap, HashMap};
-use table::{Change, Refused, Table, Value};
+use table::{Change, MAX_CHANGES, Refused, Table, Value};
 
 /// A transaction that satisfies the rules, with the accounts as read before the write.
 #[derive(Debug)]
@@ -22,8 +22,11 @@ pub(crate) struct PostingPlan {
     undoes: Option<Reversal>,
     /// The capture of a hold that this transaction posts, if any.
     capture: Option<Capture>,
-    /// Each account with its new balance and its last leg.
-    left: Vec<(Account, Money, LastLeg)>,
+    /// Each account that the transaction updates, after the transaction and with the version as
+    /// read.
+    left: Vec<Account>,
+    /// The credits of accounts with grouped posting.
+    inbox: Vec<InboxItem>,
 }
 
 /// Indexes of the header and the reversal marker in the list of changes.
@@ -62,33 +65,56 @@ impl PostingPlan {
         if !has_merchant {
             return Err(Error::NotFound("merchant"));
         }
-        let created = after_all(accounts.values(), now);
-        let (mut left, mut legs) = (BTreeMap::new(), Vec::with_capacity(draft.postings.len()));
+        let created = after_all(draft, accounts, now);
+        let mut left: BTreeMap<&AccountId, Account> = BTreeMap::new();
+        let (mut legs, mut inbox) = (Vec::with_capacity(draft.postings.len()), Vec::new());
         for (number, posting) in accessible_first(&draft.postings, accounts, caller) {
             let account = accounts.get(&posting.account);
             let is_disclosed = caller.operates(DOMAIN) || account.is_some_and(|account| account.is_of(caller));
-            let before = left.get(&posting.account).map(|(_, balance, _)| *balance);
-            let (account, after) = apply(account, posting, before, draft.capture.as_ref())
+            let account = left.get(&posting.account).or(account);
+            let (account, after) = apply(account, posting, draft.capture.as_ref())
                 .map_err(|error| if is_disclosed { error } else { undisclosed(error) })?;
+            if account.groups(posting) {
+                let leg = Leg::grouped(&draft.id, number, posting, account, created);
+                inbox.extend(InboxItem::of(&leg, number));
+                legs.push(leg);
+                continue;
+            }
             let leg = Leg::new(&draft.id, number, posting, account, after, created);
-            left.insert(&posting.account, (account.clone(), after, LastLeg::of(&leg)));
+            let mut account = account.clone();
+            account.take(&leg);
+            left.insert(&posting.account, account);
             legs.push(leg);
         }
         legs.sort_by(|one, other| one.id.cmp(&other.id));
-        let posted = Posted { transaction: draft.made(created, shard), legs, reversal: None };
-        let (undoes, capture) = (draft.undoes(created), draft.capture.clone());
-        Ok(Self { posted, undoes, capture, left: left.into_values().collect() })
+        let (transaction, postings, reversals) = (draft.made(created, shard), Vec::new(), Vec::new());
+        let posted = Posted { transaction, legs, postings, reversals };
+        let (undoes, capture) = (draft.undoes(created)?, draft.capture.clone());
+        let plan = Self { posted, undoes, capture, left: left.into_values().collect(), inbox };
+        plan.must_fit()?;
+        Ok(plan)
     }
 
-    /// Whether the write was rejected because this transaction already exists, or because the
-    /// original transaction is already reversed.
+    /// Whether the write was rejected because this transaction already exists, or because another
+    /// reversal of the original transaction was posted first.
     pub(crate) fn was_posted(&self, refused: &Refused) -> bool {
         refused.at(HEADER) || (self.undoes.is_some() && refused.at(REVERSAL))
     }
 
-    /// Returns the writes that post the transaction. The header, the reversal marker and the legs
-    /// must not exist yet. Each account is updated once, on the condition that its version is
-    /// unchanged.
+    /// Checks that one transaction of DynamoDB has enough actions. Each grouped credit needs an
+    /// action for its inbox item, but a request does not show which accounts are grouped.
+    fn must_fit(&self) -> Result<(), Error> {
+        let parts = self.posted.legs.len() + self.inbox.len() + self.left.len();
+        // The header, and the reversal marker or the hold.
+        if parts + 2 <= MAX_CHANGES {
+            return Ok(());
+        }
+        Err(Error::invalid("/body/legs", "must have fewer legs, because some accounts have grouped posting"))
+    }
+
+    /// Returns the writes that post the transaction. The header, the reversal marker, the legs and
+    /// the inbox items must not exist yet. Each account is updated once, on the condition that its
+    /// version is unchanged. An account that receives grouped credits is not touched.
     pub(crate) fn changes(&self, table: &Table) -> Result<Vec<Change>, Error> {
         self.changes_with(table, |_, update| update)
     }
@@ -106,8 +132,11 @@ impl PostingPlan {
         for leg in &self.posted.legs {
             changes.push(table.put_new(leg)?);
         }
-        for (account, balance, last) in &self.left {
-            let update = account.after(table, *balance, last);
+        for item in &self.inbox {
+            changes.push(table.put_new(item)?);
+        }
+        for account in &self.left {
+            let update = account.posted(table)?;
             changes.push(also(&account.id, captured(self.capture.as_ref(), account, update)?));
         }
         if let Some(capture) = &self.capture {
@@ -143,18 +172,16 @@ fn accessible_first<'a>(
     numbered
 }
 
-/// Returns the account and its balance after the posting. `before` is the balance after the
-/// account's previous posting in the same transaction, if any.
+/// Returns the account and its balance after the posting. `account` already has the account's
+/// previous postings of the same transaction.
 fn apply<'a>(
     account: Option<&'a Account>,
     posting: &Posting,
-    before: Option<Money>,
     capture: Option<&Capture>,
 ) -> Result<(&'a Account, Money), Error> {
     let account = account.ok_or(Error::NotFound("account"))?;
     must_take(account, posting)?;
-    let before = before.map_or_else(|| account.readable_balance(), Ok)?;
-    let after = before.checked_add(posting.change()).ok_or_else(|| too_much(account))?;
+    let after = account.readable_balance()?.checked_add(posting.change()).ok_or_else(|| too_much(account))?;
     must_hold(account, posting, after, capture)?;
     Ok((account, after))
 }
@@ -176,10 +203,14 @@ pub(crate) fn unavailable() -> Error {
 }
 
 /// Returns the time of the transaction: the later of `now` and one millisecond after the newest leg
-/// of the accounts. If clocks differ, a leg may be newer than `now`. No two transactions of an
-/// account have the same time.
-fn after_all<'a>(accounts: impl Iterator<Item = &'a Account>, now: TimestampMillis) -> TimestampMillis {
-    accounts.filter_map(|account| account.last.as_ref()).map(|last| last.created.next()).fold(now, TimestampMillis::max)
+/// of the accounts that it updates. If clocks differ, a leg may be newer than `now`. No two
+/// transactions of an account have the same time.
+fn after_all(draft: &Draft, accounts: &HashMap<AccountId, Account>, now: TimestampMillis) -> TimestampMillis {
+    let touched = draft.postings.iter().filter_map(|posting| {
+        let account = accounts.get(&posting.account)?;
+        (!account.groups(posting)).then_some(account)
+    });
+    touched.filter_map(|account| account.last.as_ref()).map(|last| last.created.next()).fold(now, TimestampMillis::max)
 }
 
 fn must_take(account: &Account, posting: &Posting) -> Result<(), Error> {
@@ -188,6 +219,9 @@ fn must_take(account: &Account, posting: &Posting) -> Result<(), Error> {
         AccountStatus::Active => {}
         AccountStatus::Frozen => {
             return Err(Error::Conflict(Problem::AccountFrozen, format!("Account {id} is frozen.")));
+        }
+        AccountStatus::Closing => {
+            return Err(Error::Conflict(Problem::AccountClosed, format!("Account {id} is being closed.")));
         }
         AccountStatus::Closed => {
             return Err(Error::Conflict(Problem::AccountClosed, format!("Account {id} is closed.")));

@@ -1,14 +1,22 @@
-use crate::{DOMAIN, Leg, Transaction, model::accounts_progress::AccountsProgress};
+use crate::{
+    DOMAIN, InboxItem, Leg, Transaction,
+    model::{
+        accounts_progress::{AccountsProgress, BrokenLeg},
+        total::{Dimensions, Sums, TotalId},
+        totals_progress::TotalsProgress,
+    },
+};
 use function::{Caller, Error, Fingerprint, is_zero};
 use jobs::{Job, State};
 use keys::{
-    AccountId, TimestampMillis, TransactionId,
+    AccountId, Day, TimestampMillis, TransactionId,
     ledger::{
-        AccountPartition, CreatedPlace, FindingSort, ItemHash, LegId, Metadata, ReconciliationId,
-        ReconciliationPartition, Subject, TransactionPartition,
+        AccountPartition, AccountType, CreatedPlace, FindingSort, ItemHash, LegId, MerchantId, Metadata,
+        ReconciliationId, ReconciliationPartition, Subject, TransactionPartition, TransactionType,
     },
+    totals::TotalScope,
 };
-use money::Decimal;
+use money::{Currency, Decimal, Money};
 use serde::{Deserialize, Serialize};
 use table::{Item, Key, Page};
 
@@ -67,12 +75,15 @@ pub(crate) struct Progress {
     pub(crate) phase: Phase,
 }
 
-/// The phase of a reconciliation: first transactions, then accounts.
+/// The phase of a reconciliation: first transactions, then accounts, then totals. The findings of
+/// the first phases can explain a wrong total.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Phase {
     /// Checking the transactions after this position. `None` means the start of the window.
     Transactions(Option<CreatedPlace>),
     Accounts(AccountsProgress),
+    /// Comparing the daily totals with the transactions.
+    Totals(Box<TotalsProgress>),
 }
 
 impl Default for Phase {
@@ -82,8 +93,8 @@ impl Default for Phase {
 }
 
 impl Progress {
-    pub(crate) fn is_over(&self) -> bool {
-        matches!(&self.phase, Phase::Accounts(accounts) if accounts.is_over())
+    pub(crate) fn is_over(&self, window: Window) -> bool {
+        matches!(&self.phase, Phase::Totals(totals) if totals.day(window).is_none())
     }
 }
 
@@ -133,8 +144,19 @@ pub(crate) enum Kind {
     UnbalancedTransaction,
     WrongAmount,
     WrongBalance,
+    /// The hash of a leg does not follow from its contents and from the previous leg of its
+    /// account, or the account stores another hash of its last leg.
+    BrokenChain,
+    /// A grouped credit has neither an inbox item nor a posting.
+    MissingPosting,
+    /// An inbox item belongs to no grouped credit, or its credit is already posted.
+    OrphanInboxItem,
+    /// A grouped credit has waited in the inbox for more than an hour.
+    UnsettledCredit,
     /// The reserved amount of an account differs from the sum of its open holds.
     WrongHeld,
+    /// A daily total differs from the sum of its transactions.
+    WrongTotal,
     /// An item that cannot be deserialized. It may hide money
     /// ([decision](../../../../docs/decisions/ledger-unreadable-items.md)).
     UnreadableItem,
@@ -166,6 +188,9 @@ pub(crate) struct Discrepancy {
     pub(crate) transaction: Option<TransactionId>,
     #[serde(rename = "AccountID", skip_serializing_if = "Option::is_none")]
     pub(crate) account: Option<AccountId>,
+    /// The first leg that breaks the hash chain of the account.
+    #[serde(rename = "LegID", skip_serializing_if = "Option::is_none")]
+    pub(crate) leg: Option<LegId>,
     /// The expected amount. `None` if nothing is expected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) expected: Option<Decimal>,
@@ -178,11 +203,37 @@ pub(crate) struct Discrepancy {
     /// The key of the item, if it is unreadable.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) key: Option<ItemKey>,
+    /// The total, if it is wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) total: Option<WrongTotal>,
+}
+
+/// A wrong total, and the sum of it that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct WrongTotal {
+    date: Day,
+    #[serde(rename = "MerchantID", skip_serializing_if = "Option::is_none")]
+    merchant: Option<MerchantId>,
+    #[serde(flatten)]
+    dimensions: Dimensions,
+    sum: Sum,
+}
+
+/// A sum of a total.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Sum {
+    Debits,
+    Credits,
+    /// The number of transactions.
+    Transactions,
 }
 
 impl Discrepancy {
     fn new(kind: Kind, transaction: Option<TransactionId>, account: Option<AccountId>) -> Self {
-        Self { kind, transaction, account, expected: None, actual: None, created_at: None, key: None }
+        let (leg, created_at, key, total) = (None, None, None, None);
+        Self { kind, transaction, account, leg, expected: None, actual: None, created_at, key, total }
     }
 }
 
@@ -218,9 +269,9 @@ impl Fault {
         Self { subject: Subject::Leg(leg), what }
     }
 
-    /// Whether this discrepancy reports `leg` as missing.
+    /// Whether this discrepancy reports `leg`, or its posting, as missing.
     pub(crate) fn is_missing(&self, leg: &LegId) -> bool {
-        self.what.kind == Kind::MissingLeg && self.subject == Subject::Leg(leg.clone())
+        matches!(self.what.kind, Kind::MissingLeg | Kind::MissingPosting) && self.subject == Subject::Leg(leg.clone())
     }
 
     /// Creates the discrepancy for a leg whose transaction does not exist or does not list the leg.
@@ -237,20 +288,71 @@ impl Fault {
         account: &AccountId,
         transaction: Option<TransactionId>,
         expected: Option<Decimal>,
-        actual: Decimal,
+        actual: Option<Decimal>,
     ) -> Self {
         let (subject, account) = (Subject::Account(account.clone()), Some(account.clone()));
         let nothing = Discrepancy::new(Kind::WrongBalance, transaction, account);
-        Self { subject, what: Discrepancy { expected, actual: Some(actual), ..nothing } }
+        Self { subject, what: Discrepancy { expected, actual, ..nothing } }
+    }
+}
+
+/// Discrepancies of grouped posting.
+impl Fault {
+    /// Creates a discrepancy of a grouped credit. `actual` is the amount of its inbox item or of
+    /// its posting.
+    pub(crate) fn of_grouped(kind: Kind, leg: &Leg, actual: Option<Decimal>) -> Self {
+        let (transaction, account) = (Some(leg.transaction.clone()), Some(leg.account.clone()));
+        let (expected, created_at) = (Some(leg.shown_amount()), Some(leg.created_at));
+        let what = Discrepancy { expected, actual, created_at, ..Discrepancy::new(kind, transaction, account) };
+        Self { subject: Subject::Leg(leg.id.clone()), what }
+    }
+
+    /// Creates the discrepancy for an inbox item: it belongs to no grouped credit, its credit is
+    /// already posted, or it was not settled in time.
+    pub(crate) fn of_inbox(kind: Kind, item: &InboxItem) -> Self {
+        let Self { subject, what } = Self::unreadable(&item.key());
+        let (transaction, account) = (Some(item.transaction.clone()), Some(item.account.clone()));
+        let actual = Some(item.money().map_or(item.amount, Money::amount));
+        let what = Discrepancy { kind, transaction, account, actual, ..what };
+        Self { subject, what }
     }
 }
 
 impl Fault {
+    /// Creates the discrepancy for the first leg that breaks the hash chain of the account.
+    pub(crate) fn broken_chain(account: &AccountId, BrokenLeg { transaction, leg }: BrokenLeg) -> Self {
+        let (subject, account) = (Subject::Account(account.clone()), Some(account.clone()));
+        let nothing = Discrepancy::new(Kind::BrokenChain, Some(transaction), account);
+        Self { subject, what: Discrepancy { leg: Some(leg), ..nothing } }
+    }
+
     /// Creates the discrepancy for an account whose reserved amount differs from the sum of its
     /// open holds.
     pub(crate) fn held(account: &AccountId, expected: Option<Decimal>, actual: Option<Decimal>) -> Self {
         let nothing = Discrepancy::new(Kind::WrongHeld, None, Some(account.clone()));
         Self { subject: Subject::Holds(account.clone()), what: Discrepancy { expected, actual, ..nothing } }
+    }
+}
+
+impl Fault {
+    /// Creates the discrepancy for a total that differs from the sum of its transactions.
+    pub(crate) fn total(id: &TotalId, expected: &Sums, actual: &Sums) -> Self {
+        let number = |number: i64| number.to_string().parse::<Decimal>().ok();
+        let (sum, expected, actual) = if expected.debits != actual.debits {
+            (Sum::Debits, Some(expected.debits.amount()), Some(actual.debits.amount()))
+        } else if expected.credits != actual.credits {
+            (Sum::Credits, Some(expected.credits.amount()), Some(actual.credits.amount()))
+        } else {
+            (Sum::Transactions, number(expected.transactions), number(actual.transactions))
+        };
+        let merchant = match &id.scope {
+            TotalScope::All => None,
+            TotalScope::Merchant(merchant) => Some(merchant.clone()),
+        };
+        let total = Some(WrongTotal { date: id.day, merchant, dimensions: id.dimensions.clone(), sum });
+        let what = Discrepancy { expected, actual, total, ..Discrepancy::new(Kind::WrongTotal, None, None) };
+        let hash = ItemHash::of(&id.scope.to_string(), &id.sort().to_string());
+        Self { subject: Subject::Total(hash), what }
     }
 }
 
@@ -314,14 +416,39 @@ pub(crate) struct DiscrepancyBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     account_id: Option<AccountId>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    leg_id: Option<LegId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     key: Option<ItemKey>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total: Option<WrongTotalBody>,
     expected: Option<Decimal>,
     actual: Option<Decimal>,
 }
 
+/// A wrong total in a response.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct WrongTotalBody {
+    date: Day,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    merchant_id: Option<MerchantId>,
+    transaction_type: TransactionType,
+    account_type: AccountType,
+    currency: Currency,
+    sum: Sum,
+}
+
+impl From<WrongTotal> for WrongTotalBody {
+    fn from(WrongTotal { date, merchant, dimensions, sum }: WrongTotal) -> Self {
+        let Dimensions { transaction_type, account_type, currency } = dimensions;
+        Self { date, merchant_id: merchant, transaction_type, account_type, currency, sum }
+    }
+}
+
 impl DiscrepancyBody {
-    fn of(Discrepancy { kind, transaction, account, expected, actual, key, .. }: Discrepancy) -> Self {
-        Self { kind, transaction_id: transaction, account_id: account, key, expected, actual }
+    fn of(Discrepancy { kind, transaction, account, leg, expected, actual, key, total, .. }: Discrepancy) -> Self {
+        let total = total.map(WrongTotalBody::from);
+        Self { kind, transaction_id: transaction, account_id: account, leg_id: leg, key, total, expected, actual }
     }
 
     /// Creates the finding for an item of the account that cannot be deserialized. Only operators

@@ -1,6 +1,10 @@
 use crate::{
-    Leg, Transaction,
-    model::{leg::LegBody, reconciliation::DiscrepancyBody, transaction::Description},
+    Leg, Reversal, Transaction,
+    model::{
+        leg::LegBody,
+        reconciliation::DiscrepancyBody,
+        transaction::{Description, ReversedBody},
+    },
 };
 use function::{Caller, Cell, Csv, List};
 use keys::{
@@ -66,10 +70,12 @@ struct Purpose {
     /// The other account, if the transaction has two legs.
     #[serde(skip_serializing_if = "Option::is_none")]
     counterparty_account_id: Option<AccountId>,
+    #[serde(flatten)]
+    reversed: Option<ReversedBody>,
 }
 
 impl Purpose {
-    fn of(header: &Transaction, account: &AccountId) -> Self {
+    fn of(header: &Transaction, last: Option<&Reversal>, account: &AccountId) -> Self {
         let counterparty = match header.postings.as_slice() {
             [one, other] if one.account == *account => Some(&other.account),
             [other, one] if one.account == *account => Some(&other.account),
@@ -80,19 +86,21 @@ impl Purpose {
             description: header.description.clone(),
             merchant_id: header.merchant.clone(),
             counterparty_account_id: counterparty.cloned(),
+            reversed: last.map(|last| ReversedBody::of(last, header.currency)),
         }
     }
 }
 
 impl StatementLeg {
-    pub(crate) fn of(leg: Leg, header: Option<&Transaction>, caller: &Caller) -> Self {
-        let purpose = header.map(|header| Purpose::of(header, &leg.account));
+    /// Creates the leg of a statement. `last` is the last reversal marker of the transaction.
+    pub(crate) fn of(leg: Leg, header: Option<&Transaction>, last: Option<&Reversal>, caller: &Caller) -> Self {
+        let purpose = header.map(|header| Purpose::of(header, last, &leg.account));
         Self { leg: LegBody::of(leg, caller), purpose }
     }
 }
 
 /// The columns of a statement in CSV.
-const COLUMNS: [&str; 12] = [
+const COLUMNS: [&str; 14] = [
     "row",
     "createdAt",
     "transactionId",
@@ -101,10 +109,12 @@ const COLUMNS: [&str; 12] = [
     "description",
     "merchantId",
     "counterpartyAccountId",
+    "reversedAmount",
     "legType",
     "amount",
     "currency",
     "balanceAfter",
+    "postedAt",
 ];
 
 impl Statement {
@@ -141,8 +151,8 @@ fn add_balance(csv: &mut Csv, row: Option<(&str, Decimal, Option<TimestampMillis
     let Some((name, balance, at, currency)) = row else { return };
     let (at, currency, balance) = (at.map(|at| at.to_string()), currency.to_string(), balance.to_string());
     let time = at.as_deref().map_or(Cell::Empty, Cell::Value);
-    let start = [Cell::Value(name), time].into_iter().chain([Cell::Empty; COLUMNS.len() - 4]);
-    csv.row(start.chain([Cell::Value(&currency), Cell::Value(&balance)]));
+    let start = [Cell::Value(name), time].into_iter().chain([Cell::Empty; COLUMNS.len() - 5]);
+    csv.row(start.chain([Cell::Value(&currency), Cell::Value(&balance), Cell::Empty]));
 }
 
 impl StatementLeg {
@@ -150,8 +160,10 @@ impl StatementLeg {
         let leg = &self.leg;
         let (created, amount) = (leg.created_at.to_string(), leg.amount.to_string());
         let (currency, after) = (leg.currency.to_string(), leg.balance_after.map(|after| after.to_string()));
+        let posted = leg.posted_at.map(|posted| posted.to_string());
         let purpose = self.purpose.as_ref();
         let description = purpose.and_then(|purpose| purpose.description.as_ref()).map(ToString::to_string);
+        let reversed = purpose.and_then(|purpose| purpose.reversed.as_ref()).map(ReversedBody::shown);
         csv.row([
             Cell::Value("leg"),
             Cell::Value(&created),
@@ -161,10 +173,12 @@ impl StatementLeg {
             text(description.as_deref()),
             text(purpose.and_then(|purpose| purpose.merchant_id.as_ref()).map(MerchantId::as_str)),
             text(purpose.and_then(|purpose| purpose.counterparty_account_id.as_ref()).map(AccountId::as_str)),
+            reversed.as_deref().map_or(Cell::Empty, Cell::Value),
             Cell::Value(leg.leg_type.as_str()),
             Cell::Value(&amount),
             Cell::Value(&currency),
             after.as_deref().map_or(Cell::Empty, Cell::Value),
+            posted.as_deref().map_or(Cell::Empty, Cell::Value),
         ]);
     }
 }

@@ -4,9 +4,10 @@ use crate::{
         hold::{CAPTURE, Capture},
         leg::LegBody,
         posting::sum,
+        reversal::Refund,
     },
 };
-use function::{BoundedText, Caller, Fingerprint};
+use function::{BoundedText, Caller, Error, Fingerprint};
 use keys::{
     IdempotencyKey, Shard, TimestampMillis, TransactionId,
     ledger::{
@@ -16,6 +17,7 @@ use keys::{
 };
 use money::{Currency, Decimal, Money};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use table::{Attribute, Attributes, Item, Key};
 
 /// The description of a transaction: at most 256 characters.
@@ -121,7 +123,8 @@ pub(crate) struct Draft {
     pub(crate) merchant: Option<MerchantId>,
     pub(crate) description: Option<Description>,
     pub(crate) postings: Vec<Posting>,
-    pub(crate) reverses: Option<TransactionId>,
+    /// The reversal that this transaction posts, if any.
+    pub(crate) reverses: Option<Refund>,
     /// The capture of a hold that this transaction posts, if any.
     pub(crate) capture: Option<Capture>,
     pub(crate) by: UserId,
@@ -129,10 +132,23 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
+    /// Returns the draft with the postings that reverse what remains of its original transaction,
+    /// or the requested amount of it. A draft that is not a reversal stays as it is.
+    ///
+    /// # Errors
+    /// The errors of [`Refund::postings`].
+    pub(crate) fn with_rest(&self) -> Result<Cow<'_, Self>, Error> {
+        let Some(refund) = &self.reverses else { return Ok(Cow::Borrowed(self)) };
+        Ok(Cow::Owned(Self { postings: refund.postings()?, ..self.clone() }))
+    }
+
     /// Returns the reversal marker for the original transaction, if the draft is a reversal.
-    pub(crate) fn undoes(&self, created_at: TimestampMillis) -> Option<Reversal> {
-        let original = self.reverses.clone()?;
-        Some(Reversal::new(original, self.id.clone(), self.request.clone(), created_at))
+    ///
+    /// # Errors
+    /// The errors of [`Refund::marker`].
+    pub(crate) fn undoes(&self, created_at: TimestampMillis) -> Result<Option<Reversal>, Error> {
+        let marker = |refund: &Refund| refund.marker(self.id.clone(), &self.postings, self.request.clone(), created_at);
+        self.reverses.as_ref().map(marker).transpose()
     }
 
     pub(crate) fn made(&self, created_at: TimestampMillis, shard: Shard) -> Transaction {
@@ -155,7 +171,7 @@ impl Draft {
             amount: sum.map(Money::amount),
             currency: sum.map(Money::currency),
             postings,
-            reverses,
+            reverses: reverses.map(|refund| refund.original.transaction.id),
             created_at,
             created_by: by,
             request,
@@ -163,15 +179,17 @@ impl Draft {
     }
 }
 
-/// A transaction with its legs and its reversal marker.
+/// A transaction with its legs and its reversal markers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Posted {
     /// The header.
     pub transaction: Transaction,
     /// The legs, in the order of their ids.
     pub legs: Vec<Leg>,
-    /// The reversal marker, if the transaction was reversed.
-    pub reversal: Option<Reversal>,
+    /// The postings of the grouped credits, in the order of their ids.
+    pub postings: Vec<Leg>,
+    /// The reversal markers, in the order of the reversals.
+    pub reversals: Vec<Reversal>,
 }
 
 impl Posted {
@@ -184,14 +202,47 @@ impl Posted {
     /// reversal, so a retry gets the same response.
     pub(crate) fn body(self, caller: &Caller) -> TransactionBody {
         let legs = self.legs.into_iter().map(|leg| LegBody::of(leg, caller)).collect();
-        TransactionBody { header: HeaderBody::of(self.transaction, caller), reversed_by: None, legs }
+        TransactionBody { header: HeaderBody::of(self.transaction, None, caller), legs }
     }
 
-    /// Returns the response with the current state of the transaction. If the transaction was
-    /// reversed, `reversed_by` contains the id of the reversal.
+    /// Returns the response with the current state of the transaction, which says whether it was
+    /// reversed. A posting replaces its grouped credit.
     pub(crate) fn body_now(mut self, caller: &Caller) -> TransactionBody {
-        let reversed_by = self.reversal.take().map(|reversal| reversal.id);
-        TransactionBody { reversed_by, ..self.body(caller) }
+        let reversed = self.reversals.pop().map(|last| ReversedBody::of(&last, self.transaction.currency));
+        for posting in std::mem::take(&mut self.postings) {
+            let leg = self.legs.iter_mut().find(|leg| leg.id == posting.id && leg.posting() == posting.posting());
+            if let Some(leg) = leg {
+                *leg = posting;
+            }
+        }
+        let body = self.body(caller);
+        TransactionBody { header: HeaderBody { reversed, ..body.header }, ..body }
+    }
+}
+
+/// The reversals of a transaction in a response.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ReversedBody {
+    /// The last reversal.
+    reversed_by: TransactionId,
+    /// The sum of all reversals. `None` if the legs have several currencies.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reversed_amount: Option<Decimal>,
+}
+
+impl ReversedBody {
+    /// Creates the response from the last reversal marker, and the currency of the transaction.
+    pub(crate) fn of(last: &Reversal, currency: Option<Currency>) -> Self {
+        let shown = |(amount, currency)| Money::new(amount, currency).map_or(amount, Money::amount);
+        let reversed_amount = last.reversed_amount.zip(currency).map(shown);
+        Self { reversed_by: last.id.clone(), reversed_amount }
+    }
+
+    /// The cell of a CSV file: the sum, or the id of the reversal if the legs have several
+    /// currencies.
+    pub(crate) fn shown(&self) -> String {
+        self.reversed_amount.map_or_else(|| self.reversed_by.to_string(), |amount| amount.to_string())
     }
 }
 
@@ -201,8 +252,6 @@ impl Posted {
 pub struct TransactionBody {
     #[serde(flatten)]
     header: HeaderBody,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reversed_by: Option<TransactionId>,
     legs: Vec<LegBody>,
 }
 
@@ -230,11 +279,14 @@ pub struct HeaderBody {
     created_by: Option<UserId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reverses: Option<TransactionId>,
+    #[serde(flatten)]
+    reversed: Option<ReversedBody>,
     created_at: TimestampMillis,
 }
 
 impl HeaderBody {
-    pub(crate) fn of(transaction: Transaction, caller: &Caller) -> Self {
+    /// Creates the response. `last` is the last reversal marker of the transaction, if any.
+    pub(crate) fn of(transaction: Transaction, last: Option<&Reversal>, caller: &Caller) -> Self {
         let posted_it = caller.must_be(&transaction.created_by, DOMAIN).is_ok();
         let whole = |(amount, currency)| Money::new(amount, currency).ok();
         let money = transaction.amount.zip(transaction.currency).and_then(whole);
@@ -249,6 +301,7 @@ impl HeaderBody {
             idempotency_key: transaction.idempotency_key.filter(|_| posted_it),
             created_by: caller.operates(DOMAIN).then_some(transaction.created_by),
             reverses: transaction.reverses,
+            reversed: last.map(|last| ReversedBody::of(last, transaction.currency)),
             created_at: transaction.created_at,
         }
     }

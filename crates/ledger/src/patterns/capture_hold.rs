@@ -89,9 +89,8 @@ pub async fn capture_hold(ledger: Ledger, request: Request<NewCapture>) -> Resul
     if asked.is_some_and(|amount| amount.minor() <= 0) {
         return Err(Error::invalid("/body/amount", "must be greater than 0"));
     }
-    let amount = asked.map_or_else(|| hold.uncaptured(), Ok)?;
     let text = asked.map(|amount| amount.amount().to_string()).unwrap_or_default();
-    let capture = Capture { hold, amount };
+    let capture = Capture::new(hold, asked)?;
     let internal = |error: &dyn std::fmt::Display| Error::Internal(error.to_string());
     let draft = Draft {
         id: TransactionId::of_request(&by, key.as_ref(), now.instant(), &request.random),

@@ -7,7 +7,8 @@ use crate::{
     store::user,
 };
 use function::{Created, Error, Fields, Fingerprint, Function, Input, Request, Route, Trigger};
-use keys::AccountId;
+use keys::{AccountId, ledger::PostingMode};
+use money::Money;
 use table::{
     Units,
     cost::{Cost, write},
@@ -61,14 +62,16 @@ impl Input for NewAccount {
         let (user, account_type) = (fields.body("userId"), fields.body("accountType"));
         let (currency, allow_negative) = (fields.body("currency"), fields.body_if_any("allowNegative"));
         let allow_negative = allow_negative.unwrap_or_default();
-        Some(Self(Terms { user: user?, account_type: account_type?, currency: currency?, allow_negative }))
+        let posting = fields.body_if_any("posting").unwrap_or_default();
+        Some(Self(Terms { user: user?, account_type: account_type?, currency: currency?, allow_negative, posting }))
     }
 }
 
 impl Terms {
     fn fingerprint(&self) -> Fingerprint {
         let negative = if self.allow_negative { "negative" } else { "" };
-        let parts = [self.user.as_str(), self.account_type.as_str(), self.currency.code(), negative];
+        let posting = self.posting.as_str();
+        let parts = [self.user.as_str(), self.account_type.as_str(), self.currency.code(), negative, posting];
         Fingerprint::of(&[&["create-account"], &parts[..]].concat())
     }
 }
@@ -77,17 +80,19 @@ impl Terms {
 /// limit of a user ([decision](../../../../docs/decisions/ledger-account-limit.md)).
 ///
 /// Only operators may open accounts that allow a negative balance, because all money in the ledger
-/// comes from such accounts ([decision](../../../../docs/decisions/ledger-access.md)).
+/// comes from such accounts ([decision](../../../../docs/decisions/ledger-access.md)). Only
+/// operators may open accounts with grouped posting
+/// ([decision](../../../../docs/decisions/ledger-grouped-posting.md)).
 ///
 /// # Errors
 /// Returns 400 for an invalid request, and 422 if the idempotency key was used with a different
 /// request. Returns 409 if the user has already opened the maximum number of accounts. Returns 403
 /// if a caller without the operator scope names another user, or asks for an account that allows a
-/// negative balance.
+/// negative balance or has grouped posting.
 pub async fn create_account(ledger: Ledger, request: Request<NewAccount>) -> Result<Created<AccountBody>, Error> {
     let NewAccount(terms) = request.input;
     request.caller.must_be(&terms.user, DOMAIN)?;
-    if terms.allow_negative {
+    if terms.allow_negative || terms.posting == PostingMode::Grouped {
         request.caller.must_operate(DOMAIN)?;
     }
     let (asked, now) = (terms.fingerprint(), request.milli);
@@ -97,12 +102,14 @@ pub async fn create_account(ledger: Ledger, request: Request<NewAccount>) -> Res
         now.instant(),
         &request.random,
     );
+    let posting = terms.posting;
     let account = Account::opened(id, terms, asked, now);
     let account = if request.caller.operates(DOMAIN) {
         ledger.books.make(account).await?
     } else {
         ledger.make_counted(account).await?
     };
-    let account = account.when_opened();
-    Ok(Created { id: account.id.to_string(), body: account.try_into()? })
+    let account = account.when_opened(posting);
+    let pending = account.has_inbox().then(|| Money::zero(account.currency));
+    Ok(Created { id: account.id.to_string(), body: AccountBody::try_from(account)?.with_pending(pending) })
 }

@@ -25,8 +25,8 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[Calls {
         variant: "",
         condition: "put if absent: PK = MERCHANT#<id>, SK = METADATA; the id is derived from the caller and the Idempotency-Key",
-        formula: "⌈merchant⌉ W",
-        cost: |case| Cost::default().write(cost::LEDGER, write(case.account)),
+        formula: "⌈merchant⌉ W, and 1 W on GSI2",
+        cost: |case| Cost::default().write(cost::LEDGER, write(case.account)).write(cost::BY_KEY, write(0)),
     }],
     function,
 };

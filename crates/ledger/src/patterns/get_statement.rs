@@ -42,8 +42,8 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[
         Calls {
             variant: "",
-            condition: "GSI1PK = ACCOUNT#<id>, GSI1SK begins with LEG#, newest first; get PK = ACCOUNT#<id>, SK = METADATA, to check its owner; then get PK = TXN#<id>, SK = METADATA of each transaction in a batch",
-            formula: "½ ⌈Σ legs⌉ R on GSI1, ⌈account⌉ R, and ½ ⌈header⌉ R for each transaction",
+            condition: "GSI1PK = ACCOUNT#<id>, GSI1SK begins with LEG#, newest first; get PK = ACCOUNT#<id>, SK = METADATA, to check its owner; then get PK = TXN#<id>, SK = METADATA of each transaction in a batch, and SK = REVERSAL#01 in another batch",
+            formula: "½ ⌈Σ legs⌉ R on GSI1, ⌈account⌉ R, ½ ⌈header⌉ R for each transaction, and ½ R for its marker; ½ R more for each transaction that is reversed in part",
             cost: |case| case.statement(),
         },
         Calls {
@@ -59,7 +59,9 @@ pub const PATTERN: Pattern = Pattern {
 impl Case {
     fn statement(&self) -> Cost {
         let headers = read_eventually(self.transaction).times(Self::count(self.items));
-        Cost::default().read(cost::BY_TIME, self.listed(self.leg)).read(cost::LEDGER, read(self.account) + headers)
+        Cost::default()
+            .read(cost::BY_TIME, self.listed(self.leg))
+            .read(cost::LEDGER, read(self.account) + headers + self.markers())
     }
 }
 
@@ -114,15 +116,23 @@ pub async fn get_statement(ledger: Ledger, request: Request<StatementOf>) -> Res
             FirstLeg::Unknown => ledger.newest(id, LegTimeSort::period(*from, *to)).await,
         }
     };
-    let ((headers, lost), closing) = Box::pin(try_join(ledger.headers(&page), closing)).await?;
-    findings.extend(lost.iter().map(|key| DiscrepancyBody::of_header(id, key, &request.caller)));
+    let headers = async {
+        let (headers, lost) = ledger.headers(&page).await?;
+        let reversals = ledger.books.reversals(headers.values()).await?;
+        Ok::<_, Error>((headers, lost, reversals))
+    };
+    let ((headers, lost, reversals), closing) = Box::pin(try_join(headers, closing)).await?;
+    findings.extend(
+        lost.iter().chain(&reversals.unreadable).map(|key| DiscrepancyBody::of_header(id, key, &request.caller)),
+    );
     let balances = is_period.then(|| balances(account.currency, &opening, &closing));
     if let (true, NewestLeg::Unreadable(Some(key))) = (is_period, &opening) {
         findings.push(DiscrepancyBody::of_statement(id, key, &request.caller));
     }
     let page = page.map(|leg| {
         let header = headers.get(&Transaction::key_of(&leg.transaction));
-        StatementLeg::of(leg, header, &request.caller)
+        let marker = header.and_then(|header| reversals.of(&header.id));
+        StatementLeg::of(leg, header, marker, &request.caller)
     });
     let statement = Statement { legs: listing.list(page), balances, findings };
     Ok(match format {

@@ -5,9 +5,9 @@ use crate::{
     Ledger,
     cost::{self, Calls, Pattern},
     model::transaction::TransactionBody,
-    patterns::reverse_transaction::OfTransaction,
 };
-use function::{Error, Function, Json, Request, Route, Trigger};
+use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger};
+use keys::TransactionId;
 use table::cost::Cost;
 
 /// The Lambda.
@@ -33,6 +33,16 @@ pub const PATTERN: Pattern = Pattern {
     }],
     function,
 };
+
+/// The requested transaction.
+#[derive(Debug, Clone)]
+pub struct OfTransaction(TransactionId);
+
+impl Input for OfTransaction {
+    fn read(fields: &mut Fields) -> Option<Self> {
+        fields.path("transactionId").map(Self)
+    }
+}
 
 /// Reads a transaction. Operators may read any transaction. Other callers may read a transaction if
 /// it has a leg on one of their accounts.

@@ -33,18 +33,20 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[
         Calls {
             variant: "",
-            condition: "GSI1PK = STATUS#<status>, GSI1SK between CREATED#since and CREATED#until; all shards concurrently, merged",
-            formula: "½ ⌈Σ entries⌉ R on GSI1 for each shard and query",
-            cost: |case| Cost::default().read(cost::BY_TIME, case.listed(case.of_status)),
+            condition: "GSI1PK = STATUS#<status>, GSI1SK between CREATED#since and CREATED#until; all shards concurrently, merged. Then get PK = TXN#<id>, SK = REVERSAL#01 in batches",
+            formula: "½ ⌈Σ entries⌉ R on GSI1 for each shard and query; ½ R for the marker of each transaction, and ½ R more for each transaction that is reversed in part",
+            cost: |case| {
+                Cost::default().read(cost::BY_TIME, case.listed(case.of_status)).read(cost::LEDGER, case.markers())
+            },
         },
         Calls {
             variant: ", idempotencyKey",
-            condition: "GSI2PK = IDEMPOTENCY#<key>, GSI2SK = TXN; then get PK = TXN#<id>, SK = METADATA",
-            formula: "½ R on GSI2, and ½ ⌈header⌉ R for each caller that used the key",
+            condition: "GSI2PK = IDEMPOTENCY#<key>, GSI2SK = TXN; then get PK = TXN#<id>, SK = METADATA; then its marker as above",
+            formula: "½ R on GSI2, and ½ ⌈header⌉ R for each caller that used the key; the markers as above",
             cost: |case| {
                 Cost::default()
                     .read(cost::BY_KEY, Units::halves(1))
-                    .read(cost::LEDGER, read_eventually(case.transaction))
+                    .read(cost::LEDGER, read_eventually(case.transaction) + case.markers())
             },
         },
     ],
@@ -106,7 +108,11 @@ pub async fn list_transactions(ledger: Ledger, request: Request<Wanted>) -> Resu
             (listing, page)
         }
     };
-    Ok(listing.list(page.map(|transaction| HeaderBody::of(transaction, &request.caller))))
+    let reversals = ledger.books.reversals(page.items.iter()).await?;
+    Ok(listing.list(page.map(|transaction| {
+        let last = reversals.of(&transaction.id);
+        HeaderBody::of(transaction, last, &request.caller)
+    })))
 }
 
 /// A page of transactions in order of creation.

@@ -14,8 +14,8 @@ use crate::{
 };
 use function::{Created, Error, Fields, Fingerprint, Function, Input, Request, Route, Trigger};
 use keys::{
-    AccountId, TransactionId,
-    ledger::{LegType, MerchantId, TransactionType},
+    AccountId, IdempotencyKey, Random, TimestampMillis, TransactionId,
+    ledger::{LegType, MerchantId, TransactionType, UserId},
 };
 use money::{Currency, JsonDecimal, Money};
 use serde::Deserialize;
@@ -37,12 +37,20 @@ pub const PATTERN: Pattern = Pattern {
         path: "/ledger/transactions",
         scopes: &["ledger:write", "ledger:operate"],
     }]),
-    calls: &[Calls {
-        variant: "",
-        condition: "the accounts in a batch, strongly consistent, and get PK = MERCHANT#<id>, SK = METADATA; then one transaction: put if absent the header, SK = METADATA, and the legs, SK = LEG#<leg>, and update each account if its version is unchanged. The id is derived from the caller and the Idempotency-Key. Only a retry or a rejected request reads PK = TXN#<id>",
-        formula: "⌈account⌉ R for each account, ½ R more with a merchant; 2 × (⌈header⌉ + Σ ⌈leg⌉ + Σ ⌈account⌉) W; GSI1 ⌈entry⌉ + Σ ⌈leg⌉ W; GSI2 1 W",
-        cost: |case| case.posted(true).read(crate::cost::LEDGER, case.looked_at()),
-    }],
+    calls: &[
+        Calls {
+            variant: "",
+            condition: "the accounts in a batch, strongly consistent, and get PK = MERCHANT#<id>, SK = METADATA; then one transaction: put if absent the header, SK = METADATA, and the legs, SK = LEG#<leg>, and update each account if its version is unchanged. The id is derived from the caller and the Idempotency-Key. Only a retry or a rejected request reads PK = TXN#<id>. A debit that exceeds the available amount of an account with holds also reads GSI1PK = ACCOUNT#<id>, GSI1SK begins with EXPIRES#, up to now, and releases the expired holds as release-expired-holds does",
+            formula: "⌈account⌉ R for each account, ½ R more with a merchant; 2 × (⌈header⌉ + Σ ⌈leg⌉ + Σ ⌈account⌉) W; GSI1 ⌈entry⌉ + Σ ⌈leg⌉ W; GSI2 1 W",
+            cost: |case| case.posted(true).read(crate::cost::LEDGER, case.looked_at()),
+        },
+        Calls {
+            variant: ", grouped",
+            condition: "as above, for a transaction that credits an account with grouped posting: put the inbox item, PK = ACCOUNT#<id>#INBOX#<shard>, SK = CREATED#<time>#<leg>, if absent, instead of the update of this account",
+            formula: "as above, with ⌈inbox item⌉ instead of ⌈account⌉ for a grouped credit, and without its leg in GSI1",
+            cost: |case| case.posted_to_inbox().read(crate::cost::LEDGER, case.looked_at()),
+        },
+    ],
     function,
 };
 
@@ -75,6 +83,13 @@ impl Input for NewTransaction {
 
     fn read(fields: &mut Fields) -> Option<Self> {
         fields.needs_header("idempotency-key");
+        Self::read_body(fields)
+    }
+}
+
+impl NewTransaction {
+    /// Reads the fields of the body.
+    pub(crate) fn read_body(fields: &mut Fields) -> Option<Self> {
         let (merchant, description) = (fields.body_if_any("merchantId"), fields.body_if_any("description"));
         let (transaction_type, postings) =
             if fields.has_body("legs") { read_legs(fields) } else { read_payment(fields) };
@@ -173,6 +188,30 @@ fn must_be_one_sided(fields: &mut Fields, postings: &[Posting]) {
 }
 
 impl NewTransaction {
+    /// Returns the transaction that the request of this caller posts.
+    pub(crate) fn draft(
+        self,
+        by: &UserId,
+        key: Option<IdempotencyKey>,
+        now: TimestampMillis,
+        random: &Random,
+    ) -> Draft {
+        let request = self.fingerprint();
+        let Self { transaction_type, merchant, description, postings } = self;
+        Draft {
+            id: TransactionId::of_request(by, key.as_ref(), now.instant(), random),
+            key,
+            transaction_type,
+            merchant,
+            description,
+            postings,
+            reverses: None,
+            capture: None,
+            by: by.clone(),
+            request,
+        }
+    }
+
     fn fingerprint(&self) -> Fingerprint {
         let of = |text: Option<String>| text.unwrap_or_default();
         let (merchant, description) = (
@@ -202,21 +241,7 @@ pub async fn process_payment(
     request: Request<NewTransaction>,
 ) -> Result<Created<TransactionBody>, Error> {
     let by = user(&request.caller)?;
-    let (key, asked) = (request.idempotency_key.clone(), request.input.fingerprint());
-    let NewTransaction { transaction_type, merchant, description, postings } = request.input;
-    let id = TransactionId::of_request(&by, key.as_ref(), request.milli.instant(), &request.random);
-    let draft = Draft {
-        id,
-        key,
-        transaction_type,
-        merchant,
-        description,
-        postings,
-        reverses: None,
-        capture: None,
-        by,
-        request: asked,
-    };
+    let draft = request.input.draft(&by, request.idempotency_key.clone(), request.milli, &request.random);
     let posted =
         Box::pin(ledger.books.post(&draft, Payer::Caller(&request.caller), request.milli, &request.random)).await?;
     Ok(Created { id: draft.id.to_string(), body: posted.body(&request.caller) })

@@ -1,18 +1,22 @@
-//! L6: reverses a transaction, at most once
-//! ([decision](../../../../docs/decisions/ledger-idempotency.md)). The
+//! L6: reverses a transaction, in whole or in parts
+//! ([decision](../../../../docs/decisions/ledger-refunds.md)). The
 //! [requirement](../../../../docs/requirements/ledger.md#where-our-keys-differ) does not name this
 //! pattern.
 
 use crate::{
-    Ledger, Posting,
+    Ledger, Posting, Transaction,
     cost::{Calls, Pattern},
-    model::transaction::{Draft, REVERSAL, TransactionBody},
+    model::{
+        reversal::Refund,
+        transaction::{Draft, REVERSAL, TransactionBody},
+    },
     patterns::get_transaction,
     post::Payer,
     store::user,
 };
 use function::{Error, Fields, Fingerprint, Function, Input, Located, Problem, Request, Route, Trigger};
 use keys::TransactionId;
+use money::{JsonDecimal, Money};
 use table::Units;
 
 /// The Lambda.
@@ -32,7 +36,7 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "PK = TXN#<id>, strongly consistent; then as L3, with debits and credits exchanged. The same transaction puts the reversal marker if absent: PK = TXN#<id>, SK = REVERSAL",
+        condition: "PK = TXN#<id>, strongly consistent; then as L3, with debits and credits exchanged. The same transaction puts the reversal marker if absent: PK = TXN#<id>, SK = REVERSAL#<number>",
         formula: "⌈header and legs⌉ R, then as L3, plus 2 W for the reversal marker; GSI2 1 W only with an Idempotency-Key",
         cost: |case| {
             let reads = case.collection() + case.looked_at();
@@ -42,53 +46,75 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// The requested transaction.
+/// The transaction to reverse, and the amount. Without an amount, all that remains is reversed.
 #[derive(Debug, Clone)]
-pub struct OfTransaction(pub(crate) TransactionId);
+pub struct NewReversal {
+    transaction: TransactionId,
+    amount: Option<JsonDecimal>,
+}
 
-impl Input for OfTransaction {
+impl Input for NewReversal {
     fn read(fields: &mut Fields) -> Option<Self> {
-        fields.path("transactionId").map(Self)
+        let amount = fields.body_if_any("amount");
+        if amount.is_some() {
+            // Without a key, a retry would reverse the amount again.
+            fields.needs_header("idempotency-key");
+        }
+        Some(Self { transaction: fields.path("transactionId")?, amount })
     }
 }
 
-/// Reverses a transaction with a new transaction that has the opposite legs.
+/// Returns the requested amount, which must be positive and valid for the transaction's currency.
+fn read_amount(amount: &JsonDecimal, original: &Transaction) -> Result<Money, Error> {
+    let currency = original
+        .currency
+        .ok_or_else(|| Error::invalid("/body/amount", "is only allowed for a transaction with two legs"))?;
+    let amount = Money::new(amount.0, currency).map_err(|error| Error::invalid("/body/amount", error))?;
+    if amount.minor() > 0 { Ok(amount) } else { Err(Error::invalid("/body/amount", "must be greater than 0")) }
+}
+
+/// Reverses a transaction with a new transaction that has the opposite legs. A transaction with two
+/// legs can be reversed in several parts, up to its amount.
 ///
 /// The caller needs access to the accounts that the reversal debits. The payee of a transaction may
 /// therefore refund it.
 ///
 /// # Errors
 /// Returns:
+/// - 400 for an amount that is not valid, or without an idempotency key;
 /// - 403 if no leg is on an account of the caller, or if the reversal debits another user's
 ///   account;
 /// - 404 to an operator if the transaction does not exist (other callers get 403);
-/// - 409 if the transaction is a reversal or already reversed, or if an account rejects one of its
-///   legs;
+/// - 409 if the transaction is a reversal or already reversed, if less than the amount remains, or
+///   if an account rejects one of its legs;
 /// - 422 if the idempotency key was used with a different request.
 pub async fn reverse_transaction(
     ledger: Ledger,
-    request: Request<OfTransaction>,
+    request: Request<NewReversal>,
 ) -> Result<Located<TransactionBody>, Error> {
-    let OfTransaction(id) = &request.input;
+    let NewReversal { transaction: id, amount } = &request.input;
     let by = user(&request.caller)?;
-    let original = ledger.books.transaction_of(id, &request.caller).await?.transaction;
-    if original.reverses.is_some() {
+    let original = ledger.books.transaction_of(id, &request.caller).await?;
+    let header = &original.transaction;
+    if header.reverses.is_some() {
         return Err(Error::Conflict(
             Problem::IsReversal,
             "A reversal cannot be reversed. Post a new transaction instead.".to_owned(),
         ));
     }
+    let asked = amount.as_ref().map(|amount| read_amount(amount, header)).transpose()?;
+    let text = asked.map(|amount| amount.amount().to_string()).unwrap_or_default();
     let key = request.idempotency_key.clone();
     let named = key.as_ref().map_or("", |key| key.as_str());
     let draft = Draft {
         id: TransactionId::of_request(&by, key.as_ref(), request.milli.instant(), &request.random),
         transaction_type: REVERSAL.parse().map_err(|error| Error::Internal(format!("{error}")))?,
-        merchant: original.merchant,
-        description: original.description,
-        postings: original.postings.iter().rev().map(Posting::reversed).collect(),
-        reverses: Some(id.clone()),
+        merchant: header.merchant.clone(),
+        description: header.description.clone(),
+        postings: header.postings.iter().rev().map(Posting::reversed).collect(),
+        reverses: Some(Refund { original, asked }),
         capture: None,
-        request: Fingerprint::of(&["reverse-transaction", id.as_str(), by.as_str(), named]),
+        request: Fingerprint::of(&["reverse-transaction", id.as_str(), by.as_str(), named, &text]),
         by,
         key,
     };

@@ -1,6 +1,7 @@
-//! L9: freezes, reactivates or closes an account
+//! L9: freezes, reactivates or closes an account, or changes its posting
 //! ([permissions](../../../../docs/decisions/ledger-access.md),
-//! [closing](../../../../docs/decisions/ledger-closing.md)). The
+//! [closing](../../../../docs/decisions/ledger-closing.md),
+//! [posting](../../../../docs/decisions/ledger-grouped-posting.md)). The
 //! [requirement](../../../../docs/requirements/ledger.md#where-our-keys-differ) does not name this
 //! pattern.
 
@@ -18,10 +19,14 @@ use function::{
 };
 use keys::{
     AccountId, TimestampMillis, TransactionId,
-    ledger::{AccountStatus, FrozenBy, LegType, UserId},
+    ledger::{AccountStatus, FrozenBy, LegType, PostingMode, UserId},
 };
 use money::Money;
-use table::cost::{read, write};
+use serde::de::IgnoredAny;
+use table::{
+    Units,
+    cost::{Cost, read, write},
+};
 
 /// The Lambda.
 #[must_use]
@@ -52,6 +57,15 @@ pub const PATTERN: Pattern = Pattern {
             cost: |case| case.changed().read(cost::LEDGER, read(case.leg)),
         },
         Calls {
+            variant: ", posting",
+            condition: "get PK = ACCOUNT#<id>, SK = METADATA, strongly consistent; update if its version is unchanged; then query each of 8 shards, PK = ACCOUNT#<id>#INBOX#<shard>, strongly consistent. A change of the status of an account with grouped posting has the same queries",
+            formula: "⌈account⌉ R and ⌈account⌉ W, and ⌈Σ inbox items⌉ R for each shard, at least 1 R",
+            cost: |case| {
+                let reads = read(case.account) + Units::whole(8);
+                Cost::default().read(cost::LEDGER, reads).write(cost::LEDGER, write(case.account))
+            },
+        },
+        Calls {
             variant: ", transferTo",
             condition: "get both accounts, PK = ACCOUNT#<id>, SK = METADATA, and the last leg, PK = TXN#<id>, SK = LEG#<leg>, strongly consistent; then one transaction as in L3, which also closes the account. The id of the transaction is derived from the account",
             formula: "⌈account⌉ R for each of the two accounts and ⌈leg⌉ R; 2 × (⌈header⌉ + Σ ⌈leg⌉ + Σ ⌈account⌉) W; GSI1 ⌈entry⌉ + Σ ⌈leg⌉ W, and ⌈account entry⌉ W",
@@ -64,48 +78,87 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// A requested change of an account's status.
+/// The seconds in which a payment that was decided before a change of the account can still arrive
+/// in the inbox. The longest timeout of a function that posts transactions is 60 seconds. The other
+/// 30 seconds cover clock differences.
+const LATE_SECONDS: i64 = 90;
+
+/// A requested change of an account.
 #[derive(Debug, Clone)]
 pub struct Change {
     account: AccountId,
-    status: AccountStatus,
+    what: What,
     version: Option<i64>,
-    /// The account that receives the balance of the closed account.
-    transfer_to: Option<AccountId>,
+}
+
+/// The changed attribute.
+#[derive(Debug, Clone)]
+enum What {
+    Status {
+        status: AccountStatus,
+        /// The account that receives the balance of the closed account.
+        transfer_to: Option<AccountId>,
+    },
+    Posting(PostingMode),
 }
 
 impl Input for Change {
     const BODY: bool = true;
 
     fn read(fields: &mut Fields) -> Option<Self> {
-        let (account, status) = (fields.path::<AccountId>("accountId"), fields.body::<AccountStatus>("status"));
-        let (version, transfer_to) = (fields.body_if_any("version"), fields.body_if_any("transferTo"));
+        let (account, version) = (fields.path::<AccountId>("accountId"), fields.body_if_any("version"));
+        if fields.has_body("posting") {
+            let posting = fields.body("posting");
+            for other in ["status", "transferTo"] {
+                // Reading the member prevents a second fault, which would call it unknown.
+                if fields.has_body(other) && fields.body::<IgnoredAny>(other).is_some() {
+                    fields.fault::<()>(&format!("/body/{other}"), "cannot be combined with posting");
+                }
+            }
+            return Some(Self { account: account?, what: What::Posting(posting?), version });
+        }
+        let status = fields.body::<AccountStatus>("status");
+        let transfer_to = fields.body_if_any("transferTo");
+        if status == Some(AccountStatus::Closing) {
+            fields.fault::<()>("/body/status", "must be active, frozen or closed");
+        }
         if transfer_to.is_some() && status.is_some_and(|status| status != AccountStatus::Closed) {
             fields.fault::<()>("/body/transferTo", "can be combined only with the status closed");
         }
         if transfer_to.is_some() && transfer_to == account {
             fields.fault::<()>("/body/transferTo", "must be another account");
         }
-        Some(Self { account: account?, status: status?, version, transfer_to })
+        Some(Self { account: account?, what: What::Status { status: status?, transfer_to }, version })
     }
 }
 
-/// Changes the status of an account. A closed account stays closed. With `transferTo`, the balance
-/// of a closed account moves to another account in the same DynamoDB transaction.
+/// Changes the status or the posting of an account. A closed account stays closed. With
+/// `transferTo`, the balance of a closed account moves to another account in the same DynamoDB
+/// transaction.
+///
+/// An account with an inbox first has the status `closing`. A repeated request closes it, once no
+/// payment can arrive in the inbox, and the inbox is empty.
 ///
 /// # Errors
 /// Returns:
 /// - 400 for an invalid request;
-/// - 403 for another user's account, or if the owner reactivates or closes an account that an
-///   operator froze;
+/// - 403 for another user's account, if the owner reactivates or closes an account that an operator
+///   froze, or if a caller without the operator scope changes the posting;
 /// - 404 to an operator if an account does not exist (other callers get 403);
 /// - 409 if the account is already closed, if the request closes an account with a balance and
 ///   without `transferTo`, if the last leg does not confirm the balance of the account to close, or
 ///   if the other account cannot take the balance;
 /// - 412 if the account does not have the requested version.
 pub async fn update_account(ledger: Ledger, request: Request<Change>) -> Result<Json<AccountBody>, Error> {
-    let account = optimistically(|| ledger.change_status(&request)).await?;
-    Ok(Json(account.try_into()?))
+    let account = optimistically(|| Box::pin(ledger.change(&request))).await?;
+    let pending = ledger.books.pending(&account).await?;
+    Ok(Json(AccountBody::try_from(account)?.with_pending(pending)))
+}
+
+impl Change {
+    fn must_have_version(&self, account: &Account) -> Result<(), Error> {
+        if self.version.is_none_or(|version| version == account.version) { Ok(()) } else { Err(Error::AnotherVersion) }
+    }
 }
 
 /// A permitted status change, with its time and author.
@@ -117,9 +170,8 @@ struct StatusChange {
 }
 
 impl StatusChange {
-    fn of(request: &Request<Change>) -> Result<Self, Error> {
+    fn of(request: &Request<Change>, status: AccountStatus) -> Result<Self, Error> {
         let role = if request.caller.operates(DOMAIN) { FrozenBy::Operator } else { FrozenBy::Owner };
-        let status = request.input.status;
         let frozen_by = (status == AccountStatus::Frozen).then_some(role);
         Ok(Self { status, at: request.milli, by: user(&request.caller)?, frozen_by })
     }
@@ -136,30 +188,96 @@ impl StatusChange {
 }
 
 impl Ledger {
-    async fn change_status(&self, request: &Request<Change>) -> Result<Account, Error> {
-        let (change, caller) = (&request.input, &request.caller);
-        let account = self.books.account(&change.account, caller).await?;
+    async fn change(&self, request: &Request<Change>) -> Result<Account, Error> {
+        let account = self.books.account(&request.input.account, &request.caller).await?;
+        match &request.input.what {
+            What::Status { status, transfer_to } => {
+                self.change_status(request, account, *status, transfer_to.as_ref()).await
+            }
+            What::Posting(posting) => self.change_posting(request, account, *posting).await,
+        }
+    }
+
+    /// Changes how credits reach the balance. A payment to the account that was decided before
+    /// fails and is repeated if it would have updated the account. If it arrives in the inbox, it
+    /// is settled.
+    async fn change_posting(
+        &self,
+        request: &Request<Change>,
+        account: Account,
+        posting: PostingMode,
+    ) -> Result<Account, Error> {
+        request.caller.must_operate(DOMAIN)?;
+        account.readable_balance()?;
+        if account.posting == posting {
+            return Ok(account);
+        }
+        request.input.must_have_version(&account)?;
+        if matches!(account.status, AccountStatus::Closing | AccountStatus::Closed) {
+            return Err(account.refused(Problem::AccountClosed, "is closed or is being closed"));
+        }
+        let update = account.next(&self.books.table);
+        let update = match posting {
+            PostingMode::Grouped => update.set(Account::POSTING, &posting).remove(Account::INBOX_UNTIL),
+            PostingMode::Direct => {
+                update.remove(Account::POSTING).set(Account::INBOX_UNTIL, &request.milli.plus_seconds(LATE_SECONDS))
+            }
+        };
+        Ok(self.books.dynamo.update_as_read(update).await?)
+    }
+
+    async fn change_status(
+        &self,
+        request: &Request<Change>,
+        account: Account,
+        status: AccountStatus,
+        transfer_to: Option<&AccountId>,
+    ) -> Result<Account, Error> {
+        let caller = &request.caller;
         // The response contains the balance. Without it, nothing must be written.
         let balance = account.readable_balance()?;
         // A retry after a lost response also succeeds here.
-        if account.has_status(change.status, caller) {
-            return self.closed_by(change, account).await;
+        if account.has_status(status, caller) {
+            return self.closed_by(transfer_to, account).await;
         }
-        if change.version.is_some_and(|version| version != account.version) {
-            return Err(Error::AnotherVersion);
-        }
-        account.must_become(change.status, caller)?;
-        let next = StatusChange::of(request)?;
-        if change.status == AccountStatus::Closed {
+        request.input.must_have_version(&account)?;
+        account.must_become(status, caller)?;
+        let next = StatusChange::of(request, status)?;
+        if status == AccountStatus::Closed {
             if account.readable_held()?.minor() != 0 {
                 return Err(account.refused(Problem::HoldsOpen, "has open holds. Void them, or wait until they expire"));
             }
+            if account.has_inbox() && !self.is_drained(request, &account).await? {
+                return self.begin_closing(request, account).await;
+            }
             let rest = self.verified_balance(&account, balance).await?;
             if rest.minor() != 0 {
-                return self.close_and_transfer(request, account, rest, &next).await;
+                return self.close_and_transfer(request, account, rest, &next, transfer_to).await;
             }
         }
         Ok(self.books.dynamo.update_as_read(next.write(account.next(&self.books.table))).await?)
+    }
+
+    /// Whether no payment can arrive in the inbox any more, and the inbox is empty.
+    async fn is_drained(&self, request: &Request<Change>, account: &Account) -> Result<bool, Error> {
+        let is_shut = account.status == AccountStatus::Closing || account.posting == PostingMode::Direct;
+        let is_late = account.inbox_until.is_some_and(|until| until < request.milli);
+        Ok(is_shut && is_late && self.books.is_inbox_empty(&account.id).await?)
+    }
+
+    /// Starts to close the account, which accepts no further payments. If the account is already
+    /// closing, starts its settlement.
+    async fn begin_closing(&self, request: &Request<Change>, account: Account) -> Result<Account, Error> {
+        if account.status == AccountStatus::Closing {
+            self.start_settlement(&account.id, &request.id, request.now).await?;
+            return Ok(account);
+        }
+        let mut next = StatusChange::of(request, AccountStatus::Closing)?;
+        // Closing does not let the owner lift a freeze of an operator.
+        next.frozen_by = account.frozen_by;
+        let until = request.milli.plus_seconds(LATE_SECONDS);
+        let update = next.write(account.next(&self.books.table)).set(Account::INBOX_UNTIL, &until);
+        Ok(self.books.dynamo.update_as_read(update).await?)
     }
 
     /// Returns the balance of an account, if it equals the balance after its last leg. Otherwise,
@@ -187,8 +305,8 @@ impl Ledger {
 
     /// Returns the account, which already has the requested status. If another request has closed
     /// it and moved its balance elsewhere, returns 409.
-    async fn closed_by(&self, change: &Change, account: Account) -> Result<Account, Error> {
-        let Some(to) = &change.transfer_to else { return Ok(account) };
+    async fn closed_by(&self, transfer_to: Option<&AccountId>, account: Account) -> Result<Account, Error> {
+        let Some(to) = transfer_to else { return Ok(account) };
         let key = Transaction::key_of(&TransactionId::of_closing(&account.id));
         let transfer = self.books.table.get::<Transaction>(&key).await?;
         let is_same = transfer.is_none_or(|transfer| transfer.request == fingerprint(&account.id, to));
@@ -203,8 +321,9 @@ impl Ledger {
         account: Account,
         rest: Money,
         next: &StatusChange,
+        transfer_to: Option<&AccountId>,
     ) -> Result<Account, Error> {
-        let Some(to) = &request.input.transfer_to else {
+        let Some(to) = transfer_to else {
             let why = "has a balance. Name another account in transferTo to move the balance";
             return Err(account.refused(Problem::BalanceNotZero, why));
         };
@@ -213,13 +332,14 @@ impl Ledger {
         // An account that its owner froze takes the last leg, because the owner may also reactivate
         // it.
         let mut open = account.clone();
-        open.status = AccountStatus::Active;
+        // A closed account has no inbox, so the transfer changes its balance directly.
+        (open.status, open.posting) = (AccountStatus::Active, PostingMode::Direct);
         let accounts = [open, target].map(|account| (account.id.clone(), account)).into();
         let shard = self.books.shards.pick(&request.random);
         let plan = PostingPlan::new(&draft, &accounts, true, &request.caller, request.milli, shard)?;
         let close = |id: &AccountId, update| if *id == account.id { next.write(update) } else { update };
         self.books.dynamo.transact_once(plan.changes_with(&self.books.table, close)?).await?;
-        let last = plan.posted.legs.iter().find(|leg| leg.account == account.id).map(LastLeg::of);
+        let last = plan.posted.legs.iter().find(|leg| leg.account == account.id).and_then(LastLeg::of);
         Ok(account.emptied(next, last))
     }
 
@@ -284,6 +404,7 @@ impl Account {
             {
                 caller.must_operate(DOMAIN)
             }
+            (AccountStatus::Closing, _) if self.frozen_by == Some(FrozenBy::Operator) => caller.must_operate(DOMAIN),
             _ => Ok(()),
         }
     }

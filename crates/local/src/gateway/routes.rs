@@ -57,16 +57,14 @@ impl Routes {
         fitting.find_map(|target| target.matches(&parts))
     }
 
-    /// Returns the methods of the routes that match a path.
+    /// Returns the methods of the most specific routes that match a path.
     pub(crate) fn methods(&self, path: &str) -> Vec<&str> {
         let Some(path) = path.strip_prefix('/') else { return Vec::new() };
         let parts: Vec<_> = path.split('/').collect();
-        let mut methods: Vec<_> = self
-            .0
-            .iter()
-            .filter(|target| target.matches(&parts).is_some())
-            .map(|target| target.method.as_str())
-            .collect();
+        let matching = || self.0.iter().filter(|target| target.matches(&parts).is_some());
+        let best = matching().map(|target| &target.parts).min();
+        let same = matching().filter(|target| Some(&target.parts) == best);
+        let mut methods: Vec<_> = same.map(|target| target.method.as_str()).collect();
         methods.sort_unstable();
         methods.dedup();
         methods

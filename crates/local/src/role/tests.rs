@@ -98,6 +98,9 @@ fn allows_only_calls_that_match_a_statement() {
     assert!(!is_allowed(&role(&[]), delete));
     assert!(is_allowed(&role(&["TXN#*"]), put("t", "TXN#1")));
     assert!(!is_allowed(&role(&["TXN#*"]), put("t", "ACCOUNT#1")));
+    for (key, is_inbox) in [("ACCOUNT#1#INBOX#0", true), ("ACCOUNT#1", false), ("ACCOUNT#INBOX#0", false)] {
+        assert_eq!(is_allowed(&role(&["ACCOUNT#*#INBOX#*"]), put("t", key)), is_inbox, "{key}");
+    }
 }
 
 #[test]

@@ -86,6 +86,7 @@ fn reads_the_template_of_the_project() {
             "stack-Activities",
             "stack-WellnessJobs",
             "stack-FinancialTransactions",
+            "stack-Totals",
             "stack-LedgerJobs"
         ]
     );

@@ -19,7 +19,10 @@ impl Guide {
         let coffee = self.spend(books, &savings).await?;
         self.books_by(books, &coffee).await?;
         self.give_back(books, &coffee).await?;
+        self.totals(books).await?;
+        self.batch(books).await?;
         self.hold(books).await?;
+        self.grouped(books).await?;
         self.freeze(&savings).await?;
         self.reconcile().await
     }
@@ -27,6 +30,8 @@ impl Guide {
     async fn merchants(&self, books: &Books) -> Result<(), CliError> {
         let bakery = json!({"name": "Bakery Ltd", "category": "Restaurant"});
         self.post("Create a merchant", "/ledger/merchants", bakery).await?;
+        let reply = self.get("List the merchants", "/ledger/merchants").await?;
+        check(items(&reply) == 2, "the list must have the sample merchant and the bakery")?;
         let reply = self.get("Get a merchant by its id", &format!("/ledger/merchants/{}", books.merchant)).await?;
         check(reply.body["name"] == "Coffee Shop Inc", "the merchant must be the sample merchant")
     }
@@ -91,11 +96,38 @@ impl Guide {
     }
 
     async fn give_back(&self, books: &Books, coffee: &str) -> Result<(), CliError> {
-        let call = Call { body: None, ..Call::post(format!("{TRANSACTIONS}/{coffee}/reversal"), Value::Null) };
-        let what = "Reverse the coffee payment: a second transaction is posted";
+        let path = format!("{TRANSACTIONS}/{coffee}/reversal");
+        let call = Call::post(path.clone(), json!({"amount": "1.50"})).key("demo-refund");
+        let what = "Refund a part of the coffee payment";
+        self.step(Step { what, call, status: StatusCode::CREATED }).await?;
+        let call = Call { body: None, ..Call::post(path, Value::Null) };
+        let what = "Reverse the rest of the coffee payment: another transaction is posted";
         self.step(Step { what, call, status: StatusCode::CREATED }).await?;
         let reply = self.get("Get Ann's account after the reversal", &format!("{ACCOUNTS}/{}", books.ann)).await?;
         check(reply.body["balance"] == "1389.50", "the balance must include the price of the coffee")
+    }
+
+    async fn totals(&self, books: &Books) -> Result<(), CliError> {
+        self.handed_on("Transactions in the stream", "react-to-transactions").await?;
+        let path = format!("/ledger/merchants/{}/totals", books.merchant);
+        let reply = self.get("Get today's totals of the coffee shop", &path).await?;
+        check(items(&reply) > 0, "the shop must have totals of payments")?;
+        let what = "Get the trial balance: debits, credits and balances by account type and currency";
+        let reply = self.get(what, "/ledger/trial-balance").await?;
+        check(items(&reply) > 0, "the trial balance must have items")
+    }
+
+    async fn batch(&self, books: &Books) -> Result<(), CliError> {
+        let keyed = |amount: &str| {
+            let mut body = payment("payment", &books.shop, &books.outside, amount);
+            body["idempotencyKey"] = json!(format!("demo-batch {amount}"));
+            body
+        };
+        let call = Call::post("/ledger/transactions/batch", json!({"transactions": [keyed("0.10"), keyed("9999.00")]}));
+        let what = "Post a batch of two payments: the second one is rejected";
+        let reply = self.step(Step { what, call, status: StatusCode::OK }).await?;
+        let statuses = [0, 1].map(|number| reply.body["results"][number]["status"].clone());
+        check(statuses == [json!(201), json!(409)], "only the first payment must be posted")
     }
 
     async fn hold(&self, books: &Books) -> Result<(), CliError> {
@@ -115,6 +147,21 @@ impl Guide {
         let what = "Schedule: release the expired holds";
         let reply = self.step(Step { what, call, status: StatusCode::OK }).await?;
         check(reply.body["left"] == false, "no expired hold must be left")
+    }
+
+    async fn grouped(&self, books: &Books) -> Result<(), CliError> {
+        let terms = json!({"userId": "market", "accountType": "merchant", "currency": "USD", "posting": "grouped"});
+        let what = "Open an account with grouped posting: payments do not update it";
+        let market = text(&self.post(what, ACCOUNTS, terms).await?.body, "accountId");
+        let body = payment("payment", &books.ann, &market, "1");
+        let what = "Pay into it: the credit has no balance yet";
+        let reply = self.pay(what, "demo-market", body, StatusCode::CREATED).await?;
+        check(reply.body["legs"][1].get("balanceAfter").is_none(), "the credit must wait in the inbox")?;
+        let path = format!("{ACCOUNTS}/{market}");
+        self.wait(&path, |body| body["pending"] == "0.00").await?;
+        let reply = self.get("Get the account after its settlement", &path).await?;
+        check(reply.body["balance"] == "1.00", "the credit must be posted")?;
+        self.handed_on("Credits of the inbox", "settle-account").await
     }
 
     async fn freeze(&self, savings: &str) -> Result<(), CliError> {

@@ -141,10 +141,14 @@ pub(super) fn transferred() -> Cost {
         transaction,
         of_status,
         leg,
+        inbox: 0,
         hold: 0,
         of_hold: 0,
         legs: 2,
         items: 0,
+        total: 0,
+        totals: 0,
+        shards: 0,
         merchant: false,
     };
     (process_payment::PATTERN.calls[0].cost)(&case)

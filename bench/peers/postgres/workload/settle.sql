@@ -1,0 +1,2 @@
+SELECT settle(:merchant, 1000);
+\sleep 20 ms

@@ -1,0 +1,181 @@
+//! Posts many transactions of one request
+//! ([decision](../../../docs/decisions/ledger-batch.md)).
+
+use crate::{
+    Posted,
+    model::{posting_plan::PostingPlan, transaction::Draft},
+    post::Payer,
+    store::Books,
+};
+use function::{Caller, Error};
+use futures::{StreamExt, stream};
+use keys::{AccountId, Random, TimestampMillis, ledger::MerchantId};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use table::MAX_CHANGES;
+
+/// Maximum number of concurrent DynamoDB transactions.
+const SIDE_BY_SIDE: usize = 4;
+
+/// The outcome of each draft, by its position in the batch.
+type Outcomes = Vec<(usize, Result<Posted, Error>)>;
+
+/// Returns the positions of the drafts in the order in which they can be posted. The drafts of a
+/// wave have different accounts. An account's drafts are in different waves, in their order.
+fn waves(drafts: &[Draft]) -> Vec<Vec<usize>> {
+    let (mut waves, mut last) = (Vec::<Vec<usize>>::new(), BTreeMap::<&AccountId, usize>::new());
+    for (position, draft) in drafts.iter().enumerate() {
+        let accounts = draft.postings.iter().map(|posting| &posting.account);
+        let wave = accounts.clone().filter_map(|account| last.get(account)).max().map_or(0, |wave| wave + 1);
+        last.extend(accounts.map(|account| (account, wave)));
+        match waves.get_mut(wave) {
+            Some(wave) => wave.push(position),
+            None => waves.push(vec![position]),
+        }
+    }
+    waves
+}
+
+/// Splits a wave into groups whose changes fit into one DynamoDB transaction.
+fn groups(drafts: &[Draft], wave: Vec<usize>) -> Vec<Vec<usize>> {
+    let (mut groups, mut room) = (Vec::<Vec<usize>>::new(), 0);
+    for position in wave {
+        let postings = &drafts[position].postings;
+        let accounts: BTreeSet<_> = postings.iter().map(|posting| &posting.account).collect();
+        let changes = 1 + postings.len() + accounts.len();
+        if let Some(group) = groups.last_mut().filter(|_| changes <= room) {
+            group.push(position);
+            room -= changes;
+        } else {
+            groups.push(vec![position]);
+            room = MAX_CHANGES.saturating_sub(changes);
+        }
+    }
+    groups
+}
+
+/// The caller, the time and the random source of a batch.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BatchRequest<'a> {
+    pub(crate) caller: &'a Caller,
+    pub(crate) now: TimestampMillis,
+    pub(crate) random: &'a Random,
+}
+
+impl Books {
+    /// Posts each draft exactly once, or returns the reason why not. Drafts of different accounts
+    /// share DynamoDB transactions. Drafts of one account are posted in their order. If the outcome
+    /// of a draft is unknown, the later drafts of its accounts are not posted.
+    pub(crate) async fn post_all(&self, drafts: &[Draft], request: BatchRequest<'_>) -> Vec<Result<Posted, Error>> {
+        let (mut outcomes, mut blocked) = (BTreeMap::new(), BTreeSet::<&AccountId>::new());
+        for wave in waves(drafts) {
+            let is_blocked =
+                |position: &usize| drafts[*position].postings.iter().any(|posting| blocked.contains(&posting.account));
+            let (held, wave): (Vec<_>, Vec<_>) = wave.into_iter().partition(is_blocked);
+            let done = stream::iter(groups(drafts, wave))
+                .map(|group| Box::pin(self.post_group(drafts, group, request)))
+                .buffer_unordered(SIDE_BY_SIDE);
+            let done: Outcomes = done.concat().await;
+            let held = held.into_iter().map(|position| (position, Err(Error::stale())));
+            for (position, outcome) in done.into_iter().chain(held) {
+                if outcome.as_ref().is_err_and(Error::is_outage) {
+                    blocked.extend(drafts[position].postings.iter().map(|posting| &posting.account));
+                }
+                outcomes.insert(position, outcome);
+            }
+        }
+        outcomes.into_values().collect()
+    }
+
+    /// Posts drafts with different accounts in one DynamoDB transaction. A draft that a rule
+    /// rejects is posted alone, which also finds the outcome of an earlier request. So are all
+    /// drafts if the transaction fails.
+    async fn post_group(&self, drafts: &[Draft], group: Vec<usize>, request: BatchRequest<'_>) -> Outcomes {
+        let (mut outcomes, mut alone) = (Outcomes::new(), group.clone());
+        if group.len() > 1 {
+            let plans = Box::pin(self.plans(drafts, &group, request)).await.unwrap_or_default();
+            let changes = plans.iter().map(|(_, plan)| plan.changes(&self.table)).collect::<Result<Vec<_>, _>>();
+            let changes = changes.unwrap_or_default().concat();
+            if !changes.is_empty() && self.dynamo.transact_once(changes).await.is_ok() {
+                alone.retain(|position| !plans.iter().any(|(planned, _)| planned == position));
+                outcomes.extend(plans.into_iter().map(|(position, plan)| (position, Ok(plan.posted))));
+            }
+        }
+        for position in alone {
+            let BatchRequest { caller, now, random } = request;
+            let outcome = Box::pin(self.post(&drafts[position], Payer::Caller(caller), now, random)).await;
+            outcomes.push((position, outcome));
+        }
+        outcomes
+    }
+
+    /// Applies the drafts of a group to their accounts. Leaves out the drafts that a rule rejects.
+    async fn plans(
+        &self,
+        drafts: &[Draft],
+        group: &[usize],
+        request: BatchRequest<'_>,
+    ) -> Result<Vec<(usize, PostingPlan)>, Error> {
+        let BatchRequest { caller, now, random } = request;
+        let of_group = || group.iter().map(|position| &drafts[*position]);
+        let ids: BTreeSet<_> = of_group().flat_map(|draft| &draft.postings).map(|posting| &posting.account).collect();
+        let accounts = self.accounts(ids.into_iter(), caller).await?;
+        let names: BTreeSet<Option<&MerchantId>> = of_group().map(|draft| draft.merchant.as_ref()).collect();
+        let mut merchants = HashMap::with_capacity(names.len());
+        for name in names {
+            merchants.insert(name, self.knows(name).await?);
+        }
+        let mut plans = Vec::with_capacity(group.len());
+        for position in group {
+            let draft = &drafts[*position];
+            let own = draft.postings.iter().filter_map(|posting| accounts.get(&posting.account));
+            let own = own.map(|account| (account.id.clone(), account.clone())).collect();
+            let has_merchant = merchants.get(&draft.merchant.as_ref()).copied().unwrap_or_default();
+            let (payer, shard) = (Payer::Caller(caller), self.shards.pick(random));
+            if let Ok((plan, _)) = Box::pin(self.plan(draft, own, has_merchant, payer, now, shard)).await {
+                plans.push((*position, plan));
+            }
+        }
+        Ok(plans)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Posting;
+    use function::Fingerprint;
+    use keys::ledger::LegType;
+    use money::Money;
+
+    fn draft(accounts: [&str; 2]) -> Draft {
+        let amount = Money::zero("USD".parse().expect("a currency"));
+        let posting =
+            |account: &str| Posting { leg_type: LegType::Debit, amount, account: account.parse().expect("an id") };
+        Draft {
+            id: "T".parse().expect("an id"),
+            key: None,
+            transaction_type: "payment".parse().expect("a type"),
+            merchant: None,
+            description: None,
+            postings: accounts.iter().map(|account| posting(account)).collect(),
+            reverses: None,
+            capture: None,
+            by: "ann".parse().expect("a user"),
+            request: Fingerprint::of(&["x"]),
+        }
+    }
+
+    #[test]
+    fn drafts_of_one_account_are_in_different_waves() {
+        let drafts = [["A", "B"], ["C", "D"], ["B", "C"], ["E", "F"], ["A", "E"], ["G", "B"]].map(draft);
+        assert_eq!(waves(&drafts), [vec![0, 1, 3], vec![2, 4], vec![5]]);
+    }
+
+    #[test]
+    fn groups_have_at_most_100_changes() {
+        let names: Vec<String> = (0..90).map(|number| format!("A{number}")).collect();
+        let drafts: Vec<Draft> = names.chunks(2).map(|two| draft([&two[0], &two[1]])).collect();
+        let sizes: Vec<usize> = groups(&drafts, (0..45).collect()).iter().map(Vec::len).collect();
+        assert_eq!(sizes, [20, 20, 5]);
+    }
+}

@@ -1,0 +1,107 @@
+//! The hash chain of an account's legs ([decision](../../../../docs/decisions/ledger-chain.md)).
+
+use crate::Leg;
+use money::Money;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use sha2::{Digest, Sha256};
+use std::{borrow::Cow, fmt, str::FromStr};
+
+/// A link of an account's hash chain, as 64 lower-case hexadecimal digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChainHash([u8; 32]);
+
+/// The error for text that is not a hash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("is not a hash")]
+pub struct NoHash;
+
+impl ChainHash {
+    /// The hash before the first leg of an account: 64 zeros.
+    pub(crate) const START: Self = Self([0; 32]);
+
+    /// Hashes lines of text, each with its line feed. No line contains a line feed, because
+    /// identifiers, amounts and times do not. Different lines therefore have different texts.
+    fn of(lines: &[&str]) -> Self {
+        let mut digest = Sha256::new();
+        for line in lines {
+            digest.update(line);
+            digest.update("\n");
+        }
+        Self(digest.finalize().into())
+    }
+
+    /// Returns the hash of a leg with these contents, if `self` is the hash of the previous leg.
+    pub(crate) fn then(self, contents: Self) -> Self {
+        Self::of(&[&self.to_string(), &contents.to_string()])
+    }
+}
+
+impl Leg {
+    /// Hashes the contents of the entry, without its hash. `None` if the leg is no entry, or if an
+    /// amount is not valid for the currency.
+    pub(crate) fn contents(&self) -> Option<ChainHash> {
+        let posted = self.entry()?.posted_at.map(|at| at.to_string());
+        let (kind, posted) = posted.as_ref().map_or(("leg", None), |at| ("posting", Some(at.as_str())));
+        let amount = Money::new(self.amount, self.currency).ok()?.amount().to_string();
+        let (after, created) = (self.after()?.amount().to_string(), self.created_at.to_string());
+        let of = [self.account.as_str(), self.user.as_str(), self.transaction.as_str(), self.id.as_str()];
+        let what = [self.leg_type.as_str(), &amount, self.currency.code(), &after, &created];
+        Some(ChainHash::of(&[&[kind], &of[..], &what[..], posted.as_slice()].concat()))
+    }
+
+    /// Whether the hash of the entry follows from its contents and from the previous entry of its
+    /// account.
+    #[must_use]
+    pub fn is_chained_to(&self, previous: Option<&Self>) -> bool {
+        let previous = previous.map_or(Some(ChainHash::START), Self::hash);
+        let expected = previous.zip(self.contents()).map(|(previous, contents)| previous.then(contents));
+        expected.is_some() && expected == self.hash()
+    }
+}
+
+impl FromStr for ChainHash {
+    type Err = NoHash;
+
+    fn from_str(text: &str) -> Result<Self, NoHash> {
+        let (mut hash, is_upper) = ([0; 32], text.bytes().any(|byte| byte.is_ascii_uppercase()));
+        hex::decode_to_slice(text, &mut hash).ok().filter(|()| !is_upper).ok_or(NoHash)?;
+        Ok(Self(hash))
+    }
+}
+
+impl fmt::Display for ChainHash {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = [0; 64];
+        hex::encode_to_slice(self.0, &mut text).map_err(|_| fmt::Error)?;
+        out.write_str(str::from_utf8(&text).map_err(|_| fmt::Error)?)
+    }
+}
+
+impl Serialize for ChainHash {
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        out.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for ChainHash {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        Cow::<str>::deserialize(input)?.parse().map_err(de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hash_round_trips_through_its_text() {
+        // printf 'a\nb\n' | sha256sum
+        let text = "911169ddaaf146aff539f58c26c489af3b892dff0fe283c1c264c65ae5aa59a2";
+        let hash = ChainHash::of(&["a", "b"]);
+        assert_eq!((hash.to_string().as_str(), text.parse()), (text, Ok(hash)));
+        assert_ne!(hash, ChainHash::of(&["ab"]));
+        for bad in ["", "0", &text[1..], &text.to_uppercase(), &format!("{text}00"), &"g".repeat(64)] {
+            assert!(bad.parse::<ChainHash>().is_err(), "{bad}");
+        }
+    }
+}

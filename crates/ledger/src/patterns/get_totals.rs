@@ -1,0 +1,130 @@
+//! L15: reads the totals of a merchant in a period
+//! ([requirement](../../../../docs/requirements/ledger.md#totals-and-trial-balance),
+//! [decision](../../../../docs/decisions/ledger-totals.md)).
+
+use crate::{
+    DOMAIN, Ledger, Merchant, Total,
+    cost::{self, Calls, Pattern},
+    model::total::{Dimensions, Sums},
+};
+use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger, is_zero};
+use futures::future::join;
+use keys::{
+    Day, TimestampMillis,
+    ledger::{AccountType, MerchantId, TransactionType},
+    totals::{TotalScope, TotalSort},
+};
+use money::{Currency, Decimal};
+use serde::Serialize;
+use table::cost::{Cost, read};
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(get_totals, Ledger::warm_totals_by_query)
+}
+
+/// The access pattern.
+pub const PATTERN: Pattern = Pattern {
+    id: "L15",
+    name: "get-totals",
+    trigger: Trigger::Http(&[Route {
+        method: "GET",
+        path: "/ledger/merchants/{merchantId}/totals",
+        scopes: &["ledger:operate"],
+    }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "PK = MERCHANT#<id>#<shard>, SK from DAY#<from> to DAY#<to>; all shards concurrently. Also get the merchant in FinancialTransactions, strongly consistent",
+        formula: "½ ⌈Σ totals⌉ R for each shard, and ⌈merchant⌉ R",
+        cost: |case| Cost::default().read(cost::TOTALS, case.added_up()).read(cost::LEDGER, read(case.account)),
+    }],
+    function,
+};
+
+/// Maximum number of days in a period.
+const MAX_DAYS: i64 = 366;
+
+/// The requested merchant and period. Both dates are inclusive. The default of `to` is today, and
+/// the default of `from` is `to`.
+#[derive(Debug, Clone)]
+pub struct Period {
+    merchant: MerchantId,
+    from: Option<Day>,
+    to: Option<Day>,
+}
+
+impl Input for Period {
+    fn read(fields: &mut Fields) -> Option<Self> {
+        let (from, to) = (fields.query("from"), fields.query("to"));
+        Some(Self { merchant: fields.path("merchantId")?, from, to })
+    }
+}
+
+impl Period {
+    /// The first and the last day.
+    fn days(&self, now: TimestampMillis) -> Result<(Day, Day), Error> {
+        let to = self.to.unwrap_or(now.day());
+        let from = self.from.unwrap_or(to);
+        if to < from {
+            return Err(Error::invalid("/query/to", "must not be before from"));
+        }
+        if from.first_milli().plus_days(MAX_DAYS) <= to.first_milli() {
+            return Err(Error::invalid("/query/from", format!("must be less than {MAX_DAYS} days before to")));
+        }
+        Ok((from, to))
+    }
+}
+
+/// The totals of a merchant in a period.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TotalsBody {
+    merchant_id: MerchantId,
+    from: Day,
+    to: Day,
+    items: Vec<TotalBody>,
+    /// Number of unreadable items. The sums lack them.
+    #[serde(skip_serializing_if = "is_zero")]
+    skipped: usize,
+}
+
+/// The total of a transaction type, an account type and a currency.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct TotalBody {
+    transaction_type: TransactionType,
+    account_type: AccountType,
+    currency: Currency,
+    debits: Decimal,
+    credits: Decimal,
+    transactions: i64,
+}
+
+impl TotalBody {
+    fn of((dimensions, sums): (Dimensions, Sums)) -> Self {
+        let Dimensions { transaction_type, account_type, currency } = dimensions;
+        let Sums { debits, credits, transactions } = sums;
+        let (debits, credits) = (debits.amount(), credits.amount());
+        Self { transaction_type, account_type, currency, debits, credits, transactions }
+    }
+}
+
+/// Reads the totals of a merchant. Transactions of the last second may not be counted yet.
+///
+/// # Errors
+/// Returns 400 for an invalid period, 403 for a caller without the operator scope, and 404 if the
+/// merchant does not exist.
+pub async fn get_totals(ledger: Ledger, request: Request<Period>) -> Result<Json<TotalsBody>, Error> {
+    request.caller.must_operate(DOMAIN)?;
+    let (from, to) = request.input.days(request.milli)?;
+    let id = request.input.merchant;
+    let (scope, range) = (TotalScope::Merchant(id.clone()), TotalSort::between(from, to));
+    let key = Merchant::key_of(&id);
+    let totals = ledger.totals.sums(&scope, &range, Total::dimensions);
+    let (merchant, totals) = join(ledger.books.table.get::<Merchant>(&key), totals).await;
+    merchant?.ok_or(Error::NotFound("merchant"))?;
+    let totals = totals?;
+    let items = totals.sums.into_iter().map(TotalBody::of).collect();
+    Ok(Json(TotalsBody { merchant_id: id, from, to, items, skipped: totals.skipped }))
+}

@@ -1,0 +1,98 @@
+//! L15: reads the trial balance as of a date
+//! ([requirement](../../../../docs/requirements/ledger.md#totals-and-trial-balance),
+//! [decision](../../../../docs/decisions/ledger-totals.md)).
+
+use crate::{
+    DOMAIN, Ledger, Total,
+    cost::{self, Calls, Pattern},
+    model::total::Sums,
+};
+use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger, is_zero};
+use keys::{
+    Day,
+    ledger::AccountType,
+    totals::{TotalScope, TotalSort},
+};
+use money::{Currency, Decimal};
+use serde::Serialize;
+use table::cost::Cost;
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(get_trial_balance, Ledger::warm_totals_by_query)
+}
+
+/// The access pattern.
+pub const PATTERN: Pattern = Pattern {
+    id: "L15",
+    name: "get-trial-balance",
+    trigger: Trigger::Http(&[Route { method: "GET", path: "/ledger/trial-balance", scopes: &["ledger:operate"] }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "PK = ALL#<shard>, SK from DAY# to DAY#<date>; all shards concurrently",
+        formula: "½ ⌈Σ totals through the date⌉ R for each shard",
+        cost: |case| Cost::default().read(cost::TOTALS, case.added_up()),
+    }],
+    function,
+};
+
+/// The requested date. The default is today.
+#[derive(Debug, Clone)]
+pub struct AsOf(Option<Day>);
+
+impl Input for AsOf {
+    fn read(fields: &mut Fields) -> Option<Self> {
+        Some(Self(fields.query("date")))
+    }
+}
+
+/// The trial balance as of a date.
+#[derive(Debug, Serialize)]
+pub struct TrialBalance {
+    date: Day,
+    items: Vec<Line>,
+    /// Number of unreadable totals. The sums lack them.
+    #[serde(skip_serializing_if = "is_zero")]
+    skipped: usize,
+}
+
+/// The sums of an account type and a currency, through the date.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Line {
+    account_type: AccountType,
+    currency: Currency,
+    debits: Decimal,
+    credits: Decimal,
+    /// The credits minus the debits: the sum of the balances of the accounts.
+    balance: Decimal,
+}
+
+impl Line {
+    fn of(((account_type, currency), sums): ((AccountType, Currency), Sums)) -> Result<Self, Error> {
+        let Sums { debits, credits, .. } = sums;
+        let too_large = || Error::Internal("a balance has more than 38 digits".to_owned());
+        let balance = credits.checked_add(-debits).ok_or_else(too_large)?;
+        let [debits, credits, balance] = [debits, credits, balance].map(money::Money::amount);
+        Ok(Self { account_type, currency, debits, credits, balance })
+    }
+}
+
+/// Adds up the transactions through the end of a date. Transactions of the last second may not be
+/// counted yet.
+///
+/// # Errors
+/// Returns 400 for an invalid or future date, and 403 for a caller without the operator scope.
+pub async fn get_trial_balance(ledger: Ledger, request: Request<AsOf>) -> Result<Json<TrialBalance>, Error> {
+    request.caller.must_operate(DOMAIN)?;
+    let today = request.milli.day();
+    let date = request.input.0.unwrap_or(today);
+    if date > today {
+        return Err(Error::invalid("/query/date", "must not be in the future"));
+    }
+    let of = |total: &Total| (total.account_type.clone(), total.currency);
+    let totals = ledger.totals.sums(&TotalScope::All, &TotalSort::through(date), of).await?;
+    let items = totals.sums.into_iter().map(Line::of).collect::<Result<_, _>>()?;
+    Ok(Json(TrialBalance { date, items, skipped: totals.skipped }))
+}

@@ -1,0 +1,71 @@
+//! L1: lists the merchants
+//! ([requirement](../../../../docs/requirements/ledger.md#list-the-merchants)).
+
+use crate::{
+    Ledger, Merchant, MerchantBody,
+    cost::{self, Calls, Case, Pattern},
+    model::merchant::ListedMerchant,
+};
+use function::{Error, Fields, Function, Input, List, Request, Route, Trigger};
+use keys::ledger::{MerchantPartition, MerchantsPartition};
+use table::{
+    Page, Query,
+    cost::{Cost, read_eventually},
+};
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(list_merchants, Ledger::warm_by_key_index)
+}
+
+/// The access pattern.
+pub const PATTERN: Pattern = Pattern {
+    id: "L1",
+    name: "list-merchants",
+    trigger: Trigger::Http(&[Route {
+        method: "GET",
+        path: "/ledger/merchants",
+        scopes: &["ledger:read", "ledger:operate"],
+    }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "GSI2PK = MERCHANTS, GSI2SK begins with MERCHANT#; then get PK = MERCHANT#<id>, SK = METADATA in batches",
+        formula: "½ ⌈Σ keys⌉ R on GSI2, and ½ ⌈merchant⌉ R for each merchant",
+        cost: |case| {
+            Cost::default()
+                .read(cost::BY_KEY, case.listed(KEYS))
+                .read(cost::LEDGER, read_eventually(case.account).times(Case::count(case.items)))
+        },
+    }],
+    function,
+};
+
+/// Size in bytes of a merchant's entry in GSI2, which contains only keys.
+const KEYS: usize = 150;
+
+/// The list has no parameters except those of its pages.
+#[derive(Debug, Clone)]
+pub struct AllMerchants;
+
+impl Input for AllMerchants {
+    fn read(fields: &mut Fields) -> Option<Self> {
+        fields.paging(50);
+        Some(Self)
+    }
+}
+
+/// Lists the merchants, sorted by id. Every caller may read every merchant.
+///
+/// # Errors
+/// Returns 400 for an invalid request.
+pub async fn list_merchants(ledger: Ledger, request: Request<AllMerchants>) -> Result<List<MerchantBody>, Error> {
+    let listing = request.listing(MerchantPartition::all(), "")?;
+    let query = Query::new(&MerchantsPartition, &listing.range).on(&ledger.by_key);
+    let page = ledger.books.table.page::<ListedMerchant>(&query, listing.limit).await?;
+    let keys: Vec<_> = page.items.iter().map(|entry| Merchant::key_of(&entry.partition.0)).collect();
+    let mut merchants = ledger.books.table.get_all::<Merchant>(&keys, false).await?;
+    let items = keys.iter().filter_map(|key| merchants.items.remove(key)).collect();
+    let found = Page { items, next: page.next, skipped: page.skipped + merchants.unreadable.len() };
+    Ok(listing.list(found.map(MerchantBody::from)))
+}

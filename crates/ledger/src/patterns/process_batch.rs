@@ -1,0 +1,142 @@
+//! L12: posts up to 100 transactions of one request
+//! ([requirement](../../../../docs/requirements/ledger.md#batches-of-transfers),
+//! [decision](../../../../docs/decisions/ledger-batch.md)).
+
+use crate::{
+    Ledger,
+    batch::BatchRequest,
+    cost::{Calls, Pattern},
+    model::transaction::TransactionBody,
+    patterns::process_payment::NewTransaction,
+    store::user,
+};
+use function::{Error, Fault, Fields, Function, Input, Json, Request, Route, Trigger, read_record};
+use keys::IdempotencyKey;
+use serde::Serialize;
+use serde_json::{Value, value::RawValue};
+use std::collections::BTreeSet;
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(process_batch, Ledger::warm_by_batch_get)
+}
+
+/// The access pattern.
+pub const PATTERN: Pattern = Pattern {
+    id: "L12",
+    name: "process-batch",
+    trigger: Trigger::Http(&[Route {
+        method: "POST",
+        path: "/ledger/transactions/batch",
+        scopes: &["ledger:write", "ledger:operate"],
+    }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "as L3 for each transaction. Transactions of different accounts share the reads of their accounts and merchants, and one DynamoDB transaction of at most 100 changes",
+        formula: "for each transaction as L3; ½ R for each merchant. The table shows one transaction",
+        cost: |case| case.posted(true).read(crate::cost::LEDGER, case.looked_at()),
+    }],
+    function,
+};
+
+/// Maximum number of transactions in a batch.
+const MAX_TRANSACTIONS: usize = 100;
+
+/// The request body.
+#[derive(Debug, Clone)]
+pub struct NewBatch(Vec<NewEntry>);
+
+/// A transaction of the batch.
+#[derive(Debug, Clone)]
+struct NewEntry {
+    key: IdempotencyKey,
+    transaction: NewTransaction,
+}
+
+impl Input for NewEntry {
+    fn read(fields: &mut Fields) -> Option<Self> {
+        let (key, transaction) = (fields.body("idempotencyKey"), NewTransaction::read_body(fields));
+        Some(Self { key: key?, transaction: transaction? })
+    }
+}
+
+impl Input for NewBatch {
+    const BODY: bool = true;
+    const MAX_BODY: usize = 256 * 1024;
+
+    fn read(fields: &mut Fields) -> Option<Self> {
+        let texts = fields.body::<Vec<Box<RawValue>>>("transactions")?;
+        if !(1..=MAX_TRANSACTIONS).contains(&texts.len()) {
+            return fields.fault("/body/transactions", format!("must have 1 to {MAX_TRANSACTIONS} transactions"));
+        }
+        let (mut entries, mut keys) = (Vec::with_capacity(texts.len()), BTreeSet::new());
+        for (number, text) in texts.iter().enumerate() {
+            let at = format!("/body/transactions/{number}");
+            match read_record::<NewEntry>(text.get()) {
+                Ok(entry) if keys.insert(entry.key.clone()) => entries.push(entry),
+                Ok(_) => {
+                    fields.fault::<()>(&format!("{at}/idempotencyKey"), "must differ from the other keys");
+                }
+                Err(error) => refuse(fields, &at, error),
+            }
+        }
+        Some(Self(entries))
+    }
+}
+
+/// Reports the faults of a transaction at its place in the body.
+fn refuse(fields: &mut Fields, at: &str, error: Error) {
+    let faults = match error {
+        Error::Invalid(faults) => faults,
+        other => vec![Fault { pointer: String::new(), detail: other.to_string() }],
+    };
+    for Fault { pointer, detail } in faults {
+        let rest = pointer.strip_prefix("/body").unwrap_or_default();
+        fields.fault::<()>(&format!("{at}{rest}"), detail);
+    }
+}
+
+/// The outcomes of a batch, in the order of the request.
+#[derive(Debug, Serialize)]
+pub struct BatchBody {
+    results: Vec<ResultBody>,
+}
+
+/// The outcome of a transaction: its status and body as of a single request.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ResultBody {
+    idempotency_key: IdempotencyKey,
+    status: u16,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    transaction: Option<TransactionBody>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<Value>,
+}
+
+/// Posts each transaction as [`process_payment`](super::process_payment) does, exactly once. A
+/// rejected transaction does not affect the others.
+///
+/// # Errors
+/// Returns 400 if a transaction is invalid, and 413 for a body over 256 KB. Nothing is then posted.
+pub async fn process_batch(ledger: Ledger, request: Request<NewBatch>) -> Result<Json<BatchBody>, Error> {
+    let by = user(&request.caller)?;
+    let entries = request.input.0.into_iter();
+    let drafts = entries.map(|entry| entry.transaction.draft(&by, Some(entry.key), request.milli, &request.random));
+    let drafts: Vec<_> = drafts.collect();
+    let batch = BatchRequest { caller: &request.caller, now: request.milli, random: &request.random };
+    let outcomes = Box::pin(ledger.books.post_all(&drafts, batch)).await;
+    let results = drafts.into_iter().zip(outcomes).filter_map(|(draft, outcome)| {
+        let idempotency_key = draft.key?;
+        let (status, transaction, problem) = match outcome {
+            Ok(posted) => (201, Some(posted.body(&request.caller)), None),
+            Err(error) => {
+                let (status, problem) = error.as_part();
+                (status, None, Some(problem))
+            }
+        };
+        Some(ResultBody { idempotency_key, status, transaction, problem })
+    });
+    Ok(Json(BatchBody { results: results.collect() }))
+}
