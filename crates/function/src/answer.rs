@@ -3,10 +3,15 @@ use http::{HeaderValue, StatusCode, header};
 use lambda_http::{Body, Response};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
+use std::fmt::Display;
 use table::{Binding, Cursor, Page};
 
-/// Percent-encodes all characters except the unreserved characters of RFC 3986.
-const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+/// Percent-encodes all characters except the unreserved characters of RFC 3986. The result is a
+/// path segment, or the value of a header parameter (RFC 8187).
+pub fn percent_encoded(text: &str) -> impl Display + '_ {
+    const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+    utf8_percent_encode(text, ENCODED)
+}
 
 /// A response of a handler.
 pub trait Reply: Send {
@@ -119,7 +124,7 @@ impl<T: Serialize + Send> Reply for List<T> {
 
 impl<T: Serialize + Send> Reply for Created<T> {
     fn reply(self, path: &str) -> Result<Response<Body>, Error> {
-        let location = format!("{path}/{}", utf8_percent_encode(&self.id, SEGMENT));
+        let location = format!("{path}/{}", percent_encoded(&self.id));
         located(json(StatusCode::CREATED, &self.body)?, &location)
     }
 }
@@ -180,7 +185,7 @@ pub fn path(route: &str, parameter: impl Fn(&str) -> Option<String>) -> String {
     let segment = |segment: &str| {
         let name = segment.strip_prefix('{').and_then(|name| name.strip_suffix('}'));
         let value = name.and_then(&parameter);
-        value.map_or(segment.to_owned(), |value| utf8_percent_encode(&value, SEGMENT).to_string())
+        value.map_or(segment.to_owned(), |value| percent_encoded(&value).to_string())
     };
     route.split('/').map(segment).collect::<Vec<_>>().join("/")
 }

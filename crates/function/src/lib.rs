@@ -79,7 +79,9 @@ mod strict;
 mod system;
 mod text;
 
-pub use answer::{Accepted, Created, Json, List, Listing, Located, NoContent, Put, Reply, Upserted, is_zero, path};
+pub use answer::{
+    Accepted, Created, Json, List, Listing, Located, NoContent, Put, Reply, Upserted, is_zero, path, percent_encoded,
+};
 pub use aws_lambda_events::dynamodb::EventRecord;
 pub use caller::Caller;
 pub use client::Clients;

@@ -22,6 +22,9 @@ use table::{Error as Store, with_reserved_time};
 /// Time reserved to read the outcome of a write whose response was lost.
 pub(crate) const RESERVE: Duration = Duration::from_secs(1);
 
+/// Maximum number of times that one attempt releases expired holds. The next attempt continues.
+const MAX_RELEASES: usize = 20;
+
 /// The caller whose permissions a transaction needs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Payer<'a> {
@@ -145,7 +148,7 @@ impl Books {
     /// holds, releases them first. Returns the plan with the accounts that it applies to.
     ///
     /// # Errors
-    /// The errors of [`PostingPlan::new`].
+    /// The errors of [`PostingPlan::new`], and a conflict if the debited accounts change constantly.
     pub(crate) async fn plan(
         &self,
         draft: &Draft,
@@ -155,7 +158,7 @@ impl Books {
         now: TimestampMillis,
         shard: Shard,
     ) -> Result<(PostingPlan, HashMap<AccountId, Account>), Error> {
-        loop {
+        for _ in 0..MAX_RELEASES {
             let caller = payer.caller(draft, &accounts);
             match PostingPlan::new(draft, &accounts, has_merchant, &caller, now, shard) {
                 // The account has reserved the amount of a capture.
@@ -170,6 +173,7 @@ impl Books {
                 plan => return Ok((plan?, accounts)),
             }
         }
+        Err(Error::stale())
     }
 
     /// Releases the expired holds of the debited accounts. Returns the number of released holds.

@@ -4,11 +4,10 @@ use aws_sdk_s3::{
     error::DisplayErrorContext,
     presigning::{PresignedRequest, PresigningConfig},
 };
-use function::Error;
+use function::{Error, percent_encoded};
 use futures::{StreamExt, TryStreamExt, stream};
 use intake::{File, Files, Part};
 use keys::{TimestampSeconds, wellness::UploadKey};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use std::{collections::BTreeMap, error, fmt::Display, time::Duration};
 
 /// Validity of a presigned upload.
@@ -19,8 +18,6 @@ const DOWNLOAD: Duration = Duration::from_mins(5);
 const HEAD: u64 = 4096;
 /// Maximum size of an object that is read as a whole: a file of 25 MB, or a failed event.
 const WHOLE: u64 = 32 * 1024 * 1024;
-/// Percent-encodes all characters that a value of a header parameter cannot contain (RFC 8187).
-const VALUE: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 /// Maximum number of concurrent deletions.
 const SIDE_BY_SIDE: usize = 16;
 
@@ -76,7 +73,7 @@ impl FileStore {
         name: &str,
         now: TimestampSeconds,
     ) -> Result<String, Error> {
-        let encoded = utf8_percent_encode(name, VALUE);
+        let encoded = percent_encoded(name);
         let get = self.files.client().get_object().bucket(self.bucket()?).key(key.to_string());
         let get = get.response_content_disposition(format!("attachment; filename*=UTF-8''{encoded}"));
         let signed = Box::pin(get.presigned(validity(now, DOWNLOAD)?)).await.map_err(|error| unsigned(&error))?;

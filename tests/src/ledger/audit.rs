@@ -101,9 +101,8 @@ impl Account {
         let start = || "0".repeat(64);
         let previous = self.last.as_ref().map_or_else(start, |last| last.texts[3].clone());
         let posted_at = posted_at.map(str::to_owned);
-        let mut entry = Entry { after: self.cents, hash: previous, posted_at };
-        entry.hash = leg.hash(&entry);
-        entry
+        let hash = leg.hash(&previous, self.cents, posted_at.as_deref());
+        Entry { after: self.cents, hash, posted_at }
     }
 
     /// Remembers the last leg.
@@ -251,7 +250,6 @@ struct Leg<'a> {
 /// The entry of a leg in the history of its account.
 struct Entry {
     after: i64,
-    /// The hash of the leg, or the hash of the previous leg while the hash is computed.
     hash: String,
     /// The time of the settlement, if the leg is a grouped credit.
     posted_at: Option<String>,
@@ -288,13 +286,14 @@ impl Leg<'_> {
         leg_id(self.transaction, self.number)
     }
 
-    /// Returns the hash of the leg, if the entry has the hash of the previous leg.
-    fn hash(&self, Entry { after, hash: previous, posted_at }: &Entry) -> String {
+    /// Returns the hash of the leg. `previous` is the hash of the previous leg, and `after` is the
+    /// balance after the leg.
+    fn hash(&self, previous: &str, after: i64, posted_at: Option<&str>) -> String {
         let Self { transaction, account, time, change, .. } = *self;
-        let (id, amount, after) = (self.id(), dollars(change.abs()), dollars(*after));
+        let (id, amount, after) = (self.id(), dollars(change.abs()), dollars(after));
         let kind = if posted_at.is_some() { "posting" } else { "leg" };
         let mut lines = vec![kind, account, "someone", transaction, &id, side(change), &amount, "USD", &after, time];
-        lines.extend(posted_at.as_deref());
+        lines.extend(posted_at);
         sha256(&[previous, &sha256(&lines)])
     }
 

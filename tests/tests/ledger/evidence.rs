@@ -327,8 +327,8 @@ impl Tampering<'_> {
         (id, shop, cents, key)
     }
 
-    /// Adds an amount to the balance after each leg of the account that is newer than the
-    /// transaction, and to the balance of the account.
+    /// Adds an amount to the balance of the account, and to the balances after its legs that are
+    /// newer than the transaction.
     async fn shift(&self, account: usize, transaction: usize, cents: i64) {
         let legs = self.crowd.legs_of(account).into_iter().filter(|(index, _)| *index > transaction);
         let legs = legs.map(|(index, number)| self.add(leg_key(&id_of(index), number), "BalanceAfter", cents));
@@ -519,8 +519,8 @@ impl Tampering<'_> {
 
 /// Exchanged legs, and hashes.
 impl Tampering<'_> {
-    /// Reserves an account with two consecutive legs and a later one, and the other accounts of the
-    /// transactions of the two. Returns the account and the three legs.
+    /// Finds an account with three consecutive legs. Reserves all accounts of the first two
+    /// transactions. Returns the account and its three legs.
     fn consecutive(&mut self, percent: usize) -> (usize, [(usize, usize); 3]) {
         let (crowd, first) = (self.crowd, self.part(percent));
         for account in 0..crowd.accounts {

@@ -569,6 +569,18 @@ async fn retry_completes_a_closing_after_a_crash_at_any_call() {
     }
 }
 
+/// Returns the event of a request that opens a hold.
+fn opening(key: &str, body: &Value) -> Value {
+    let (route, path) = ("POST /ledger/holds", "/ledger/holds");
+    Asks { route, path, parameters: Value::Null, key: Some(key), body: Some(body) }.at(now())
+}
+
+/// Returns the id of the opened hold.
+fn hold_of(opened: &Outcome) -> String {
+    let body: Value = serde_json::from_str(&opened.body).expect("JSON");
+    body["holdId"].as_str().expect("an id").to_owned()
+}
+
 /// Returns the event of a request for a hold. `end` is empty, or the last segment of the path.
 fn of_hold(id: &str, end: &str, key: &str, now: Timestamp) -> Value {
     let (path, route) = (format!("/ledger/holds/{id}/{end}"), format!("POST /ledger/holds/{{holdId}}/{end}"));
@@ -580,9 +592,7 @@ fn of_hold(id: &str, end: &str, key: &str, now: Timestamp) -> Value {
 #[tokio::test(flavor = "multi_thread")]
 async fn retry_of_a_hold_attempts_one_transaction() {
     let scene = Scene::start().await;
-    let body = hold(&scene.from, &scene.to, "0.05");
-    let (route, path) = ("POST /ledger/holds", "/ledger/holds");
-    let event = Asks { route, path, parameters: Value::Null, key: Some("H"), body: Some(&body) }.at(now());
+    let event = opening("H", &hold(&scene.from, &scene.to, "0.05"));
     let opened = scene.ask("create-hold", &event).await;
     scene.proxy.heal();
     let retry = Outcome::from_invocation(scene.process("create-hold").run(&event, TIME).await);
@@ -596,22 +606,14 @@ async fn retry_of_a_hold_attempts_one_transaction() {
 async fn retry_completes_a_hold_after_a_crash_at_any_call() {
     let scene = Scene::start().await;
     let body = hold(&scene.from, &scene.to, "0.05");
-    let creating = |key: &str| {
-        let (route, path) = ("POST /ledger/holds", "/ledger/holds");
-        Asks { route, path, parameters: Value::Null, key: Some(key), body: Some(&body) }.at(now())
-    };
-    let id_of = |outcome: &Outcome| {
-        let body: Value = serde_json::from_str(&outcome.body).expect("JSON");
-        body["holdId"].as_str().expect("an id").to_owned()
-    };
     for function in ["create-hold", "capture-hold", "void-hold", "release-expired-holds"] {
         for moment in MOMENTS {
             for call in 1.. {
                 let key = format!("{function}-{moment:?}-{call}");
-                let opening = creating(&key);
+                let opening = opening(&key, &body);
                 let mut event = opening.clone();
                 if function != "create-hold" {
-                    let id = id_of(&scene.ask("create-hold", &opening).await);
+                    let id = hold_of(&scene.ask("create-hold", &opening).await);
                     event = match function {
                         "capture-hold" => of_hold(&id, "capture", &key, now()),
                         "void-hold" => of_hold(&id, "void", &key, now()),
@@ -635,7 +637,7 @@ async fn retry_completes_a_hold_after_a_crash_at_any_call() {
                 let wanted = if function == "create-hold" { 5 } else { 0 };
                 assert_eq!(held, Some(wanted), "{when}");
                 if function == "create-hold" {
-                    let id = id_of(&scene.ask("create-hold", &opening).await);
+                    let id = hold_of(&scene.ask("create-hold", &opening).await);
                     assert_eq!(scene.ask("void-hold", &of_hold(&id, "void", &key, now())).await.status, 200);
                 }
                 if invocation.is_some() {
@@ -655,10 +657,7 @@ async fn hold_that_changes_between_two_reads_is_read_again() {
     let body = hold(&scene.from, &scene.to, "0.05");
     for (end, before) in [("capture", "void"), ("void", "capture")] {
         let function = &format!("{end}-hold");
-        let (route, path) = ("POST /ledger/holds", "/ledger/holds");
-        let opening = Asks { route, path, parameters: Value::Null, key: Some(function), body: Some(&body) }.at(now());
-        let opened: Value = serde_json::from_str(&scene.ask("create-hold", &opening).await.body).expect("JSON");
-        let hold = opened["holdId"].as_str().expect("an id");
+        let hold = &hold_of(&scene.ask("create-hold", &opening(function, &body)).await);
         scene.proxy.rule(|call| if call.number == 2 { Fault::Held } else { Fault::None });
         let process = scene.process(function);
         let event = of_hold(hold, end, &format!("{function}-late"), now());
@@ -680,11 +679,8 @@ async fn hold_that_changes_between_two_reads_is_read_again() {
 #[tokio::test(flavor = "multi_thread")]
 async fn capture_of_the_rest_follows_a_concurrent_capture() {
     let scene = Scene::start().await;
-    let (route, path) = ("POST /ledger/holds", "/ledger/holds");
     let body = hold(&scene.from, &scene.to, "0.05");
-    let opening = Asks { route, path, parameters: Value::Null, key: Some("H"), body: Some(&body) }.at(now());
-    let opened: Value = serde_json::from_str(&scene.ask("create-hold", &opening).await.body).expect("JSON");
-    let hold = opened["holdId"].as_str().expect("an id");
+    let hold = &hold_of(&scene.ask("create-hold", &opening("H", &body)).await);
     scene.proxy.rule(|call| if call.number == 2 { Fault::Held } else { Fault::None });
     let process = scene.process("capture-hold");
     let event = of_hold(hold, "capture", "rest", now());
@@ -706,11 +702,9 @@ async fn capture_of_the_rest_follows_a_concurrent_capture() {
 #[tokio::test(flavor = "multi_thread")]
 async fn payment_succeeds_if_another_request_releases_the_expired_hold() {
     let scene = Scene::start().await;
-    let (route, path) = ("POST /ledger/holds", "/ledger/holds");
     let mut body = hold(&scene.from, &scene.to, "95.00");
     body["expiresAt"] = (now() + SignedDuration::from_hours(1)).to_string().into();
-    let opening = Asks { route, path, parameters: Value::Null, key: Some("H"), body: Some(&body) }.at(now());
-    assert_eq!(scene.ask("create-hold", &opening).await.status, 201);
+    assert_eq!(scene.ask("create-hold", &opening("H", &body)).await.status, 201);
     scene.proxy.rule(|call| if call.action == "Query" && call.nth == 1 { Fault::Held } else { Fault::None });
     let later = now() + SignedDuration::from_hours(2);
     let process = scene.process("process-payment");

@@ -68,7 +68,7 @@ fn is_drained(streams: &Answer) -> bool {
 #[tokio::test]
 #[ignore = "make test-lambda: needs every binary and the emulator"]
 async fn each_event_gets_the_same_response_as_on_the_local_stack() {
-    // Otherwise, the job of an erasure would keep its stream busy for minutes.
+    // By default, an erasure waits 16 minutes for new items, and its job keeps the stream busy.
     let configured = || stack().parameter("ErasureQuietSeconds", "0");
     let inside = configured().start().await.expect("a stack");
     let (outside, lambdas) = Lambdas::of(configured()).await;
