@@ -148,7 +148,8 @@ impl Books {
     /// holds, releases them first. Returns the plan with the accounts that it applies to.
     ///
     /// # Errors
-    /// The errors of [`PostingPlan::new`], and a conflict if the debited accounts change constantly.
+    /// The errors of [`PostingPlan::new`], and a conflict if the debited accounts change
+    /// constantly.
     pub(crate) async fn plan(
         &self,
         draft: &Draft,
