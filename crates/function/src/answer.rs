@@ -8,6 +8,7 @@ use table::{Binding, Cursor, Page};
 
 /// Percent-encodes all characters except the unreserved characters of RFC 3986. The result is a
 /// path segment, or the value of a header parameter (RFC 8187).
+#[must_use]
 pub fn percent_encoded(text: &str) -> impl Display + '_ {
     const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
     utf8_percent_encode(text, ENCODED)
