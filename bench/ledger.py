@@ -73,7 +73,7 @@ def hot(runs):
     return {
         "rate": spread(rates(runs)),
         "conflicts": spread([run["conflicts"] / run["transfers"] for run in runs]),
-        "told_to_come_again": spread([run["told_to_come_again"] for run in runs]),
+        "asked_to_retry": spread([run["asked_to_retry"] for run in runs]),
     }
 
 
@@ -101,7 +101,7 @@ def section(result):
     for row in result["hot"]:
         one, grouped, lag = row["one"], row["grouped"], row["lag"]
         hot.append([
-            str(row["writers"]), brackets(one["rate"], 0), brackets(one["conflicts"], 2), brackets(one["told_to_come_again"], 0),
+            str(row["writers"]), brackets(one["rate"], 0), brackets(one["conflicts"], 2), brackets(one["asked_to_retry"], 0),
             brackets(row["distinct"]["rate"], 0), brackets(grouped["rate"], 0), brackets(grouped["conflicts"], 2),
             brackets(row["ratio"], 2),
         ])

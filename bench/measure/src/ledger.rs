@@ -170,7 +170,7 @@ async fn hot(writers: usize, into: Into) -> Value {
     let receiving = into.open(&books, writers).await;
     let of_each = if into == Into::One { INTO_ONE / writers } else { EACH };
     let writer = async |(number, from): (usize, String)| {
-        let (mut conflicts, mut told_to_come_again) = (0, 0);
+        let (mut conflicts, mut asked_to_retry) = (0, 0);
         for _ in 0..of_each {
             let (key, to) = (Uuid::now_v7().to_string(), &receiving[number % receiving.len()]);
             loop {
@@ -178,12 +178,12 @@ async fn hot(writers: usize, into: Into) -> Value {
                 conflicts += between;
                 match status {
                     201 => break,
-                    429 | 503 => told_to_come_again += 1,
+                    429 | 503 => asked_to_retry += 1,
                     other => panic!("{other}"),
                 }
             }
         }
-        (conflicts, told_to_come_again)
+        (conflicts, asked_to_retry)
     };
     let mut payers = Vec::new();
     for _ in 0..writers {
@@ -192,7 +192,7 @@ async fn hot(writers: usize, into: Into) -> Value {
     let (told, millis) = timed(join_all(payers.into_iter().enumerate().map(writer))).await;
     let (conflicts, again) = told.into_iter().fold((0, 0), |sums: (u64, u64), one| (sums.0 + one.0, sums.1 + one.1));
     let transfers = writers * of_each;
-    let mut run = json!({"ms": millis, "transfers": transfers, "conflicts": conflicts, "told_to_come_again": again});
+    let mut run = json!({"ms": millis, "transfers": transfers, "conflicts": conflicts, "asked_to_retry": again});
     if into == Into::Grouped {
         let waiting = pending(&books, &receiving[0]).await;
         let ((), drain) = timed(drained(&books, &receiving[0])).await;

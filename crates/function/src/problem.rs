@@ -88,11 +88,11 @@ problems! {
     JobNotFailed, 409, "job-not-failed", CONFLICT,
         "the job to retry is running or done";
     InsufficientFunds, 409, "insufficient-funds", CONFLICT,
-        "the debit would overdraw the account";
+        "the debit exceeds the available amount of the account";
     AccountFrozen, 409, "account-frozen", CONFLICT,
         "the account is frozen";
     AccountClosed, 409, "account-closed", CONFLICT,
-        "the account is closed";
+        "the account is closed or is being closed";
     CurrencyMismatch, 409, "currency-mismatch", CONFLICT,
         "the account has a different currency";
     AccountUnavailable, 409, "account-unavailable", CONFLICT,

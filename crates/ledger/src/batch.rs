@@ -2,16 +2,19 @@
 //! ([decision](../../../docs/decisions/ledger-batch.md)).
 
 use crate::{
-    Posted,
+    Account, Posted, Posting,
     model::{posting_plan::PostingPlan, transaction::Draft},
     post::Payer,
     store::Books,
 };
 use function::{Caller, Error};
 use futures::{StreamExt, stream};
-use keys::{AccountId, Random, TimestampMillis, ledger::MerchantId};
+use keys::{
+    AccountId, Random, TimestampMillis,
+    ledger::{LegType, MerchantId, PostingMode},
+};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use table::MAX_CHANGES;
+use table::{Error as Store, Key, MAX_CHANGES};
 
 /// Maximum number of concurrent DynamoDB transactions.
 const SIDE_BY_SIDE: usize = 4;
@@ -19,14 +22,30 @@ const SIDE_BY_SIDE: usize = 4;
 /// The outcome of each draft, by its position in the batch.
 type Outcomes = Vec<(usize, Result<Posted, Error>)>;
 
+/// The accounts whose credits wait in an inbox. Transactions that credit such an account do not
+/// update it, so they need no order.
+#[derive(Debug, Default)]
+struct Grouped(BTreeSet<AccountId>);
+
+impl Grouped {
+    fn has(&self, posting: &Posting) -> bool {
+        posting.leg_type == LegType::Credit && self.0.contains(&posting.account)
+    }
+
+    /// Returns the accounts that the draft updates.
+    fn updated<'a>(&self, draft: &'a Draft) -> BTreeSet<&'a AccountId> {
+        draft.postings.iter().filter(|posting| !self.has(posting)).map(|posting| &posting.account).collect()
+    }
+}
+
 /// Returns the positions of the drafts in the order in which they can be posted. The drafts of a
-/// wave have different accounts. An account's drafts are in different waves, in their order.
-fn waves(drafts: &[Draft]) -> Vec<Vec<usize>> {
+/// wave update different accounts. An account's drafts are in different waves, in their order.
+fn waves(drafts: &[Draft], grouped: &Grouped) -> Vec<Vec<usize>> {
     let (mut waves, mut last) = (Vec::<Vec<usize>>::new(), BTreeMap::<&AccountId, usize>::new());
     for (position, draft) in drafts.iter().enumerate() {
-        let accounts = draft.postings.iter().map(|posting| &posting.account);
-        let wave = accounts.clone().filter_map(|account| last.get(account)).max().map_or(0, |wave| wave + 1);
-        last.extend(accounts.map(|account| (account, wave)));
+        let accounts = grouped.updated(draft);
+        let wave = accounts.iter().filter_map(|account| last.get(account)).max().map_or(0, |wave| wave + 1);
+        last.extend(accounts.into_iter().map(|account| (account, wave)));
         match waves.get_mut(wave) {
             Some(wave) => wave.push(position),
             None => waves.push(vec![position]),
@@ -36,12 +55,12 @@ fn waves(drafts: &[Draft]) -> Vec<Vec<usize>> {
 }
 
 /// Splits a wave into groups whose changes fit into one DynamoDB transaction.
-fn groups(drafts: &[Draft], wave: Vec<usize>) -> Vec<Vec<usize>> {
+fn groups(drafts: &[Draft], wave: Vec<usize>, grouped: &Grouped) -> Vec<Vec<usize>> {
     let (mut groups, mut room) = (Vec::<Vec<usize>>::new(), 0);
     for position in wave {
         let postings = &drafts[position].postings;
-        let accounts: BTreeSet<_> = postings.iter().map(|posting| &posting.account).collect();
-        let changes = 1 + postings.len() + accounts.len();
+        let inbox = postings.iter().filter(|posting| grouped.has(posting)).count();
+        let changes = 1 + postings.len() + inbox + grouped.updated(&drafts[position]).len();
         if let Some(group) = groups.last_mut().filter(|_| changes <= room) {
             group.push(position);
             room -= changes;
@@ -67,18 +86,18 @@ impl Books {
     /// of a draft is unknown, the later drafts of its accounts are not posted.
     pub(crate) async fn post_all(&self, drafts: &[Draft], request: BatchRequest<'_>) -> Vec<Result<Posted, Error>> {
         let (mut outcomes, mut blocked) = (BTreeMap::new(), BTreeSet::<&AccountId>::new());
-        for wave in waves(drafts) {
-            let is_blocked =
-                |position: &usize| drafts[*position].postings.iter().any(|posting| blocked.contains(&posting.account));
+        let grouped = self.grouped(drafts).await;
+        for wave in waves(drafts, &grouped) {
+            let is_blocked = |position: &usize| !blocked.is_disjoint(&grouped.updated(&drafts[*position]));
             let (held, wave): (Vec<_>, Vec<_>) = wave.into_iter().partition(is_blocked);
-            let done = stream::iter(groups(drafts, wave))
+            let done = stream::iter(groups(drafts, wave, &grouped))
                 .map(|group| Box::pin(self.post_group(drafts, group, request)))
                 .buffer_unordered(SIDE_BY_SIDE);
             let done: Outcomes = done.concat().await;
             let held = held.into_iter().map(|position| (position, Err(Error::stale())));
             for (position, outcome) in done.into_iter().chain(held) {
                 if outcome.as_ref().is_err_and(Error::is_outage) {
-                    blocked.extend(drafts[position].postings.iter().map(|posting| &posting.account));
+                    blocked.extend(grouped.updated(&drafts[position]));
                 }
                 outcomes.insert(position, outcome);
             }
@@ -86,26 +105,57 @@ impl Books {
         outcomes.into_values().collect()
     }
 
-    /// Posts drafts with different accounts in one DynamoDB transaction. A draft that a rule
+    /// Reads which of the accounts that several drafts credit have grouped posting. This is only a
+    /// plan: if it is wrong or cannot be read, the drafts are posted one after the other.
+    async fn grouped(&self, drafts: &[Draft]) -> Grouped {
+        let mut credits = BTreeMap::<&AccountId, usize>::new();
+        let postings = drafts.iter().flat_map(|draft| &draft.postings);
+        for posting in postings.filter(|posting| posting.leg_type == LegType::Credit) {
+            *credits.entry(&posting.account).or_default() += 1;
+        }
+        let keys: Vec<Key> =
+            credits.into_iter().filter(|(_, count)| *count > 1).map(|(id, _)| Account::key_of(id)).collect();
+        let found = self.table.get_all::<Account>(&keys, false).await.map(|found| found.items).unwrap_or_default();
+        let grouped = found.into_values().filter(|account| account.posting == PostingMode::Grouped);
+        Grouped(grouped.map(|account| account.id).collect())
+    }
+
+    /// Posts drafts that update different accounts in one DynamoDB transaction. A draft that a rule
     /// rejects is posted alone, which also finds the outcome of an earlier request. So are all
     /// drafts if the transaction fails.
     async fn post_group(&self, drafts: &[Draft], group: Vec<usize>, request: BatchRequest<'_>) -> Outcomes {
-        let (mut outcomes, mut alone) = (Outcomes::new(), group.clone());
+        let (mut outcomes, mut alone, mut unknown) = (Outcomes::new(), group.clone(), BTreeSet::new());
         if group.len() > 1 {
             let plans = Box::pin(self.plans(drafts, &group, request)).await.unwrap_or_default();
-            let changes = plans.iter().map(|(_, plan)| plan.changes(&self.table)).collect::<Result<Vec<_>, _>>();
-            let changes = changes.unwrap_or_default().concat();
-            if !changes.is_empty() && self.dynamo.transact_once(changes).await.is_ok() {
-                alone.retain(|position| !plans.iter().any(|(planned, _)| planned == position));
-                outcomes.extend(plans.into_iter().map(|(position, plan)| (position, Ok(plan.posted))));
+            match self.write_together(&plans).await {
+                Ok(()) => {
+                    alone.retain(|position| !plans.iter().any(|(planned, _)| planned == position));
+                    outcomes.extend(plans.into_iter().map(|(position, plan)| (position, Ok(plan.posted))));
+                }
+                // The transaction may still be written.
+                Err(Error::Table(Store::Unavailable(_) | Store::Underway)) => {
+                    unknown.extend(plans.into_iter().map(|(position, _)| position));
+                }
+                Err(_) => {}
             }
         }
         for position in alone {
             let BatchRequest { caller, now, random } = request;
             let outcome = Box::pin(self.post(&drafts[position], Payer::Caller(caller), now, random)).await;
+            let is_unknown = |error: &Error| unknown.contains(&position) && !matches!(error, Error::KeyReused);
+            let outcome = outcome.map_err(|error| if is_unknown(&error) { Error::stale() } else { error });
             outcomes.push((position, outcome));
         }
         outcomes
+    }
+
+    /// Makes one attempt to write the plans in one DynamoDB transaction.
+    async fn write_together(&self, plans: &[(usize, PostingPlan)]) -> Result<(), Error> {
+        let changes = plans.iter().map(|(_, plan)| plan.changes(&self.table)).collect::<Result<Vec<_>, _>>()?;
+        if !changes.is_empty() {
+            self.dynamo.transact_once(changes.concat()).await?;
+        }
+        Ok(())
     }
 
     /// Applies the drafts of a group to their accounts. Leaves out the drafts that a rule rejects.
@@ -142,22 +192,19 @@ impl Books {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Posting;
     use function::Fingerprint;
-    use keys::ledger::LegType;
     use money::Money;
 
     fn draft(accounts: [&str; 2]) -> Draft {
         let amount = Money::zero("USD".parse().expect("a currency"));
-        let posting =
-            |account: &str| Posting { leg_type: LegType::Debit, amount, account: account.parse().expect("an id") };
+        let posting = |leg_type, account: &str| Posting { leg_type, amount, account: account.parse().expect("an id") };
         Draft {
             id: "T".parse().expect("an id"),
             key: None,
             transaction_type: "payment".parse().expect("a type"),
             merchant: None,
             description: None,
-            postings: accounts.iter().map(|account| posting(account)).collect(),
+            postings: vec![posting(LegType::Debit, accounts[0]), posting(LegType::Credit, accounts[1])],
             reverses: None,
             capture: None,
             by: "ann".parse().expect("a user"),
@@ -168,14 +215,27 @@ mod tests {
     #[test]
     fn drafts_of_one_account_are_in_different_waves() {
         let drafts = [["A", "B"], ["C", "D"], ["B", "C"], ["E", "F"], ["A", "E"], ["G", "B"]].map(draft);
-        assert_eq!(waves(&drafts), [vec![0, 1, 3], vec![2, 4], vec![5]]);
+        assert_eq!(waves(&drafts, &Grouped::default()), [vec![0, 1, 3], vec![2, 4], vec![5]]);
+    }
+
+    #[test]
+    fn credits_of_a_grouped_account_share_a_wave_and_count_their_inbox_items() {
+        let drafts: Vec<Draft> = (0..45).map(|number| draft([&format!("A{number}"), "Shop"])).collect();
+        let grouped = Grouped(BTreeSet::from(["Shop".parse().expect("an id")]));
+        let waves = waves(&drafts, &grouped);
+        assert_eq!(waves.len(), 1);
+        let sizes: Vec<usize> = groups(&drafts, waves[0].clone(), &grouped).iter().map(Vec::len).collect();
+        assert_eq!(sizes, [20, 20, 5]);
+        // A debit of the account follows the earlier debits of its own accounts only.
+        let drafts = [["A", "Shop"], ["Shop", "B"], ["Shop", "C"]].map(draft);
+        assert_eq!(super::waves(&drafts, &grouped), [vec![0, 1], vec![2]]);
     }
 
     #[test]
     fn groups_have_at_most_100_changes() {
         let names: Vec<String> = (0..90).map(|number| format!("A{number}")).collect();
         let drafts: Vec<Draft> = names.chunks(2).map(|two| draft([&two[0], &two[1]])).collect();
-        let sizes: Vec<usize> = groups(&drafts, (0..45).collect()).iter().map(Vec::len).collect();
+        let sizes: Vec<usize> = groups(&drafts, (0..45).collect(), &Grouped::default()).iter().map(Vec::len).collect();
         assert_eq!(sizes, [20, 20, 5]);
     }
 }

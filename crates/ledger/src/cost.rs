@@ -75,6 +75,11 @@ impl Case {
             .write(BY_TIME, write(self.of_user))
     }
 
+    /// Adds the RRUs consumed by reading an account twice, and its inbox of 8 shards in between.
+    pub(crate) fn with_inbox(&self, cost: Cost) -> Cost {
+        cost.read(LEDGER, read(self.account).times(2) + Units::whole(8))
+    }
+
     /// Returns the WRUs consumed by posting a transaction, for the table and each index. `keyed`
     /// must be true if the transaction has an idempotency key.
     pub(crate) fn posted(&self, keyed: bool) -> Cost {

@@ -13,6 +13,7 @@ use system_tests::{
     units::consumed,
     until,
 };
+use tokio::{runtime::Handle, task::block_in_place};
 
 const PROCESS: &str = "process-batch";
 const MINUTE: Duration = Duration::from_mins(1);
@@ -50,6 +51,22 @@ impl Scene {
         }
         balances
     }
+}
+
+/// The event of a request that posts the batch.
+fn event(body: &Value) -> Value {
+    let (route, parameters) = ("POST /ledger/transactions/batch", Value::Null);
+    Asks { route, path: BATCH, parameters, key: None, body: Some(body) }.at(jiff::Timestamp::now())
+}
+
+/// Runs the function behind the proxy. Returns the status of each result.
+async fn run(scene: &Scene, proxy: &Proxy, body: &Value) -> Vec<u64> {
+    let process = Process::start(&scene.books.stack, proxy, PROCESS, &function_named(PROCESS));
+    let run = process.run(&event(body), MINUTE).await.expect("no crash");
+    let answer = run.answer.expect("an answer");
+    let answer: Value = serde_json::from_str(answer["body"].as_str().expect("a body")).expect("JSON");
+    let results = answer["results"].as_array().expect("results").iter();
+    results.map(|result| result["status"].as_u64().expect("a status")).collect()
 }
 
 /// The key, the status and the problem type of each result.
@@ -104,13 +121,17 @@ async fn a_batch_releases_an_expired_hold() {
 }
 
 #[tokio::test]
-async fn a_batch_credits_a_grouped_account() {
-    let scene = Scene::start(3).await;
-    let shop = format!("{ACCOUNTS}/{}", scene.accounts[2]);
+async fn credits_of_a_grouped_account_share_dynamodb_transactions() {
+    let scene = Scene::start(21).await;
+    let shop = format!("{ACCOUNTS}/{}", scene.accounts[20]);
     assert_eq!(scene.books.operator.patch(&shop, &json!({"posting": "grouped"})).await.status, 200);
-    let answer = scene.post(&[("a", scene.pay(0, 2, "1.00")), ("b", scene.pay(1, 2, "2.00"))]).await;
-    assert_eq!(outcomes(&answer), [("a", 201, ""), ("b", 201, "")]);
-    until(&scene.books.operator, &shop, |answer| answer.body["balance"] == "13.00").await;
+    let keys: Vec<String> = (0..20).map(|number| format!("K-{number}")).collect();
+    let list: Vec<_> = (0..20).map(|number| (keys[number].as_str(), scene.pay(number, 20, "1.00"))).collect();
+    let proxy = Proxy::start(scene.books.stack.dynamo_url()).await;
+    assert_eq!(run(&scene, &proxy, &batch(list)).await, [201; 20]);
+    // One call reads the shop, and one the accounts.
+    assert_eq!((proxy.count("TransactWriteItems"), proxy.count("BatchGetItem")), (1, 2));
+    until(&scene.books.operator, &shop, |answer| answer.body["balance"] == "30.00").await;
     Stored::read(&scene.books.stack).await.check();
 }
 
@@ -145,16 +166,7 @@ async fn transactions_of_different_accounts_share_dynamodb_transactions() {
         .map(|(number, key)| (key.as_str(), scene.pay(2 * number, 2 * number + 1, "1.00")))
         .collect();
     let body = batch(transactions);
-    let event = Asks {
-        route: "POST /ledger/transactions/batch",
-        path: BATCH,
-        parameters: Value::Null,
-        key: None,
-        body: Some(&body),
-    };
-    let process = Process::start(&scene.books.stack, &proxy, PROCESS, &function_named(PROCESS));
-    let run = process.run(&event.at(jiff::Timestamp::now()), MINUTE).await.expect("no crash");
-    assert_eq!(run.answer.expect("an answer")["statusCode"], 200);
+    assert_eq!(run(&scene, &proxy, &body).await, [201; 20]);
     assert_eq!((proxy.count("TransactWriteItems"), proxy.count("BatchGetItem")), (1, 1), "{:?}", proxy.calls().len());
     assert!(scene.balances().await.chunks(2).all(|two| two == ["9.00", "11.00"]));
     scene.books.stack.stop().await;
@@ -172,23 +184,13 @@ async fn a_crash_between_any_two_calls_posts_each_transaction_once() {
         let transactions: Vec<_> =
             keys.iter().zip(pairs).map(|(key, (from, to))| (key.as_str(), scene.pay(from, to, "0.10"))).collect();
         let body = batch(transactions);
-        let asks = Asks {
-            route: "POST /ledger/transactions/batch",
-            path: BATCH,
-            parameters: Value::Null,
-            key: None,
-            body: Some(&body),
-        };
-        let event = asks.at(jiff::Timestamp::now());
+        let event = event(&body);
         proxy.rule(move |call: &Call| if call.number == at { Fault::Death(moment) } else { Fault::None });
-        let process = || Process::start(&scene.books.stack, &proxy, PROCESS, &function_named(PROCESS));
-        process().run(&event, MINUTE).await;
+        let process = Process::start(&scene.books.stack, &proxy, PROCESS, &function_named(PROCESS));
+        process.run(&event, MINUTE).await;
         proxy.heal();
         posted += 1;
-        let again = process().run(&event, MINUTE).await.expect("no crash").answer.expect("an answer");
-        let results: Value = serde_json::from_str(again["body"].as_str().expect("a body")).expect("JSON");
-        let results = results["results"].as_array().expect("results");
-        assert!(results.iter().all(|result| result["status"] == 201), "{at} {moment:?}: {results:?}");
+        assert_eq!(run(&scene, &proxy, &body).await, [201; 4], "{at} {moment:?}");
         let cents = |cents: i32| format!("{}.{:02}", cents / 100, cents % 100);
         let wanted = [1_000 - 10 * posted, 1_000, 1_000 - 10 * posted, 1_000 + 10 * posted, 1_000, 1_000 + 10 * posted];
         assert_eq!(scene.balances().await, wanted.map(cents), "{at} {moment:?}");
@@ -203,27 +205,39 @@ async fn an_unknown_outcome_holds_the_later_transactions_of_its_accounts() {
     let scene = Scene::start(4).await;
     let proxy = Proxy::start(scene.books.stack.dynamo_url()).await;
     let body = batch([("a", scene.pay(0, 1, "1.00")), ("b", scene.pay(1, 0, "1.00")), ("c", scene.pay(2, 3, "1.00"))]);
-    let asks = Asks {
-        route: "POST /ledger/transactions/batch",
-        path: BATCH,
-        parameters: Value::Null,
-        key: None,
-        body: Some(&body),
-    };
     let account = scene.accounts[0].clone();
     proxy.rule(move |call: &Call| {
         let is_of_account = call.body.to_string().contains(&format!("debit#1.00#USD#{account}"));
         if call.action == "TransactWriteItems" && is_of_account { Fault::internal() } else { Fault::None }
     });
-    let process = Process::start(&scene.books.stack, &proxy, PROCESS, &function_named(PROCESS));
-    let run = process.run(&asks.at(jiff::Timestamp::now()), MINUTE).await.expect("no crash");
-    let answer: Value =
-        serde_json::from_str(run.answer.expect("an answer")["body"].as_str().expect("a body")).expect("JSON");
-    let statuses: Vec<_> =
-        answer["results"].as_array().expect("results").iter().map(|one| one["status"].clone()).collect();
-    assert_eq!(statuses, [json!(503), json!(503), json!(201)], "{answer}");
+    assert_eq!(run(&scene, &proxy, &body).await, [503, 503, 201]);
     assert_eq!(scene.balances().await, ["10.00", "10.00", "9.00", "11.00"]);
     proxy.heal();
+    scene.books.stack.stop().await;
+}
+
+/// The shared write may still arrive, even if a rule now rejects a transaction.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rejection_after_a_lost_shared_write_is_an_unknown_outcome() {
+    let scene = Scene::start(4).await;
+    let proxy = Proxy::start(scene.books.stack.dynamo_url()).await;
+    let body = batch([("a", scene.pay(0, 1, "1.00")), ("b", scene.pay(2, 3, "1.00"))]);
+    let both = [0, 2].map(|payer: usize| format!("debit#1.00#USD#{}", scene.accounts[payer]));
+    let (operator, path) = (scene.books.operator.clone(), format!("{ACCOUNTS}/{}", scene.accounts[0]));
+    proxy.rule(move |call: &Call| {
+        let text = call.body.to_string();
+        if !both.iter().all(|part| text.contains(part)) {
+            return Fault::None;
+        }
+        let freeze = async { operator.patch(&path, &json!({"status": "frozen"})).await.status };
+        assert_eq!(block_in_place(|| Handle::current().block_on(freeze)), 200);
+        Fault::internal()
+    });
+    assert_eq!(run(&scene, &proxy, &body).await, [503, 201]);
+    proxy.heal();
+    let again = scene.post(&[("a", scene.pay(0, 1, "1.00"))]).await;
+    assert_eq!(outcomes(&again), [("a", 409, "account-frozen")]);
+    assert_eq!(scene.balances().await, ["10.00", "10.00", "9.00", "11.00"]);
     scene.books.stack.stop().await;
 }
 

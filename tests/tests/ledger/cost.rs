@@ -214,6 +214,9 @@ impl Measured {
         let other = id(&self.open("checking").await, "accountId");
         let changed = client.patch(&format!("{ACCOUNTS}/{other}"), &json!({"posting": "grouped"})).await;
         self.assert("update-account, posting", &self.case(None, &other).await, &changed);
+        let closing = client.patch(&format!("{ACCOUNTS}/{other}"), &json!({"status": "closed"})).await;
+        assert_eq!(closing.body["status"], "closing");
+        self.assert("update-account, grouped", &self.case(None, &other).await, &closing);
     }
 
     /// Measures the routes of merchants. In the cost input, the field `account` is the size of a

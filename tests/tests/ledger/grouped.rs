@@ -209,16 +209,6 @@ async fn one_settlement_posts_more_credits_than_fit_into_one_transaction() {
     assert_eq!((stored.inbox.len(), stored.postings.len()), (0, 120));
     let shop = scene.shop().await;
     assert_eq!((&shop["balance"], &shop["version"]), (&json!("12.00"), &json!(4)), "three transactions of 40: {shop}");
-    // Each credit needs two actions, so fewer legs fit into a transaction.
-    let credits = [("credit", scene.shop.as_str(), "0.10", "USD"); 60];
-    let body = legs([("debit", scene.payer.as_str(), "6.00", "USD")].into_iter().chain(credits));
-    let refused = scene.books.operator.post_once(TRANSACTIONS, "J", &body).await;
-    assert_eq!(
-        (refused.status, &refused.body["errors"][0]["pointer"]),
-        (400, &json!("/body/legs")),
-        "{}",
-        refused.body
-    );
     assert_eq!(scene.discrepancies().await, Vec::<Value>::new());
     scene.stop().await;
 }
@@ -391,17 +381,46 @@ async fn a_settlement_does_not_end_before_a_new_credit_is_posted() {
 
 /// Waits until the settlement job is running.
 async fn until_job(scene: &Scene, job: &str) {
+    until_state(scene, job, "running").await;
+}
+
+/// Waits until the job has the state.
+async fn until_state(scene: &Scene, job: &str, state: &str) {
     let client = scene.books.stack.client().expect("a client");
     let table = scene.books.stack.table("LedgerJobs").expect("a table");
     for _ in 0..1_000 {
         let key = |name: &str| aws_sdk_dynamodb::types::AttributeValue::S(name.to_owned());
         let found = client.get_item().table_name(table).key("PK", key(job)).key("SK", key("METADATA")).send().await;
-        if found.expect("an answer").item.is_some_and(|item| item["State"] == key("running")) {
+        if found.expect("an answer").item.is_some_and(|item| item["State"] == key(state)) {
             return;
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    unreachable!("{job} does not start");
+    unreachable!("{job} is not {state}");
+}
+
+/// The stream also passes the unreadable job to the settlement, which marks it as failed.
+#[tokio::test]
+async fn an_unreadable_settlement_job_is_replaced() {
+    let scene = Scene::start().await;
+    scene.pay("A").await;
+    scene.settled().await;
+    let job = format!("SETTLEMENT#{}", scene.shop);
+    let client = scene.books.stack.client().expect("a client");
+    let text = |text: &str| aws_sdk_dynamodb::types::AttributeValue::S(text.to_owned());
+    for (number, attribute) in ["StartedAt", "Task"].into_iter().enumerate() {
+        until_state(&scene, &job, "done").await;
+        let update = client.update_item().table_name(scene.books.stack.table("LedgerJobs").expect("a table"));
+        let update = update.key("PK", text(&job)).key("SK", text("METADATA"));
+        let update = update.update_expression("SET #a = :a, #s = :s").expression_attribute_names("#a", attribute);
+        let update = update.expression_attribute_names("#s", "State").expression_attribute_values(":a", text("x"));
+        update.expression_attribute_values(":s", text("running")).send().await.expect("written");
+        until_state(&scene, &job, "failed").await;
+        scene.pay(&format!("K-{number}")).await;
+        let balance = format!("{}.00", 10 + 5 * number);
+        assert_eq!(scene.settled().await["balance"], balance, "{attribute}");
+    }
+    scene.stop().await;
 }
 
 /// A stream batch that is lost after all retries does not start the settlement.

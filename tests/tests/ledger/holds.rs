@@ -319,6 +319,24 @@ async fn rejects_holds_that_cannot_be_captured() {
     scene.stop().await;
 }
 
+/// An account with a negative balance can reserve any amount, but its available amount must remain
+/// representable.
+#[tokio::test]
+async fn rejects_a_hold_or_a_payment_that_makes_the_available_amount_too_large() {
+    let scene = Scene::start().await;
+    let (outside, operator) = (scene.books.outside.clone(), &scene.books.operator);
+    let amount = format!("6{}.00", "0".repeat(35));
+    let hold = |key: &'static str| scene.books.hold(key, &outside, &scene.payee, &amount);
+    let path = format!("{HOLDS}/{}", id(&hold("H").await, "holdId"));
+    assert_problem(&hold("I").await, 409, "balance-too-large");
+    let paid = operator.post_once(TRANSACTIONS, "K", &payment(&outside, &scene.payee, &amount)).await;
+    assert_problem(&paid, 409, "balance-too-large");
+    let shown = operator.get(&format!("{ACCOUNTS}/{outside}")).await;
+    assert_eq!((shown.status, &shown.body["held"]), (200, &json!(amount)), "{}", shown.body);
+    assert_eq!(scene.capture(&path, "C", None).await.status, 201);
+    scene.stop().await;
+}
+
 /// A capture, a void and the expiry race, many times. One of them wins, and no money is lost.
 #[tokio::test(flavor = "multi_thread")]
 async fn exactly_one_of_capture_void_and_expiry_wins() {

@@ -1,6 +1,7 @@
-//! Compares the ledger with a simple model after random operations on 50 accounts, of which eight
+//! Compares the ledger with a simple model after random operations on 50 accounts, of which some
 //! have grouped posting. The operations are transfers, batches of transfers, holds, captures,
-//! voids, refunds, and releases of expired holds. Many of them run concurrently. Calls are
+//! voids, refunds, releases of expired holds, settlements and repeated stream records. Many of them
+//! run concurrently. Calls are
 //! throttled, cancelled, lost or delayed, or get no response. Functions crash, requests are
 //! repeated, and clocks differ.
 
@@ -33,7 +34,7 @@ use system_tests::{
 
 const ACCOUNTS_IN_LEDGER: usize = 50;
 const CURRENCIES: [&str; 4] = ["USD", "EUR", "JPY", "KWD"];
-/// Number of accounts with grouped posting.
+/// Number of accounts that are opened with grouped posting.
 const GROUPED: usize = 8;
 const CLIENTS: usize = 8;
 /// The time between two rounds, in seconds.
@@ -64,7 +65,7 @@ const MINIMA: [(&str, usize); 17] = [
 
 /// The functions, and the number of their calls. Some of their crashes must happen before each of
 /// these calls, and some after it.
-const CRASHES: [(&str, usize); 7] = [
+const CRASHES: [(&str, usize); 9] = [
     ("process-payment", 2),
     ("process-batch", 4),
     ("create-hold", 2),
@@ -72,6 +73,8 @@ const CRASHES: [(&str, usize); 7] = [
     ("void-hold", 3),
     ("reverse-transaction", 3),
     ("release-expired-holds", 4),
+    ("settle-account", 1),
+    ("react-to-transactions", 2),
 ];
 
 /// Returns the random number generator. The environment variable `LEDGER_SEED` sets its seed. Later
@@ -148,6 +151,7 @@ impl World {
     /// with the model.
     async fn round(&mut self, operations: usize) {
         self.now += SignedDuration::from_secs(PAUSE);
+        self.change_postings().await;
         let before = self.model.available();
         let closed = self.closed_holds();
         let requests = (0..operations).map(|_| self.request()).collect();
@@ -173,6 +177,18 @@ impl World {
             }
         }
         self.remember(all);
+    }
+
+    /// Changes the posting of two accounts. Changes under load have their own test.
+    async fn change_postings(&mut self) {
+        let operator = Client::operator(&self.stack);
+        for number in [0, ACCOUNTS_IN_LEDGER / 2].map(|first| first + self.rng.usize(..ACCOUNTS_IN_LEDGER / 2)) {
+            let holder = &mut self.model.holders[number];
+            holder.is_grouped = !holder.is_grouped;
+            let posting = if holder.is_grouped { "grouped" } else { "direct" };
+            let changed = operator.patch(&format!("{ACCOUNTS}/{}", holder.id), &json!({"posting": posting})).await;
+            assert_eq!(changed.status, 200, "{}", changed.body);
+        }
     }
 
     /// Sends the requests until the outcome of each operation is known.

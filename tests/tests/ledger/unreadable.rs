@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use system_tests::{
     Answer, Client, assert_problem,
-    ledger::audit::{DAY, RECONCILIATIONS, Rows, Shelf, account_key, at, header_key, leg_key, reconciled},
+    ledger::audit::{DAY, RECONCILIATIONS, Rows, Shelf, account_key, at, header_key, leg_id, leg_key, reconciled},
     ledger::totals::{COUNT, insertions},
     ledger::{ACCOUNTS, BATCH, Books, HOLDS, MERCHANTS, TRANSACTIONS, batch, hold, id, payment},
     stack, until,
@@ -37,6 +37,9 @@ impl Scene {
         shelf.post("T2", DAY + 1, &[("A", -100), ("B", 100)]);
         shelf.post("T3", DAY + 2, &[("B", -100), ("A", 100)]);
         shelf.post("T4", DAY + 3, &[("B", -300), ("A", 300)]);
+        shelf.open_grouped("M");
+        shelf.post("T5", DAY + 4, &[("B", -200), ("M", 200)]);
+        shelf.settle("M", DAY + 5);
         shelf.amend("T3", json!({"ReversesID": {"S": "T2"}, "TransactionType": {"S": "reversal"}}));
         shelf.put(&rows).await;
         let mut marker = header_key("T2");
@@ -102,6 +105,8 @@ impl Scene {
             "idempotency record" => header_key(&self.keyed),
             "reversal" => sort(header_key("T2"), "REVERSAL#01"),
             "merchant" => merchant,
+            "posting" => sort(header_key("T5"), &format!("POSTING#{}", leg_id("T5", 2))),
+            "inbox item" => return self.rows.put(&[inbox_item().to_string()]).await,
             "hold" => json!({"PK": {"S": format!("HOLD#{}", self.hold)}, "SK": {"S": "METADATA"}}),
             "job" => return self.set_in_jobs("METADATA", "StartedAt").await,
             "task" => return self.set_in_jobs("METADATA", "Task").await,
@@ -143,7 +148,11 @@ impl Scene {
         tell("get-reconciliation", client.get(&job).await);
         tell("retry-reconciliation", client.post(&format!("{job}/retry"), &json!({})).await);
         tell("start-reconciliation", client.post_once(RECONCILIATIONS, "J", &window).await);
-        let job = json!({"PK": {"S": "SETTLEMENT#A"}, "SK": {"S": "METADATA"}});
+        let grouped = format!("{ACCOUNTS}/M");
+        tell("get-account, grouped", client.get(&grouped).await);
+        tell("get-statement, grouped", client.get(&format!("{grouped}/statement")).await);
+        tell("get-transaction, grouped", client.get(&format!("{TRANSACTIONS}/T5")).await);
+        let job = json!({"PK": {"S": "SETTLEMENT#M"}, "SK": {"S": "METADATA"}});
         let step = json!({"Records": [{"eventName": "MODIFY", "dynamodb": {"Keys": job, "SequenceNumber": "1"}}]});
         tell("settle-account", client.invoke("settle-account", &step).await);
         tell("react-to-transactions", client.invoke(COUNT, &insertions(&self.books.headers().await)).await);
@@ -158,6 +167,8 @@ impl Scene {
         tell("process-payment, merchant", client.post_once(TRANSACTIONS, "N", &with_merchant).await);
         tell("reverse-transaction", client.post(&format!("{TRANSACTIONS}/T1/reversal"), &json!({})).await);
         tell("reverse-transaction, again", client.post(&format!("{TRANSACTIONS}/T2/reversal"), &json!({})).await);
+        tell("process-payment, grouped", client.post_once(TRANSACTIONS, "G", &payment("O", "M", "1.00")).await);
+        tell("reverse-transaction, grouped", client.post(&format!("{TRANSACTIONS}/T5/reversal"), &json!({})).await);
         let hold_path = format!("{HOLDS}/{}", self.hold);
         tell("get-hold", client.get(&hold_path).await);
         tell("create-hold", client.post_once(HOLDS, "I", &hold("A", "B", "1.00")).await);
@@ -170,8 +181,17 @@ impl Scene {
         tell("update-account", client.patch(&account, &json!({"status": "active"})).await);
         let closing = json!({"status": "closed", "transferTo": "B"});
         tell("update-account, transferTo", client.patch(&account, &closing).await);
+        tell("update-account, grouped", client.patch(&grouped, &json!({"posting": "direct"})).await);
         told
     }
+}
+
+/// An unreadable credit in the inbox of account M.
+fn inbox_item() -> Value {
+    json!({
+        "PK": {"S": "ACCOUNT#M#INBOX#0"}, "SK": {"S": format!("CREATED#{}#X-02", at(DAY))},
+        "Type": {"S": "InboxItem"}, "CreatedAt": {"S": "nonsense"},
+    })
 }
 
 fn summary(answer: &Answer) -> String {
@@ -197,7 +217,7 @@ fn findings(body: &Value) -> String {
 }
 
 /// The responses if every item can be read.
-const HEALTHY: [(&str, &str); 36] = [
+const HEALTHY: [(&str, &str); 42] = [
     ("get-account", "200"),
     ("list-user-accounts", "200"),
     ("get-statement", "200"),
@@ -234,6 +254,12 @@ const HEALTHY: [(&str, &str); 36] = [
     ("release-expired-holds", "200"),
     ("update-account", "200"),
     ("update-account, transferTo", "200"),
+    ("get-account, grouped", "200"),
+    ("get-statement, grouped", "200"),
+    ("get-transaction, grouped", "200"),
+    ("process-payment, grouped", "201"),
+    ("reverse-transaction, grouped", "201"),
+    ("update-account, grouped", "200"),
 ];
 
 /// The responses that differ because of an unreadable item.
@@ -300,6 +326,16 @@ fn different(kind: &str) -> Vec<(&'static str, &'static str)> {
             ("release-expired-holds", "200 skipped 1"),
             ("reconcile", "done unreadable-item HOLD#hold METADATA"),
         ],
+        "posting" => vec![
+            ("get-statement, grouped", "200 skipped 1 unreadable-item TXN#T5 POSTING#T5-02"),
+            ("get-transaction, grouped", "500"),
+            ("reconcile", "done unreadable-item TXN#T5 POSTING#T5-02"),
+            ("reverse-transaction, grouped", "500"),
+        ],
+        // The settlement leaves it in the inbox, and posts the other credits.
+        "inbox item" => {
+            vec![("reconcile", "done unreadable-item ACCOUNT#M#INBOX#0 CREATED#2020-01-02T00:00:00.000Z#X-02")]
+        }
         "job" | "task" => {
             vec![("get-reconciliation", "500"), ("retry-reconciliation", "500"), ("start-reconciliation", "500")]
         }
@@ -329,9 +365,19 @@ async fn assert_readers(kind: &str) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_reader_has_a_defined_response_to_an_unreadable_item_of_the_ledger() {
-    for kind in
-        ["nothing", "account", "leg", "last leg", "header", "idempotency record", "reversal", "merchant", "hold"]
-    {
+    for kind in [
+        "nothing",
+        "account",
+        "leg",
+        "last leg",
+        "header",
+        "idempotency record",
+        "reversal",
+        "merchant",
+        "hold",
+        "posting",
+        "inbox item",
+    ] {
         assert_readers(kind).await;
     }
 }

@@ -11,7 +11,7 @@ use crate::{
     jobs::check_transactions::{Known, SIDE_BY_SIDE},
     model::{
         account::Listed,
-        accounts_progress::{AccountWalk, AccountsProgress, BrokenLeg, PendingLeg},
+        accounts_progress::{AccountWalk, AccountsProgress, BrokenLeg, HoldsWalk, PendingLeg},
         reconciliation::{Fault, Kind, Reconciliation, Window},
     },
 };
@@ -66,18 +66,21 @@ impl Ledger {
         now: TimestampMillis,
     ) -> Result<AccountsPage, Error> {
         let (mut accounts, mut faults) = (0, Vec::new());
-        if !at.listed && at.open.len() < PAGE {
+        if !at.listed && at.open.len().max(at.holds.len()) < PAGE {
             let (all, partition) = (AccountPartition::all(), AccountsPartition);
             let rest = at.after.as_ref().map_or_else(|| all.clone(), |after| all.after(after));
             let list = Query::new(&partition, &rest).on(&self.by_key);
             let (page, unreadable) = self.books.table.page_with_unreadable::<Listed>(&list, PAGE).await?;
             (at.listed, at.after) = (page.next.is_none(), page.next);
             let ids: Vec<AccountId> = page.items.into_iter().map(|entry| entry.partition.0).collect();
-            let (walks, found) = self.check_balances(of, &ids, now).await?;
-            accounts = walks.len();
-            at.open.extend(walks);
+            let before = at.open.len();
+            let found = self.check_balances(of, &ids, &mut at, now).await?;
+            accounts = at.open.len() - before;
             faults.extend(unreadable.iter().map(Fault::unreadable).chain(found));
         }
+        let (holds, found) = self.check_holds(std::mem::take(&mut at.holds)).await?;
+        at.holds = holds;
+        faults.extend(found);
         let walks = stream::iter(std::mem::take(&mut at.open)).map(|walk| self.walk(of, walk, known));
         let walked: Vec<_> = walks.buffered(SIDE_BY_SIDE).try_collect().await?;
         for (rest, found) in walked {
@@ -87,7 +90,8 @@ impl Ledger {
         Ok(AccountsPage { accounts, faults, at })
     }
 
-    /// Checks the balance of each account against its last leg.
+    /// Checks the balance of each account against its last leg. Adds the accounts to those that have
+    /// unchecked legs and holds.
     ///
     /// Payments during the check cause no false findings. The accounts are read before the legs, so
     /// the last leg of each account is already stored. A stored leg never changes.
@@ -95,14 +99,15 @@ impl Ledger {
         &self,
         of: &Reconciliation,
         ids: &[AccountId],
+        at: &mut AccountsProgress,
         now: TimestampMillis,
-    ) -> Result<(Vec<AccountWalk>, Vec<Fault>), Error> {
+    ) -> Result<Vec<Fault>, Error> {
         let keys: Vec<Key> = ids.iter().map(Account::key_of).collect();
         let accounts = self.books.table.get_all::<Account>(&keys, true).await?;
         let keys: Vec<Key> = accounts.items.values().filter_map(Account::last_key).collect();
         let legs = self.books.table.get_all::<Leg>(&keys, true).await?;
-        let (mut walks, mut faults) = (Vec::with_capacity(ids.len()), Vec::new());
-        faults.extend(self.check_holds(accounts.items.values().cloned().collect()).await?);
+        let mut faults = Vec::new();
+        at.holds.extend(accounts.items.values().map(HoldsWalk::new));
         for account in accounts.items.values().filter(|account| account.has_inbox()) {
             faults.extend(self.check_inbox(&account.id, &of.id, now).await?);
         }
@@ -110,16 +115,16 @@ impl Ledger {
             let fault = self.check_balance(&account, &legs).await?;
             let is_of_account = |fault: &Fault| matches!(fault.what.kind, Kind::WrongBalance | Kind::BrokenChain);
             let (last, reported) = (account.last_at(), fault.as_ref().is_some_and(is_of_account));
-            walks.push(AccountWalk::new(account.id, last, reported));
+            at.open.push(AccountWalk::new(account.id, last, reported));
             faults.extend(fault);
         }
         // Without the account, the balances of its legs cannot be checked. The legs must still
         // belong to transactions.
         for id in ids.iter().filter(|id| accounts.unreadable.contains(&Account::key_of(id))) {
-            walks.push(AccountWalk::new(id.clone(), None, true));
+            at.open.push(AccountWalk::new(id.clone(), None, true));
             faults.push(Fault::unreadable(&Account::key_of(id)));
         }
-        Ok((walks, faults))
+        Ok(faults)
     }
 
     async fn check_balance(&self, account: &Account, legs: &Found<Leg>) -> Result<Option<Fault>, Error> {

@@ -18,6 +18,9 @@ use table::{Key, Query};
 
 /// Maximum number of inbox items that one call reads.
 const PAGE: usize = 100;
+/// Maximum number of pages of an inbox shard that a check reads, from the oldest credit on. If more
+/// credits wait, the next reconciliation checks them.
+const PAGES: usize = 20;
 /// Maximum number of seconds that a credit waits in the inbox. A settlement usually takes seconds.
 const WAITS: i64 = 3_600;
 
@@ -107,14 +110,15 @@ impl Ledger {
 
     async fn check_shard(&self, shard: InboxPartition) -> Result<InboxCheck, Error> {
         let (mut rest, mut check) = (InboxSort::all(), InboxCheck::default());
-        loop {
+        for _ in 0..PAGES {
             let query = Query::new(&shard, &rest).consistent();
             let (page, unreadable) = self.books.table.page_with_unreadable::<InboxItem>(&query, PAGE).await?;
             check.faults.extend(unreadable.iter().map(Fault::unreadable));
             check = check.with(self.check_items(page.items).await?);
-            let Some(position) = page.next else { return Ok(check) };
+            let Some(position) = page.next else { break };
             rest = rest.after(&position);
         }
+        Ok(check)
     }
 
     async fn check_items(&self, items: Vec<InboxItem>) -> Result<InboxCheck, Error> {

@@ -4,7 +4,7 @@
 use crate::{
     Account, Hold, Ledger,
     jobs::check_transactions::SIDE_BY_SIDE,
-    model::{hold::OpenHold, reconciliation::Fault},
+    model::{accounts_progress::HoldsWalk, hold::OpenHold, reconciliation::Fault},
 };
 use function::Error;
 use futures::{StreamExt, TryStreamExt, stream};
@@ -19,46 +19,44 @@ use tokio::time::sleep;
 
 /// Maximum number of holds that one call reads.
 const PAGE: usize = 100;
+/// Maximum number of calls that a step makes for an account. The next step continues.
+const PAGES: usize = 20;
 /// Pauses before an account that appears to be wrong is read again. The index of the open holds can
 /// lag behind the table.
 const PAUSES: [Duration; 3] = [Duration::from_millis(100), Duration::from_millis(400), Duration::from_millis(1_600)];
 
-/// The open holds of an account.
-struct OpenHolds {
-    /// What they reserve. `None` if an amount is invalid or the sum is too large.
-    sum: Option<Money>,
-    unreadable: Vec<Key>,
-}
-
 impl Ledger {
-    /// Compares the reserved amount of each account with its open holds.
-    pub(crate) async fn check_holds(&self, accounts: Vec<Account>) -> Result<Vec<Fault>, Error> {
-        let checks = stream::iter(accounts).map(|account| self.check_held(account)).buffered(SIDE_BY_SIDE);
-        let found: Vec<Vec<Fault>> = checks.try_collect().await?;
-        Ok(found.into_iter().flatten().collect())
+    /// Compares the reserved amount of each account with its next open holds. Returns the accounts
+    /// with further holds.
+    pub(crate) async fn check_holds(&self, walks: Vec<HoldsWalk>) -> Result<(Vec<HoldsWalk>, Vec<Fault>), Error> {
+        let checks = stream::iter(walks).map(|walk| self.check_held(walk)).buffered(SIDE_BY_SIDE);
+        let found: Vec<_> = checks.try_collect().await?;
+        let (rest, faults): (Vec<_>, Vec<_>) = found.into_iter().unzip();
+        Ok((rest.into_iter().flatten().collect(), faults.concat()))
     }
 
     /// Reports an account only if nothing has changed it while its holds were read.
-    async fn check_held(&self, mut account: Account) -> Result<Vec<Fault>, Error> {
-        let mut pauses = PAUSES.into_iter();
-        loop {
-            let open = self.open_holds(&account).await?;
-            if !open.unreadable.is_empty() {
-                return Ok(open.unreadable.iter().map(Fault::unreadable).collect());
+    async fn check_held(&self, mut walk: HoldsWalk) -> Result<(Option<HoldsWalk>, Vec<Fault>), Error> {
+        let mut faults = Vec::new();
+        for _ in 0..PAGES {
+            self.add_holds(&mut walk, &mut faults).await?;
+            if walk.after.is_some() {
+                continue;
             }
-            let held = account.readable_held().ok();
-            if held.is_some() && held == open.sum {
-                return Ok(Vec::new());
+            if walk.is_unreadable || walk.is_right() {
+                return Ok((None, faults));
             }
-            let pause = pauses.next();
-            sleep(pause.unwrap_or_default()).await;
-            let Some(again) = self.again(&account.id).await? else { return Ok(Vec::new()) };
+            let pause = PAUSES.get(walk.looks);
+            sleep(pause.copied().unwrap_or_default()).await;
+            let Some(again) = self.again(&walk.account).await? else { return Ok((None, faults)) };
             if pause.is_none() {
-                let wrong = || Fault::held(&account.id, open.sum.map(Money::amount), account.shown_held());
-                return Ok((again.version == account.version).then(wrong).into_iter().collect());
+                let wrong = || Fault::held(&again.id, walk.sum.map(Money::amount), again.shown_held());
+                faults.extend((again.version == walk.version).then(wrong));
+                return Ok((None, faults));
             }
-            account = again;
+            walk = HoldsWalk { looks: walk.looks + 1, ..HoldsWalk::new(&again) };
         }
+        Ok((Some(walk), faults))
     }
 
     /// Reads the account again. An unreadable account has its own finding.
@@ -67,20 +65,21 @@ impl Ledger {
         Ok(found.items.into_values().next())
     }
 
-    async fn open_holds(&self, account: &Account) -> Result<OpenHolds, Error> {
-        let (partition, mut rest) = (AccountPartition(account.id.clone()), HoldExpirySort::all());
-        let mut open = OpenHolds { sum: Some(Money::zero(account.currency)), unreadable: Vec::new() };
-        loop {
-            let query = Query::new(&partition, &rest).on(&self.books.by_time);
-            let (page, unreadable) = self.books.table.page_with_unreadable::<OpenHold>(&query, PAGE).await?;
-            let keys: Vec<Key> = page.items.iter().map(|hold| Hold::key_of(&hold.partition.0)).collect();
-            let holds = self.books.table.get_all::<Hold>(&keys, true).await?;
-            open.unreadable.extend(unreadable.into_iter().chain(holds.unreadable));
-            for hold in holds.items.values().filter(|hold| hold.is_open() && hold.debit == account.id) {
-                open.sum = open.sum.zip(hold.uncaptured().ok()).and_then(|(sum, rest)| sum.checked_add(rest));
-            }
-            let Some(position) = page.next else { return Ok(open) };
-            rest = rest.after(&position);
+    /// Adds the next page of open holds to the sum, and reports the unreadable ones.
+    async fn add_holds(&self, walk: &mut HoldsWalk, faults: &mut Vec<Fault>) -> Result<(), Error> {
+        let (partition, all) = (AccountPartition(walk.account.clone()), HoldExpirySort::all());
+        let rest = walk.after.as_ref().map_or_else(|| all.clone(), |after| all.after(after));
+        let query = Query::new(&partition, &rest).on(&self.books.by_time);
+        let (page, unreadable) = self.books.table.page_with_unreadable::<OpenHold>(&query, PAGE).await?;
+        let keys: Vec<Key> = page.items.iter().map(|hold| Hold::key_of(&hold.partition.0)).collect();
+        let holds = self.books.table.get_all::<Hold>(&keys, true).await?;
+        let before = faults.len();
+        faults.extend(unreadable.iter().chain(&holds.unreadable).map(Fault::unreadable));
+        walk.is_unreadable |= faults.len() > before;
+        for hold in holds.items.values().filter(|hold| hold.is_open() && hold.debit == walk.account) {
+            walk.sum = walk.sum.zip(hold.uncaptured().ok()).and_then(|(sum, rest)| sum.checked_add(rest));
         }
+        walk.after = page.next;
+        Ok(())
     }
 }

@@ -1,4 +1,4 @@
-use crate::{ChainHash, DOMAIN, Leg, Posting, store::IdempotentItem};
+use crate::{ChainHash, DOMAIN, Leg, Posting, model::posting_plan::too_large, store::IdempotentItem};
 use function::{Caller, Error, Fingerprint};
 use keys::{
     AccountId, TimestampMillis, TransactionId,
@@ -292,8 +292,8 @@ impl Account {
     /// Creates an update that increments the version, and adds `change` to the reserved amount.
     ///
     /// # Errors
-    /// The open holds reserve more than 38 digits, or less than 0. The latter counts as an
-    /// unreadable item, because the account then lacks the reserve of a hold.
+    /// Returns 409 if the open holds would reserve more than 38 digits. A result below 0 counts as
+    /// an unreadable item, because the account then lacks the reserve of a hold.
     pub(crate) fn reserving(&self, table: &Table, change: Money) -> Result<Change, Error> {
         Ok(self.next(table).set(Self::HELD, Value::number(&self.held_after(change)?.amount())))
     }
@@ -315,9 +315,9 @@ impl Account {
     /// # Errors
     /// The errors of [`Self::reserving`].
     pub(crate) fn held_after(&self, change: Money) -> Result<Money, Error> {
-        let held = self.readable_held()?.checked_add(change).filter(|held| held.minor() >= 0);
+        let held = self.readable_held()?.checked_add(change).ok_or_else(|| too_large(self))?;
         let lacking = || table::Error::unreadable_part(Self::TYPE, Self::key_of(&self.id), &"lacks a hold's reserve");
-        held.ok_or_else(|| lacking().into())
+        if held.minor() < 0 { Err(lacking().into()) } else { Ok(held) }
     }
 
     /// Returns the balance with all decimal places of the currency. An invalid balance is returned

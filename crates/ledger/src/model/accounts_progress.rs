@@ -1,6 +1,6 @@
 //! The progress of a reconciliation through the accounts, as stored in its job.
 
-use crate::{ChainHash, Leg};
+use crate::{Account, ChainHash, Leg};
 use keys::{
     AccountId, TimestampMillis, TransactionId,
     ledger::{LegId, LegTimeSort},
@@ -20,11 +20,56 @@ pub(crate) struct AccountsProgress {
     /// Accounts that have unchecked legs. There are at most 99: 49 from earlier steps, and a page
     /// of 50.
     pub(crate) open: Vec<AccountWalk>,
+    /// Accounts that have unchecked holds. There are at most 99 as well.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) holds: Vec<HoldsWalk>,
 }
 
 impl AccountsProgress {
     pub(crate) fn is_over(&self) -> bool {
-        self.listed && self.open.is_empty()
+        self.listed && self.open.is_empty() && self.holds.is_empty()
+    }
+}
+
+/// The progress through an account's open holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct HoldsWalk {
+    pub(crate) account: AccountId,
+    /// The version of the account before its holds are read.
+    pub(crate) version: i64,
+    /// The reserved amount of this version. `None` if it is invalid.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) held: Option<Money>,
+    /// The sum of the holds so far. `None` if an amount is invalid or the sum is too large.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) sum: Option<Money>,
+    /// The index sort key after which the list of holds continues.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) after: Option<String>,
+    /// Whether a hold is unreadable. The sum then means nothing.
+    pub(crate) is_unreadable: bool,
+    /// Number of times that all holds were read and the account appeared to be wrong.
+    pub(crate) looks: usize,
+}
+
+impl HoldsWalk {
+    /// Creates the progress before the first hold.
+    pub(crate) fn new(account: &Account) -> Self {
+        Self {
+            account: account.id.clone(),
+            version: account.version,
+            held: account.readable_held().ok(),
+            sum: Some(Money::zero(account.currency)),
+            after: None,
+            is_unreadable: false,
+            looks: 0,
+        }
+    }
+
+    /// Whether the account reserves what the holds have not captured.
+    pub(crate) fn is_right(&self) -> bool {
+        self.held.is_some() && self.held == self.sum
     }
 }
 

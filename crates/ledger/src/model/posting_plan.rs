@@ -12,7 +12,7 @@ use keys::{
 };
 use money::Money;
 use std::collections::{BTreeMap, HashMap};
-use table::{Change, MAX_CHANGES, Refused, Table, Value};
+use table::{Change, Refused, Table, Value};
 
 /// A transaction that satisfies the rules, with the accounts as read before the write.
 #[derive(Debug)]
@@ -90,26 +90,13 @@ impl PostingPlan {
         let (transaction, postings, reversals) = (draft.made(created, shard), Vec::new(), Vec::new());
         let posted = Posted { transaction, legs, postings, reversals };
         let (undoes, capture) = (draft.undoes(created)?, draft.capture.clone());
-        let plan = Self { posted, undoes, capture, left: left.into_values().collect(), inbox };
-        plan.must_fit()?;
-        Ok(plan)
+        Ok(Self { posted, undoes, capture, left: left.into_values().collect(), inbox })
     }
 
     /// Whether the write was rejected because this transaction already exists, or because another
     /// reversal of the original transaction was posted first.
     pub(crate) fn was_posted(&self, refused: &Refused) -> bool {
         refused.at(HEADER) || (self.undoes.is_some() && refused.at(REVERSAL))
-    }
-
-    /// Checks that one transaction of DynamoDB has enough actions. Each grouped credit needs an
-    /// action for its inbox item, but a request does not show which accounts are grouped.
-    fn must_fit(&self) -> Result<(), Error> {
-        let parts = self.posted.legs.len() + self.inbox.len() + self.left.len();
-        // The header, and the reversal marker or the hold.
-        if parts + 2 <= MAX_CHANGES {
-            return Ok(());
-        }
-        Err(Error::invalid("/body/legs", "must have fewer legs, because some accounts have grouped posting"))
     }
 
     /// Returns the writes that post the transaction. The header, the reversal marker, the legs and
@@ -181,7 +168,7 @@ fn apply<'a>(
 ) -> Result<(&'a Account, Money), Error> {
     let account = account.ok_or(Error::NotFound("account"))?;
     must_take(account, posting)?;
-    let after = account.readable_balance()?.checked_add(posting.change()).ok_or_else(|| too_much(account))?;
+    let after = account.readable_balance()?.checked_add(posting.change()).ok_or_else(|| too_large(account))?;
     must_hold(account, posting, after, capture)?;
     Ok((account, after))
 }
@@ -234,23 +221,25 @@ fn must_take(account: &Account, posting: &Posting) -> Result<(), Error> {
 }
 
 /// Checks that a debit leaves at least the amount that holds reserve, unless the account allows a
-/// negative balance. A capture uses up the reserve of its hold. The error does not disclose the
-/// balance.
+/// negative balance. The available amount must always fit its type. A capture uses up the reserve
+/// of its hold. The error does not disclose the balance.
 fn must_hold(account: &Account, posting: &Posting, after: Money, capture: Option<&Capture>) -> Result<(), Error> {
-    if posting.leg_type == LegType::Credit || account.allow_negative {
+    if posting.leg_type == LegType::Credit {
         return Ok(());
     }
     let held = match capture.filter(|capture| capture.hold.debit == account.id) {
         Some(capture) => account.held_after(-capture.amount)?,
         None => account.readable_held()?,
     };
-    if after.minor() >= held.minor() {
+    let available = after.checked_add(-held).ok_or_else(|| too_large(account))?;
+    if account.allow_negative || available.minor() >= 0 {
         return Ok(());
     }
     Err(Error::Conflict(Problem::InsufficientFunds, format!("Account {} has insufficient funds.", account.id)))
 }
 
-fn too_much(account: &Account) -> Error {
+/// The problem of a balance, a reserved amount or an available amount of more than 38 digits.
+pub(crate) fn too_large(account: &Account) -> Error {
     let detail = format!("The balance of account {} cannot have more than 38 digits.", account.id);
     Error::Conflict(Problem::BalanceTooLarge, detail)
 }

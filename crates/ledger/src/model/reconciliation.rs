@@ -22,9 +22,9 @@ use table::{Item, Key, Page};
 
 /// Maximum number of seconds from the time of a transaction until every read returns the
 /// transaction. The time of a transaction is the time at which API Gateway received its request.
-/// The function may take ten seconds to start and ten seconds to run. The other ten seconds cover
-/// clock differences and the delay of the indexes.
-const SETTLES: i64 = 30;
+/// The longest timeout of a function that posts transactions is 60 seconds. The other 30 seconds
+/// cover its start, clock differences and the delay of the indexes.
+pub(crate) const SETTLES: i64 = 90;
 
 /// The time range of the checked transactions, including both ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,7 +37,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// Returns the window, cut off 30 seconds before `now`. Newer transactions may not be written
+    /// Returns the window, cut off [`SETTLES`] seconds before `now`. Newer transactions may not be written
     /// yet.
     pub(crate) fn settled(self, now: TimestampMillis) -> Self {
         Self { to: self.to.min(now.minus_seconds(SETTLES)), ..self }
@@ -49,7 +49,7 @@ impl Window {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct Task {
-    /// The window to check, which ends at least 30 seconds before the request.
+    /// The window to check, which ends at least 90 seconds before the request.
     #[serde(flatten)]
     pub(crate) window: Window,
     pub(crate) request: Fingerprint,

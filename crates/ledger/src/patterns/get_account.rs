@@ -2,15 +2,13 @@
 //! ([requirement](../../../../docs/requirements/ledger.md#get-an-account-by-id)).
 
 use crate::{
-    AccountBody, Ledger,
+    Account, AccountBody, Ledger,
     cost::{self, Calls, Pattern},
+    store::Books,
 };
-use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger};
+use function::{Caller, Error, Fields, Function, Input, Json, Request, Route, Trigger};
 use keys::AccountId;
-use table::{
-    Units,
-    cost::{Cost, read},
-};
+use table::cost::{Cost, read};
 
 /// The Lambda.
 #[must_use]
@@ -38,7 +36,7 @@ pub const PATTERN: Pattern = Pattern {
             variant: ", grouped",
             condition: "as above; then query each of 8 shards, PK = ACCOUNT#<id>#INBOX#<shard>, SK begins with CREATED#, strongly consistent; and get the account again",
             formula: "2 × ⌈account⌉ R, and ⌈Σ inbox items⌉ R for each shard, at least 1 R; again, up to three times, if a settlement has changed the account in the meantime",
-            cost: |case| Cost::default().read(cost::LEDGER, read(case.account).times(2) + Units::whole(8)),
+            cost: |case| case.with_inbox(Cost::default()),
         },
     ],
     function,
@@ -63,22 +61,28 @@ impl Input for OfAccount {
 /// Returns 403 if the account belongs to another user. If the account does not exist, operators get
 /// 404, and other callers get 403.
 pub async fn get_account(ledger: Ledger, request: Request<OfAccount>) -> Result<Json<AccountBody>, Error> {
-    let mut account = ledger.books.account(&request.input.0, &request.caller).await?;
-    for _ in 0..ATTEMPTS {
-        let pending = ledger.books.pending(&account).await?;
-        // A settlement between the reads would show its credits neither in the balance nor as
-        // pending.
-        let again = if account.has_inbox() {
-            ledger.books.account(&account.id, &request.caller).await?
-        } else {
-            account.clone()
-        };
-        if again.version == account.version {
-            return Ok(Json(AccountBody::try_from(account)?.with_pending(pending)));
+    let account = ledger.books.account(&request.input.0, &request.caller).await?;
+    Ok(Json(ledger.books.with_pending(account, &request.caller).await?))
+}
+
+impl Books {
+    /// Returns the account with the credits in its inbox, if it has one. Reads the account again
+    /// afterwards: a settlement between the reads would show its credits neither in the balance nor
+    /// as pending.
+    ///
+    /// # Errors
+    /// The errors of [`Self::account`].
+    pub(crate) async fn with_pending(&self, mut account: Account, caller: &Caller) -> Result<AccountBody, Error> {
+        for _ in 0..ATTEMPTS {
+            let pending = self.pending(&account).await?;
+            let again = if account.has_inbox() { self.account(&account.id, caller).await? } else { account.clone() };
+            if again.version == account.version {
+                return Ok(AccountBody::try_from(account)?.with_pending(pending));
+            }
+            account = again;
         }
-        account = again;
+        // The account changes constantly.
+        let pending = self.pending(&account).await?;
+        Ok(AccountBody::try_from(account)?.with_pending(pending))
     }
-    // The account changes constantly.
-    let pending = ledger.books.pending(&account).await?;
-    Ok(Json(AccountBody::try_from(account)?.with_pending(pending)))
 }

@@ -54,10 +54,10 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// Maximum total of legs and accounts in one transaction. Each leg, each account and the header
-/// needs one action of `TransactWriteItems`. One action is reserved for the reversal marker, so
-/// that every posted transaction can be reversed.
-pub(crate) const MAX_PARTS: usize = MAX_CHANGES - 2;
+/// Maximum number of legs in one transaction. Each leg needs two actions of `TransactWriteItems`:
+/// one for the leg, and one for its account or its inbox item. The header and the reversal marker
+/// need one each, so every posted transaction can be reversed.
+const MAX_LEGS: usize = (MAX_CHANGES - 2) / 2;
 
 /// The request body.
 #[derive(Debug, Clone)]
@@ -160,8 +160,8 @@ pub(crate) fn read_amount(fields: &mut Fields, at: &str, amount: JsonDecimal, cu
 /// currency.
 fn must_balance(fields: &mut Fields, postings: &[Posting]) {
     let accounts: BTreeSet<_> = postings.iter().map(|posting| &posting.account).collect();
-    if postings.len() + accounts.len() > MAX_PARTS {
-        fields.fault::<()>("/body/legs", format!("must have at most {MAX_PARTS} legs and accounts in total"));
+    if postings.len() > MAX_LEGS {
+        fields.fault::<()>("/body/legs", format!("must have at most {MAX_LEGS} legs"));
     }
     if accounts.len() < 2 {
         fields.fault::<()>("/body/legs", "must name at least two different accounts");

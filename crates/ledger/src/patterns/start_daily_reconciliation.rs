@@ -45,7 +45,7 @@ impl Input for Wanted {
 /// this function is invoked several times.
 ///
 /// # Errors
-/// Returns 400 for an invalid event, or for a day that has not ended at least 30 seconds ago. Any
+/// Returns 400 for an invalid event, or for a day that has not ended at least 90 seconds ago. Any
 /// other error means that DynamoDB was unavailable. The invocation then fails, and an alarm reports
 /// the failure.
 pub async fn start_daily_reconciliation(ledger: Ledger, run: Scheduled<Wanted>) -> Result<Started, Error> {
@@ -53,7 +53,7 @@ pub async fn start_daily_reconciliation(ledger: Ledger, run: Scheduled<Wanted>) 
     let now = TimestampMillis::containing(run.now.instant()).map_err(|error| Error::invalid("/time", error))?;
     let window = Window { from: day.first_milli(), to: day.last_milli() };
     if window.settled(now) != window {
-        return Err(Error::invalid("/body/day", "must have ended at least 30 seconds ago"));
+        return Err(Error::invalid("/body/day", "must have ended at least 90 seconds ago"));
     }
     let asked = Fingerprint::of(&["start-daily-reconciliation", &day.to_string()]);
     let job = Reconciliation::job(&ReconciliationId::of_day(day), window, asked, now)?;

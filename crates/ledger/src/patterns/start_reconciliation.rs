@@ -67,7 +67,7 @@ pub struct Started {
 ///
 /// # Errors
 /// Returns 400 for an invalid request, for a window that ends after the request or starts less than
-/// 30 seconds before the request, 403 for a caller without the operator scope, and 422 if the
+/// 90 seconds before the request, 403 for a caller without the operator scope, and 422 if the
 /// idempotency key was used with a different request.
 pub async fn start_reconciliation(ledger: Ledger, request: Request<Wanted>) -> Result<Accepted<Started>, Error> {
     request.caller.must_operate(DOMAIN)?;
@@ -82,7 +82,7 @@ pub async fn start_reconciliation(ledger: Ledger, request: Request<Wanted>) -> R
         return Err(Error::invalid("/body/to", "must not be in the future"));
     }
     if window.from > window.settled(now).to {
-        return Err(Error::invalid("/body/from", "must be at least 30 seconds before the request"));
+        return Err(Error::invalid("/body/from", "must be at least 90 seconds before the request"));
     }
     let asked = Fingerprint::of(&["start-reconciliation", &window.from.to_string(), &window.to.to_string()]);
     let started = ledger.start(Reconciliation::job(&id, window, asked, now)?, &request.id).await?;

@@ -10,6 +10,7 @@ use crate::{
     cost::{self, Calls, Case, Pattern},
     model::{
         posting_plan::{PostingPlan, unavailable},
+        reconciliation::SETTLES,
         transaction::{CLOSING, Draft},
     },
     store::user,
@@ -23,10 +24,7 @@ use keys::{
 };
 use money::Money;
 use serde::de::IgnoredAny;
-use table::{
-    Units,
-    cost::{Cost, read, write},
-};
+use table::cost::{Cost, read, write};
 
 /// The Lambda.
 #[must_use]
@@ -58,11 +56,17 @@ pub const PATTERN: Pattern = Pattern {
         },
         Calls {
             variant: ", posting",
-            condition: "get PK = ACCOUNT#<id>, SK = METADATA, strongly consistent; update if its version is unchanged; then query each of 8 shards, PK = ACCOUNT#<id>#INBOX#<shard>, strongly consistent. A change of the status of an account with grouped posting has the same queries",
-            formula: "⌈account⌉ R and ⌈account⌉ W, and ⌈Σ inbox items⌉ R for each shard, at least 1 R",
+            condition: "get PK = ACCOUNT#<id>, SK = METADATA, strongly consistent; update if its version is unchanged; then as L2 for an account with grouped posting",
+            formula: "2 × ⌈account⌉ R and ⌈account⌉ W, and ⌈Σ inbox items⌉ R for each of 8 shards, at least 1 R",
+            cost: |case| case.with_inbox(Cost::default().write(cost::LEDGER, write(case.account))),
+        },
+        Calls {
+            variant: ", grouped",
+            condition: "a change of the status of an account with grouped posting: as above. A request that closes the account after it has drained queries each shard twice",
+            formula: "as above, and GSI1 ⌈entry⌉ W",
             cost: |case| {
-                let reads = read(case.account) + Units::whole(8);
-                Cost::default().read(cost::LEDGER, reads).write(cost::LEDGER, write(case.account))
+                let update = Cost::default().write(cost::LEDGER, write(case.account));
+                case.with_inbox(update.write(cost::BY_TIME, write(case.of_user)))
             },
         },
         Calls {
@@ -77,11 +81,6 @@ pub const PATTERN: Pattern = Pattern {
     ],
     function,
 };
-
-/// The seconds in which a payment that was decided before a change of the account can still arrive
-/// in the inbox. The longest timeout of a function that posts transactions is 60 seconds. The other
-/// 30 seconds cover clock differences.
-const LATE_SECONDS: i64 = 90;
 
 /// A requested change of an account.
 #[derive(Debug, Clone)]
@@ -151,8 +150,7 @@ impl Input for Change {
 /// - 412 if the account does not have the requested version.
 pub async fn update_account(ledger: Ledger, request: Request<Change>) -> Result<Json<AccountBody>, Error> {
     let account = optimistically(|| Box::pin(ledger.change(&request))).await?;
-    let pending = ledger.books.pending(&account).await?;
-    Ok(Json(AccountBody::try_from(account)?.with_pending(pending)))
+    Ok(Json(ledger.books.with_pending(account, &request.caller).await?))
 }
 
 impl Change {
@@ -220,7 +218,7 @@ impl Ledger {
         let update = match posting {
             PostingMode::Grouped => update.set(Account::POSTING, &posting).remove(Account::INBOX_UNTIL),
             PostingMode::Direct => {
-                update.remove(Account::POSTING).set(Account::INBOX_UNTIL, &request.milli.plus_seconds(LATE_SECONDS))
+                update.remove(Account::POSTING).set(Account::INBOX_UNTIL, &request.milli.plus_seconds(SETTLES))
             }
         };
         Ok(self.books.dynamo.update_as_read(update).await?)
@@ -275,7 +273,7 @@ impl Ledger {
         let mut next = StatusChange::of(request, AccountStatus::Closing)?;
         // Closing does not let the owner lift a freeze of an operator.
         next.frozen_by = account.frozen_by;
-        let until = request.milli.plus_seconds(LATE_SECONDS);
+        let until = request.milli.plus_seconds(SETTLES);
         let update = next.write(account.next(&self.books.table)).set(Account::INBOX_UNTIL, &until);
         Ok(self.books.dynamo.update_as_read(update).await?)
     }

@@ -15,8 +15,8 @@ use system_tests::{
     patterns::function_named,
 };
 
-/// The functions that change the ledger.
-const FUNCTIONS: [&str; 7] = [
+/// The functions that change the ledger or its totals.
+const FUNCTIONS: [&str; 9] = [
     "process-payment",
     "process-batch",
     "create-hold",
@@ -24,6 +24,8 @@ const FUNCTIONS: [&str; 7] = [
     "void-hold",
     "reverse-transaction",
     "release-expired-holds",
+    "settle-account",
+    "react-to-transactions",
 ];
 const MINUTE: Duration = Duration::from_mins(1);
 /// The timeout of a request that gets no response.

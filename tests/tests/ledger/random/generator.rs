@@ -14,6 +14,8 @@ use serde_json::{Value, json};
 const RECENT: usize = 30;
 /// The maximum number of transfers in a batch.
 const MAX_BATCH: usize = 8;
+/// The maximum number of stream records that are repeated.
+const MAX_RECORDS: usize = 20;
 /// The largest amount, in minor units.
 const MAX_AMOUNT: u64 = 20_000;
 
@@ -27,17 +29,36 @@ impl World {
             43..=60 => Work::One(self.hold()),
             61..=77 => Work::One(self.capture()),
             78..=83 => Work::One(self.void()),
-            84..=97 => Work::One(self.refund()),
+            84..=96 => Work::One(self.refund()),
+            97 => self.settlement(),
+            98 => self.repeated_records(),
             _ => Work::Release,
         };
-        // Releases are rare, so many of them crash.
+        // These are rare, so many of them crash.
         let trouble = match work {
-            Work::Release if self.rng.bool() => Trouble::crash(&mut self.rng),
+            Work::Release | Work::Stream { .. } if self.rng.bool() => Trouble::crash(&mut self.rng),
             _ => Trouble::random(&mut self.rng),
         };
         *self.troubles.entry(trouble.name()).or_default() += 1;
         self.requests += 1;
         Request { work, at, trouble }
+    }
+
+    /// Returns an event that continues the settlement of an account, which may be running already.
+    fn settlement(&mut self) -> Work {
+        let grouped: Vec<_> = self.model.holders.iter().filter(|holder| holder.is_grouped).collect();
+        let records = self.rng.choice(grouped).map(|account| {
+            let keys = json!({"PK": {"S": format!("SETTLEMENT#{}", account.id)}, "SK": {"S": "METADATA"}});
+            json!({"eventName": "MODIFY", "dynamodb": {"Keys": keys, "SequenceNumber": "1"}})
+        });
+        Work::Stream { function: "settle-account", records: records.into_iter().collect() }
+    }
+
+    /// Returns recent stream records of transactions and inbox items once more.
+    fn repeated_records(&mut self) -> Work {
+        let count = self.rng.usize(1..=MAX_RECORDS);
+        let records = self.rng.choose_multiple(&self.history.inserted, count).into_iter().cloned().collect();
+        Work::Stream { function: "react-to-transactions", records }
     }
 
     fn operation(&mut self, action: Action, body: Value) -> Operation {

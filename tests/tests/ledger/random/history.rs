@@ -4,11 +4,17 @@ use super::model::minor;
 use local::Stack;
 use money::{Currency, Decimal};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use system_tests::{http, text};
 
 /// Items that never change.
 const IMMUTABLE: [&str; 4] = ["Transaction", "TransactionLeg", "Posting", "Reversal"];
+
+/// Items whose insertion triggers the function `react-to-transactions`.
+const TRIGGERS: [&str; 2] = ["Transaction", "InboxItem"];
+
+/// Number of records to keep.
+const RECENT: usize = 200;
 
 /// Maximum number of pages of a round.
 const MAX_READS: usize = 10_000;
@@ -22,6 +28,8 @@ pub(super) struct History {
     versions: BTreeMap<String, i64>,
     /// The lowest available amount of each account in the current round, in minor units.
     least: BTreeMap<String, i128>,
+    /// The last records that trigger the function `react-to-transactions`.
+    pub(super) inserted: VecDeque<Value>,
 }
 
 impl History {
@@ -32,7 +40,8 @@ impl History {
         let described = described.expect("a table").table.expect("a table");
         let arn = described.latest_stream_arn.expect("a stream");
         let (url, iterator) = (stack.dynamo_url().to_owned(), String::new());
-        let mut history = Self { http: http(), url, iterator, versions: BTreeMap::new(), least: BTreeMap::new() };
+        let (versions, least, inserted) = (BTreeMap::new(), BTreeMap::new(), VecDeque::new());
+        let mut history = Self { http: http(), url, iterator, versions, least, inserted };
         let stream = history.call("DescribeStream", &json!({"StreamArn": arn})).await;
         let shard = &stream["StreamDescription"]["Shards"][0]["ShardId"];
         let start = json!({"StreamArn": arn, "ShardId": shard, "ShardIteratorType": "TRIM_HORIZON"});
@@ -70,6 +79,10 @@ impl History {
     fn check(&mut self, record: &Value) {
         let (old, new) = (&record["dynamodb"]["OldImage"], &record["dynamodb"]["NewImage"]);
         let item_type = new["Type"]["S"].as_str().or(old["Type"]["S"].as_str()).expect("a type");
+        if record["eventName"] == "INSERT" && TRIGGERS.contains(&item_type) {
+            self.inserted.push_front(record.clone());
+            self.inserted.truncate(RECENT);
+        }
         match item_type {
             "Account" => self.check_account(new),
             "Hold" => check_hold(old, new),

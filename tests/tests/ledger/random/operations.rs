@@ -101,6 +101,11 @@ pub(super) enum Work {
     Batch(Vec<Operation>),
     /// The schedule that releases expired holds.
     Release,
+    /// Stream records that the function may have received before.
+    Stream {
+        function: &'static str,
+        records: Vec<Value>,
+    },
 }
 
 /// A request, its time, and the fault that occurs during the request.
@@ -116,7 +121,7 @@ impl Request {
         match &self.work {
             Work::One(operation) => slice::from_ref(operation),
             Work::Batch(operations) => operations,
-            Work::Release => &[],
+            Work::Release | Work::Stream { .. } => &[],
         }
     }
 
@@ -125,6 +130,7 @@ impl Request {
             Work::One(operation) => operation.action.target().0,
             Work::Batch(_) => "process-batch",
             Work::Release => "release-expired-holds",
+            Work::Stream { function, .. } => function,
         }
     }
 
@@ -145,6 +151,7 @@ impl Request {
                 let time = Timestamp::from_second(self.at.as_second()).expect("a time");
                 json!({"detail-type": "Scheduled Event", "time": time.to_string()})
             }
+            Work::Stream { records, .. } => json!({"Records": records}),
         }
     }
 
@@ -154,10 +161,12 @@ impl Request {
     /// Panics if the response reports neither a success nor a rejection nor an outage.
     pub(super) fn response(&self, invocation: Invocation) -> Response {
         match &self.work {
-            Work::Release => match invocation.answer {
+            Work::Release | Work::Stream { .. } => match invocation.answer {
                 Ok(answer) => {
-                    assert!(answer["released"].is_u64() && answer["skipped"].is_null(), "{answer}");
-                    Some(Vec::new())
+                    let failures = answer["batchItemFailures"].as_array();
+                    let is_release = answer["released"].is_u64() && answer["skipped"].is_null();
+                    assert!(failures.is_some() || is_release, "{answer}");
+                    failures.is_none_or(Vec::is_empty).then(Vec::new)
                 }
                 Err(error) => {
                     let is_outage = matches!(error.error_type.as_str(), "throttled" | "unavailable");

@@ -1,4 +1,6 @@
-//! Demo of the ledger: accounts, idempotent payments, statements, a reversal and a reconciliation.
+//! Demo of the ledger: accounts, payments, batches, holds, statements, reversals, totals and a
+//! reconciliation.
+
 use http::StatusCode;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
