@@ -90,8 +90,8 @@ impl Ledger {
         Ok(AccountsPage { accounts, faults, at })
     }
 
-    /// Checks the balance of each account against its last leg. Adds the accounts to those that have
-    /// unchecked legs and holds.
+    /// Checks the balance of each account against its last leg. Adds the accounts to those that
+    /// have unchecked legs and holds.
     ///
     /// Payments during the check cause no false findings. The accounts are read before the legs, so
     /// the last leg of each account is already stored. A stored leg never changes.

@@ -37,8 +37,8 @@ pub struct Window {
 }
 
 impl Window {
-    /// Returns the window, cut off [`SETTLES`] seconds before `now`. Newer transactions may not be written
-    /// yet.
+    /// Returns the window, cut off [`SETTLES`] seconds before `now`. Newer transactions may not be
+    /// written yet.
     pub(crate) fn settled(self, now: TimestampMillis) -> Self {
         Self { to: self.to.min(now.minus_seconds(SETTLES)), ..self }
     }
