@@ -68,8 +68,13 @@ def bank(step):
 
 
 def cart(step):
-    shoes = {"sku": "shoes-42", "quantity": 1, "price": "89.90", "currency": "USD"}
-    socks = {"sku": "socks-42", "quantity": 2, "price": "4.50", "currency": "USD"}
+    product = {"name": "Shoes", "price": "89.90", "currency": "USD"}
+    step("C9", "put-product", "PUT", "/cart/products/shoes-42", product, types="Product")
+    step("C9", None, "PUT", "/cart/products/socks-42", {**product, "name": "Socks"}, types="Product")
+    step("C10", "get-product", "GET", "/cart/products/shoes-42", item=("Product", "shoes-42"))
+    step("C10", "list-products", "GET", "/cart/products")
+    shoes = {"sku": "shoes-42", "quantity": 1}
+    socks = {"sku": "socks-42", "quantity": 2}
     line = step("C1", "add-cart-item", "POST", CART, shoes, types="CartItem")["itemId"]
     other = step("C1", None, "POST", CART, socks, types="CartItem")["itemId"]
     more = {"sku": "shoes-42", "quantity": 1}

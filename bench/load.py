@@ -102,7 +102,8 @@ def measure(connections=CONNECTIONS, seconds=SECONDS):
         run("due", path=f"/bank/payments/due?date={DAY}&limit={PAGE}")
         run("refused", path="/bank/payments/due?date=none")
         run("payments", path="/bank/accounts/load-{k}/payments?from=2030-01-01T00:00:00Z&to=2030-12-31T00:00:00Z", keys=1000)
-        item = {"sku": "shoes-42", "quantity": 1, "price": "89.90", "currency": "USD"}
+        call(f"{url}/cart/products/shoes-42", "PUT", {"name": "Shoes", "price": "89.90", "currency": "USD"})
+        item = {"sku": "shoes-42"}
         run("add", method="POST", path="/cart/accounts/load-{k}/items", headers=JSON, body=item, keys=1000)
         run("cart", path="/cart/accounts/load-{k}/items", keys=1000)
         run("activities", path="/wellness/companies/123/activities")

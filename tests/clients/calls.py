@@ -9,7 +9,7 @@ import sys
 
 from contract import Client
 from contract.api.bank import get_payment, schedule_payment
-from contract.api.cart import add_cart_item, update_cart_item
+from contract.api.cart import add_cart_item, put_product, update_cart_item
 from contract.api.ledger import get_account, get_statement, get_transaction, process_payment
 from contract.api.wellness import get_activity, list_activities
 from contract.models import (
@@ -21,12 +21,14 @@ from contract.models import (
     NewCartItem,
     NewLeg,
     NewPayment,
+    NewProduct,
     NewTransactionOfLegs,
     NewTransactionOfPayment,
     NotFound,
     NotPosted,
     NotPostedType,
     Payment,
+    Product,
     PaymentStatus,
     Transaction,
 )
@@ -67,7 +69,9 @@ def call_bank(client):
 
 
 def call_cart(client):
-    body = NewCartItem(sku="beans", quantity=2, price="12.49", currency="USD")
+    product = put_product.sync("beans", client=client, body=NewProduct(name="Beans", price="12.49", currency="USD"))
+    check("put-product creates a product", isinstance(product, Product) and product.version == 1)
+    body = NewCartItem(sku="beans", quantity=2)
     item = add_cart_item.sync(ACCOUNT, client=client, body=body)
     check("add-cart-item adds a product", isinstance(item, CartItem) and item.price == "12.49")
     changed = update_cart_item.sync(ACCOUNT, item.item_id, client=client, body=CartItemChange(quantity=3))

@@ -50,10 +50,17 @@ async function main(): Promise<void> {
   const fault = invalid.error?.errors?.[0];
   check("schedule-payment lists the errors of a request", fault?.pointer === "/body/scheduledTime");
 
+  const product = dataOf(
+    await client.PUT("/cart/products/{sku}", {
+      params: { path: { sku: "beans" } },
+      body: { name: "Beans", price: "12.49", currency: "USD", active: true },
+    }),
+  );
+  check("put-product creates a product", product.version >= 1);
   const item = dataOf(
     await client.POST("/cart/accounts/{accountId}/items", {
       params: { path: { accountId } },
-      body: { sku: "beans", quantity: 2, price: "12.49", currency: "USD" },
+      body: { sku: "beans", quantity: 2 },
     }),
   );
   check("add-cart-item adds a product", item.quantity === 2 && item.price === "12.49");
@@ -123,9 +130,9 @@ async function main(): Promise<void> {
   const newest = typeof statement === "string" ? undefined : statement.items[0];
   check("get-statement starts with the coffee", newest?.transactionId === paid.transactionId);
 
-  const unknown = await unchecked.POST("/cart/accounts/Nobody/items", { body: { sku: "beans" } });
+  const unknown = await unchecked.POST("/cart/accounts/Nobody/items", { body: { quantity: 1 } });
   const failure: Failure | undefined = unknown.error;
-  check("add-cart-item names a missing field", failure?.errors?.[0]?.pointer === "/body/quantity");
+  check("add-cart-item names a missing field", failure?.errors?.[0]?.pointer === "/body/sku");
   console.log(`${calls} checks passed with the TypeScript client`);
 }
 

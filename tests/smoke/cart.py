@@ -7,7 +7,14 @@ GONE = (204, 404)
 def walk(stack):
     account, sku = f"{stack.run}-account", f"{stack.run}-sku"
     items = f"/cart/accounts/{account}/items"
-    new = {"sku": sku, "quantity": 1, "price": "12.49", "currency": "USD"}
+    product = {"name": "Smoke test", "price": "12.49", "currency": "USD"}
+    for name in (sku, f"{sku}-2"):
+        path = f"/cart/products/{name}"
+        stack.expect(201, "cart: put a product", "PUT", path, body=product)
+        stack.undo("cart: deactivate the product", "PUT", path, body={**product, "active": False})
+    stack.expect(200, "cart: get a product", "GET", f"/cart/products/{sku}")
+    stack.expect(200, "cart: list the products", "GET", "/cart/products")
+    new = {"sku": sku, "quantity": 1}
     line = stack.created("cart: add an item", items, new, "line", {**new, "quantity": 2})
     one = f"{items}/{line['itemId']}"
     stack.undo("cart: remove the first item", "DELETE", one, statuses=GONE)
@@ -21,8 +28,8 @@ def walk(stack):
     changed = stack.expect(200, "cart: change the quantity", "PATCH", one, body={"quantity": 5})
     stack.check("cart: the quantity has changed", changed["quantity"] == 5, changed.body)
     stack.expect(200, "cart: save for later", "PATCH", one, body={"status": "SAVED"})
-    stack.refused(400, "invalid-request", "cart: reject a price without a currency", "POST", items, body={**new, "currency": None},
-                  faults=["/body/currency"])
+    stack.refused(400, "invalid-request", "cart: reject a price", "POST", items, body={**new, "price": "12.49"}, faults=["/body/price"])
+    stack.refused(409, "product-unavailable", "cart: reject an unknown product", "POST", items, body={"sku": f"{sku}-3"})
     stack.expect(204, "cart: remove an item", "DELETE", one)
     stack.refused(404, "not-found", "cart: get a removed item", "GET", one)
     stack.expect(204, "cart: remove the other item", "DELETE", f"{items}/{other['itemId']}")

@@ -3,12 +3,15 @@
 
 pub mod model;
 
-use crate::{Client, clock::At, stack};
+use crate::{Client, clock::At, dynamo, faults::Twins, parsed, stack};
 use aws_sdk_dynamodb::types::AttributeValue;
+use cart::Product;
 use jiff::Timestamp;
-use local::Stack;
+use local::{Builder, Stack};
+use money::Money;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use table::BatchWrite;
 
 /// Statuses that customers can see.
 pub const STATUSES: [&str; 3] = ["ACTIVE", "SAVED", "PURCHASED"];
@@ -47,7 +50,7 @@ pub struct Shop {
 impl Shop {
     /// Starts a shop in which an unchanged cart item expires after `days` days.
     pub async fn open(days: u32) -> Self {
-        let stack = stack().parameter("CartDays", days.to_string()).start().await.expect("a stack");
+        let stack = stocked(stack().parameter("CartDays", days.to_string())).await;
         let now = Client::operator(&stack);
         Self { stack, now }
     }
@@ -57,6 +60,51 @@ impl Shop {
     pub fn at(&self, now: Timestamp) -> At<'_> {
         At::new(&self.stack, &self.now, now)
     }
+}
+
+/// The product of the tests with this SKU. It costs 12.49 USD.
+#[must_use]
+pub fn product(sku: &str) -> Product {
+    let price = Money::new(parsed("12.49"), parsed("USD")).expect("a price");
+    Product::new(parsed(sku), parsed("Product"), price, true)
+}
+
+/// Puts products directly into the table.
+pub async fn put_products(stack: &Stack, products: impl IntoIterator<Item = Product>) {
+    let dynamo = dynamo(stack);
+    let table = dynamo.table(stack.table("Products").expect("a table"));
+    let mut batch = BatchWrite::default();
+    for product in products {
+        batch.put(&table, &product).expect("a product");
+    }
+    dynamo.batch_write(batch).await.expect("products");
+}
+
+/// Puts products with these SKUs.
+pub async fn stock(stack: &Stack, skus: impl IntoIterator<Item = impl AsRef<str>>) {
+    put_products(stack, skus.into_iter().map(|sku| product(sku.as_ref()))).await;
+}
+
+/// Puts the products that most tests of the cart use: `tea`, `sku-0`, `S-0` and so on.
+async fn stock_all(stack: &Stack) {
+    const NAMES: &str = "tea cup pot te tea_ Tea left saved one-more another ACTIVE SAVED a b c d e f secret \
+        secret-1 secret-2 secret-3 secret-4 72f49 shoes";
+    let numbered = (0..240).flat_map(|number| [format!("sku-{number}"), format!("S-{number}")]);
+    stock(stack, NAMES.split_whitespace().map(str::to_owned).chain(numbered)).await;
+}
+
+/// Starts a stack with products.
+pub async fn stocked(builder: Builder) -> Stack {
+    let stack = builder.start().await.expect("a stack");
+    stock_all(&stack).await;
+    stack
+}
+
+/// Starts two stacks on the same tables, with products.
+pub async fn twins() -> Twins {
+    let twins = Twins::start(stack).await;
+    stock_all(&twins.healthy).await;
+    twins
 }
 
 /// Reads every item of the table directly, by its key.

@@ -68,10 +68,17 @@ const BANK: [Event; 54] = [
 ];
 
 /// The events of the cart. The added item is listed and then purchased.
-const CART: [Event; 16] = [
+const CART: [Event; 23] = [
+    ("put-product", "", Some(201)),
+    ("put-product", "no-currency", Some(400)),
+    ("put-product", "no-operator", Some(403)),
+    ("get-product", "", Some(200)),
+    ("get-product", "no-product", Some(404)),
+    ("list-products", "", Some(200)),
+    ("list-products", "bad-cursor", Some(400)),
     ("add-cart-item", "", Some(201)),
-    ("add-cart-item", "no-currency", Some(400)),
-    ("add-cart-item", "no-operator", Some(403)),
+    ("add-cart-item", "price", Some(400)),
+    ("add-cart-item", "no-product", Some(409)),
     ("update-cart-item", "", Some(404)),
     ("update-cart-item", "no-such-status", Some(400)),
     ("update-cart-item", "no-operator", Some(403)),

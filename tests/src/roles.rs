@@ -108,6 +108,8 @@ impl Attempt {
         match target {
             _ if role.operates => permitted,
             _ if !self.customer => Outcome::Forbidden,
+            // All customers share what belongs to no account.
+            _ if !self.route.contains("{accountId}") => permitted,
             Target::Own => permitted,
             Target::Nobody if names_an_item(self.route) => permitted,
             Target::Other | Target::Nobody => Outcome::Forbidden,

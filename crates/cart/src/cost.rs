@@ -19,11 +19,17 @@ pub struct Case {
     pub cart_items: usize,
     /// Size of the idempotency record, if the request has an `Idempotency-Key`.
     pub record: Option<usize>,
+    /// Size of a product.
+    pub product: usize,
+    /// Number of products that a list returns.
+    pub products: usize,
 }
 
 /// Names of the table and its index in the declared costs.
 pub(crate) const CART: &str = "Cart";
 pub(crate) const BY_SKU: &str = "Cart/GSI1";
+pub(crate) const PRODUCTS: &str = "Products";
+pub(crate) const BY_PRODUCT: &str = "Products/GSI1";
 
 impl Case {
     pub(crate) fn cart_item_write(&self) -> Units {
@@ -50,6 +56,11 @@ impl Case {
     /// RRU for getting the item `CART` and querying the ACTIVE cart items with strong consistency.
     pub(crate) fn looked_at(&self) -> Units {
         Units::whole(1) + read(self.cart_item * self.cart_items)
+    }
+
+    /// RRU for getting the product of each listed cart item with eventual consistency.
+    pub(crate) fn products_of_list(&self) -> Units {
+        read_eventually(self.product).times(self.count())
     }
 
     pub(crate) fn count(&self) -> u64 {

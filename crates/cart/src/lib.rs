@@ -16,7 +16,10 @@ pub mod patterns;
 mod store;
 
 pub use cost::{Case, Pattern};
-pub use model::cart_item::{CartItem, CartItemBody, Listed, MAX_BYTES, Previous, Quantity};
+pub use model::{
+    cart_item::{CartItem, CartItemBody, Listed, MAX_BYTES, Previous, Quantity},
+    product::{Product, ProductName},
+};
 pub use patterns::patterns;
 pub use store::{Cart, MAX_ITEMS};
 

@@ -3,3 +3,4 @@
 pub(crate) mod additions;
 pub(crate) mod cart_item;
 pub(crate) mod pointer;
+pub(crate) mod product;

@@ -5,8 +5,11 @@
 pub mod add_cart_item;
 pub mod checkout_cart;
 pub mod get_cart_item;
+pub mod get_product;
 pub mod list_cart_items;
+pub mod list_products;
 pub mod list_sku_items;
+pub mod put_product;
 pub mod remove_cart_item;
 pub mod update_cart_item;
 
@@ -19,8 +22,11 @@ pub fn patterns() -> Vec<Pattern> {
         add_cart_item::PATTERN,
         checkout_cart::PATTERN,
         get_cart_item::PATTERN,
+        get_product::PATTERN,
         list_cart_items::PATTERN,
+        list_products::PATTERN,
         list_sku_items::PATTERN,
+        put_product::PATTERN,
         remove_cart_item::PATTERN,
         update_cart_item::PATTERN,
     ])

@@ -1,4 +1,4 @@
-use crate::{CartItem, model::pointer::Pointer};
+use crate::{CartItem, Product, model::pointer::Pointer};
 use function::{App, Clients, Error, SettingsReader};
 use keys::{
     AccountId, TimestampMillis,
@@ -22,6 +22,9 @@ pub struct Cart {
     pub(crate) table: Table,
     /// `GSI1`: cart items by product.
     pub(crate) by_sku: Index,
+    pub(crate) products: Table,
+    /// `GSI1` of `Products`: all products by SKU.
+    pub(crate) by_product: Index,
     /// Days until an unchanged cart item expires.
     pub(crate) days: Days,
 }
@@ -56,10 +59,12 @@ impl Days {
 
 impl App for Cart {
     fn start(settings: &mut SettingsReader<'_>, clients: &Clients) -> Option<Self> {
-        let (table, days) = (settings.get::<String>("CART_TABLE"), settings.get("CART_DAYS"));
+        let mut table = |name: &str| Some(clients.dynamo().table(settings.get::<String>(name)?));
+        let (table, products) = (table("CART_TABLE"), table("PRODUCTS_TABLE"));
         let by_sku = Index { name: "GSI1".into(), partition: CartItem::INDEX_PARTITION, sort: CartItem::INDEX_SORT };
-        let dynamo = clients.dynamo();
-        Some(Self { dynamo: dynamo.clone(), table: dynamo.table(table?), by_sku, days: days? })
+        let by_product = Index { name: "GSI1".into(), partition: Product::INDEX_PARTITION, sort: Product::INDEX_SORT };
+        let (dynamo, days) = (clients.dynamo().clone(), settings.get("CART_DAYS"));
+        Some(Self { dynamo, table: table?, by_sku, products: products?, by_product, days: days? })
     }
 }
 
@@ -76,6 +81,15 @@ impl Cart {
 
     pub(crate) async fn warm_by_index(self) {
         let _ = self.table.page::<CartItem>(&Query::new(&"#", &CartItemSort::nothing()).on(&self.by_sku), 1).await;
+    }
+
+    pub(crate) async fn warm_by_product(self) {
+        let _ = self.products.get_eventually::<Product>(&Key::placeholder()).await;
+    }
+
+    pub(crate) async fn warm_by_products(self) {
+        let nothing = CartItemSort::nothing();
+        let _ = self.products.page::<Product>(&Query::new(&"#", &nothing).on(&self.by_product), 1).await;
     }
 }
 

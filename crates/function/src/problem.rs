@@ -59,6 +59,10 @@ problems! {
         "an operator has disabled dispatching";
     CartFull, 409, "cart-full", CONFLICT,
         "the cart has 32 active items";
+    ProductUnavailable, 409, "product-unavailable", CONFLICT,
+        "the product does not exist or is not active";
+    CartCurrency, 409, "cart-currency", CONFLICT,
+        "the product has another currency than the cart";
     CartEmpty, 409, "cart-empty", CONFLICT,
         "the cart to check out is empty";
     QuantityLimit, 409, "quantity-limit", CONFLICT,

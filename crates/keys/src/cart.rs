@@ -8,9 +8,15 @@
 //! | idempotency record | account | `IDEMPOTENCY#<key>` | | |
 //!
 //! A cart item with the status `REMOVED` or `JOINED` has no GSI1 keys.
+//!
+//! Keys of `Products` (docs/requirements/cart.md#products-and-prices):
+//!
+//! | item | PK | SK | GSI1PK | GSI1SK |
+//! | --- | --- | --- | --- | --- |
+//! | product | SKU | `PRODUCT` | `PRODUCTS` | `SKU#<SKU>` |
 
 use crate::{
-    Day, KeyRange, Random, TimestampMillis,
+    Day, KeyRange, Random, Sku, TimestampMillis,
     text::{Invalid, constant_key, names, parse_simple, prefixed_key, serde_as_text, uuid_of},
 };
 use jiff::Timestamp;
@@ -158,3 +164,30 @@ constant_key!(
     CartSort,
     "CART"
 );
+
+constant_key!(
+    /// Sort key of a product.
+    ProductSort,
+    "PRODUCT"
+);
+
+constant_key!(
+    /// GSI1 partition key of every product.
+    ProductsPartition,
+    "PRODUCTS"
+);
+
+prefixed_key!(
+    /// GSI1 sort key of a product: `SKU#<sku>`.
+    SkuSort,
+    "SKU",
+    Sku
+);
+
+impl SkuSort {
+    /// Returns the range of all products.
+    #[must_use]
+    pub fn all() -> KeyRange {
+        KeyRange::beginning_with("SKU#")
+    }
+}

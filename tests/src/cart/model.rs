@@ -1,7 +1,7 @@
 //! Model of one account's cart. Helpers send requests at a given time, and read the table.
 #![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may panic")]
 
-use crate::{Asks, Client, random};
+use crate::{Asks, Client, cart::product, random};
 use aws_sdk_dynamodb::types::AttributeValue;
 use cart::{CartItem, CartItemBody, Previous, Quantity};
 use futures::future::join_all;
@@ -10,7 +10,6 @@ use keys::{
     cart::{CartItemSort, ItemId, ItemSort, Status},
 };
 use local::Stack;
-use money::Money;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use std::{
@@ -36,8 +35,6 @@ pub enum Operation {
         sku: Sku,
         /// Quantity to add.
         quantity: u32,
-        /// Price of one unit.
-        price: Option<Money>,
         /// Idempotency key.
         key: Option<String>,
     },
@@ -70,10 +67,10 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// Adds a quantity of the product `S-<sku>`, without a price or an idempotency key.
+    /// Adds a quantity of the product `S-<sku>`, without an idempotency key.
     #[must_use]
     pub fn add(sku: usize, quantity: u32) -> Self {
-        Self::Add { sku: format!("S-{sku}").parse().expect("a product"), quantity, price: None, key: None }
+        Self::Add { sku: format!("S-{sku}").parse().expect("a product"), quantity, key: None }
     }
 
     /// Changes the quantity only.
@@ -133,12 +130,7 @@ impl Operation {
 
     fn body(&self) -> Option<Value> {
         let mut body = match self {
-            Self::Add { sku, quantity, price, .. } => json!({
-                "sku": sku,
-                "quantity": quantity,
-                "price": price.map(Money::amount),
-                "currency": price.map(Money::currency),
-            }),
+            Self::Add { sku, quantity, .. } => json!({"sku": sku, "quantity": quantity}),
             Self::Change { quantity, status, order, .. } => {
                 json!({"quantity": quantity, "status": status, "orderId": order})
             }
@@ -342,8 +334,8 @@ impl Account {
             return reply;
         }
         let done = match operation {
-            Operation::Add { sku, quantity: more, price, .. } => {
-                return self.add(account, (sku, quantity(*more), *price), operation, now, told);
+            Operation::Add { sku, quantity: more, .. } => {
+                return self.add(account, (sku, quantity(*more)), operation, now, told);
             }
             Operation::CheckOut { .. } => return self.check_out(operation, now, told),
             Operation::Look { item } => self.look(*item, now).map(|index| self.cart_items[index].clone()),
@@ -414,7 +406,7 @@ impl Account {
     fn add(
         &mut self,
         account: &AccountId,
-        (sku, more, price): (&Sku, Quantity, Option<Money>),
+        (sku, more): (&Sku, Quantity),
         operation: &Operation,
         now: TimestampMillis,
         told: &Value,
@@ -429,6 +421,7 @@ impl Account {
             None => {
                 let item = id(&told["itemId"]).unwrap_or_else(|| ItemId::new(now.instant(), &random()));
                 let sort = CartItemSort { status: Status::Active, since: now, item };
+                let product = product(sku.as_str());
                 self.balance += number(more);
                 self.cart_items.push(CartItem {
                     account: account.clone(),
@@ -437,7 +430,8 @@ impl Account {
                     index_sort: Some(sort),
                     sku: sku.clone(),
                     quantity: more,
-                    price: None,
+                    name: product.name,
+                    price: product.price,
                     added_at: now,
                     order_id: None,
                     version: 1,
@@ -448,7 +442,6 @@ impl Account {
                 self.cart_items.len() - 1
             }
         };
-        self.cart_items[index].price = price.or(self.cart_items[index].price);
         let (created, cart_item) = (there.is_none(), self.cart_items[index].clone());
         let reply = Reply::cart_item(if created { 201 } else { 200 }, &cart_item);
         self.remember(operation, Outcome::Added { created, cart_item: cart_item.into() });
@@ -523,7 +516,6 @@ impl Account {
                 if status == Status::Active {
                     if let Some(there) = self.active(&old.sku, now) {
                         self.grown(there, more, now)?;
-                        self.cart_items[there].price = self.cart_items[there].price.or(old.price);
                         self.moved(index, Status::Joined, now)?;
                         self.cart_items[index].quantity = more;
                         self.cart_items[index].joined_to = Some(self.cart_items[there].id());

@@ -5,7 +5,7 @@ use local::{Auth, Stack};
 use serde_json::{Value, json};
 use system_tests::{
     Answer, Client, End,
-    cart::{Shop, checkout_of, items_of, path, stored},
+    cart::{Shop, checkout_of, items_of, path, stocked, stored},
     send, stack, text,
 };
 
@@ -59,7 +59,7 @@ async fn scopes_and_account_ids_limit_access() {
         ("cart:operator xcart:operate CART:OPERATE cart", "A-1", [NoScope; 7]),
     ];
     for (scope, accounts, ends) in table {
-        let stack = stack().start().await.expect("a stack");
+        let stack = stocked(stack()).await;
         let operator = Client::operator(&stack);
         let cart_item = add(&operator, "A-1", "tea").await;
         let others = add(&operator, "A-2", "tea").await;
@@ -216,7 +216,7 @@ async fn every_route_requires_a_valid_token() {
         headers.push(Some(format!("Bearer {}", &operator[..operator.len() - 4])));
         headers.extend((auth == Auth::Required).then_some(None));
         let routes = routes(&stack);
-        assert_eq!(routes.len(), 7);
+        assert_eq!(routes.len(), 10);
         let before = stored(&stack).await;
         for (method, path) in &routes {
             for header in &headers {
@@ -239,7 +239,7 @@ async fn every_route_requires_a_valid_token() {
 
 #[tokio::test]
 async fn body_query_and_headers_do_not_set_the_caller() {
-    let stack = stack().auth(Auth::Required).start().await.expect("a stack");
+    let stack = stocked(stack().auth(Auth::Required)).await;
     let caller = Client::caller(&stack, "cart:read cart:write", &["A-1"]);
     let before = stored(&stack).await;
     let claims = r#"{"sub":"x","scope":"cart:operate","account_ids":"A-2"}"#;

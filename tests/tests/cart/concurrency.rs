@@ -8,7 +8,10 @@ use local::Stack;
 use serde_json::Value;
 use std::{collections::BTreeMap, time::Duration};
 use system_tests::{
-    cart::model::{Asked, MAX_ITEMS, Operation, Reply, Shopper, Stored},
+    cart::{
+        model::{Asked, MAX_ITEMS, Operation, Reply, Shopper, Stored},
+        stocked, twins,
+    },
     faults::{Fault, Twins},
     stack,
 };
@@ -68,7 +71,7 @@ fn in_status(stored: &Stored, status: Status) -> Vec<&CartItem> {
 #[tokio::test(flavor = "multi_thread")]
 async fn fifty_concurrent_additions_of_a_product_make_one_item() {
     for keyed in [false, true] {
-        let twins = Twins::start(stack).await;
+        let twins = twins().await;
         let adds = (1..=50).map(|quantity| {
             let add = Operation::add(1, quantity);
             if keyed { add.under(&format!("K-{quantity}")) } else { add }
@@ -94,7 +97,7 @@ async fn fifty_concurrent_additions_of_a_product_make_one_item() {
 #[tokio::test(flavor = "multi_thread")]
 async fn fifty_concurrent_requests_with_one_key_add_once() {
     for quantity in [7, 9_000] {
-        let twins = Twins::start(stack).await;
+        let twins = twins().await;
         let asked = at_once(&twins, (0..50).map(|_| Operation::add(1, quantity).under("K"))).await;
         assert_eq!(kinds(&asked), expected([("201", 50)]));
         assert!(asked.iter().all(|one| one.reply == asked[0].reply), "{asked:#?}");
@@ -106,7 +109,7 @@ async fn fifty_concurrent_requests_with_one_key_add_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn cart_accepts_32_of_forty_concurrent_products() {
-    let twins = Twins::start(stack).await;
+    let twins = twins().await;
     let asked = at_once(&twins, (0..40).map(|sku| Operation::add(sku, 1))).await;
     assert_eq!(kinds(&asked), expected([("201", MAX_ITEMS), ("409 cart-full", 8)]));
     let stored = stored(&twins.healthy).await;
@@ -122,7 +125,7 @@ async fn one_of_ten_concurrent_checkouts_buys_the_cart() {
         (Operation::check_out(), expected([("200", 1), ("409 cart-empty", 9)])),
         (Operation::check_out().under("K"), expected([("200", 10)])),
     ] {
-        let twins = Twins::start(stack).await;
+        let twins = twins().await;
         at_once(&twins, (0..7).map(|sku| Operation::add(sku, 2))).await;
         let asked = at_once(&twins, (0..10).map(|_| checkout.clone())).await;
         assert_eq!(kinds(&asked), kinds_of, "{checkout:?}");
@@ -165,7 +168,7 @@ async fn repeated_request_is_not_rejected_because_of_the_first() {
         (vec![Operation::add(1, 1)], Operation::add(1, 6_000).under("K"), "200"),
         (vec![Operation::add(1, 1)], Operation::check_out().under("K"), "200"),
     ] {
-        let twins = Twins::start(stack).await;
+        let twins = twins().await;
         let account = account("A");
         at_once(&twins, before).await;
         let (first, second) = overtaken(&twins, &account, &operation).await;
@@ -178,7 +181,7 @@ async fn repeated_request_is_not_rejected_because_of_the_first() {
 /// The second request finds its own item in the cart, because the first request activated the item.
 #[tokio::test]
 async fn repeated_activation_does_not_conflict_with_itself() {
-    let (twins, account) = (Twins::start(stack).await, account("A"));
+    let (twins, account) = (twins().await, account("A"));
     at_once(&twins, [Operation::add(1, 6_000)]).await;
     let item = stored(&twins.healthy).await.cart_items[0].id();
     at_once(&twins, [Operation::bring(item, Status::Saved)]).await;
@@ -189,7 +192,7 @@ async fn repeated_activation_does_not_conflict_with_itself() {
 
 /// Runs the same concurrent requests in six carts at the same time, to get different interleavings.
 async fn race(run: impl AsyncFn(&mut Shopper<'_>)) {
-    let stack = stack().start().await.expect("a stack");
+    let stack = stocked(stack()).await;
     join_all((0..6).map(async |number| {
         let mut race = Shopper::new(&stack, account(&format!("A-{number}")), now());
         run(&mut race).await;
@@ -279,7 +282,7 @@ async fn concurrent_status_changes_and_removals_are_serialised() {
 /// checkout must include this item.
 #[tokio::test]
 async fn checkout_includes_an_item_that_was_added_concurrently() {
-    let (twins, account) = (Twins::start(stack).await, account("A"));
+    let (twins, account) = (twins().await, account("A"));
     at_once(&twins, (0..3).map(|sku| Operation::add(sku, 1))).await;
     twins.proxy.rule(|call| match (call.action.as_str(), call.nth) {
         ("TransactWriteItems", 1) => Fault::Held,

@@ -8,7 +8,11 @@ use std::{
     path::Path,
     time::Duration,
 };
-use system_tests::{Client, send, stack, template_of};
+use system_tests::{
+    Client,
+    cart::{product, put_products, stocked},
+    parsed, send, stack, template_of,
+};
 
 const DAY: i64 = 24 * 60 * 60;
 
@@ -57,11 +61,14 @@ fn told(story: &[(i64, String, Option<String>)]) -> Vec<(&str, Option<&str>)> {
 
 #[tokio::test]
 async fn every_change_of_a_cart_is_one_row_of_the_lake() {
-    let stack = stack().parameter("ExportWindowSeconds", "0").start().await.expect("a stack");
+    let stack = stocked(stack().parameter("ExportWindowSeconds", "0")).await;
     let client = Client::operator(&stack);
+    let price = money::Money::new(parsed("4.50"), parsed("EUR")).expect("a price");
+    let skus = ["tea", "cup", "pot", "left"];
+    put_products(&stack, skus.map(|sku| cart::Product { price, ..product(sku) })).await;
     let items = "/cart/accounts/Ann/items";
     let add = async |sku: &str| {
-        let answer = client.post(items, &json!({"sku": sku, "quantity": 2, "price": "4.50", "currency": "EUR"})).await;
+        let answer = client.post(items, &json!({"sku": sku, "quantity": 2})).await;
         answer.body["itemId"].as_str().expect("an id").to_owned()
     };
     let (tea, cup, pot, left) = (add("tea").await, add("cup").await, add("pot").await, add("left").await);

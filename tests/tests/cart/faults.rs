@@ -7,7 +7,10 @@ use keys::{AccountId, TimestampMillis, cart::Status};
 use serde_json::{Value, json};
 use system_tests::{
     Client,
-    cart::model::{Asked, Operation, Shopper},
+    cart::{
+        model::{Asked, Operation, Shopper},
+        twins,
+    },
     faults::{Call, Fault, MOMENTS, Moment, Twins},
     stack,
 };
@@ -116,7 +119,7 @@ async fn hides_a_temporary_fault_of_any_call() {
     // A stack has one rule at a time. With several stacks, the scenarios run concurrently.
     let parts = passing().into_iter().flat_map(|fault| ALL.chunks(3).map(move |some| (fault, some)));
     join_all(parts.map(async |((name, rule), some)| {
-        let twins = Twins::start(stack).await;
+        let twins = twins().await;
         for (what, number) in some.iter().flat_map(|what| (1..=8).map(|number| (*what, number))) {
             let mut shopper = shopper(&twins, what, number);
             let operation = what.prepare(&mut shopper).await;
@@ -175,7 +178,7 @@ fn retry_after(answer: &Value) -> (u64, &str) {
 #[tokio::test(flavor = "multi_thread")]
 async fn permanent_fault_returns_a_problem_and_the_retry_completes() {
     join_all(lasting().into_iter().map(async |(name, rule, status)| {
-        let twins = Twins::start(stack).await;
+        let twins = twins().await;
         let mut shoppers: Vec<_> = ALL.map(|what| (what, shopper(&twins, what, 0))).into();
         let mut operations = Vec::new();
         for (what, shopper) in &mut shoppers {
@@ -228,7 +231,7 @@ async fn unreachable_endpoint_returns_503_before_the_deadline() {
 async fn lost_response_and_failed_read_do_not_apply_a_request_twice() {
     let parts = (1..=2).flat_map(|number| MOMENTS.map(|moment| (number, moment)));
     join_all(parts.map(async |(number, moment)| {
-        let twins = Twins::start(stack).await;
+        let twins = twins().await;
         for what in ALL {
             let mut shopper = shopper(&twins, what, number);
             let operation = what.prepare(&mut shopper).await;
@@ -250,7 +253,7 @@ async fn lost_response_and_failed_read_do_not_apply_a_request_twice() {
 #[tokio::test(flavor = "multi_thread")]
 async fn transaction_in_progress_is_not_applied_twice() {
     join_all(ALL.map(async |what| {
-        let twins = Twins::start(stack).await;
+        let twins = twins().await;
         let mut shopper = shopper(&twins, what, 0);
         let operation = what.prepare(&mut shopper).await;
         twins.proxy.rule(move |call| match (call.action.as_str(), call.nth) {

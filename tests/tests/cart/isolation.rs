@@ -4,7 +4,7 @@
 use aws_sdk_dynamodb::{Client as Engine, types::AttributeValue};
 use serde_json::{Value, json};
 use std::{collections::HashMap, time::Duration};
-use system_tests::{Client, faults::Twins, stack};
+use system_tests::{Client, cart::twins, faults::Twins};
 
 type Item = HashMap<String, AttributeValue>;
 
@@ -57,7 +57,7 @@ fn tea(quantity: u32) -> Value {
 
 #[tokio::test]
 async fn addition_waits_until_the_previous_addition_is_visible() {
-    let twins = Twins::start(stack).await;
+    let twins = twins().await;
     let (healthy, through) = (Client::operator(&twins.healthy), Client::operator(&twins.faulty));
     assert_eq!(healthy.post(ITEMS, &tea(2)).await.status, 201);
     let table = Table::of(&twins);
@@ -79,7 +79,7 @@ async fn addition_waits_until_the_previous_addition_is_visible() {
 
 #[tokio::test]
 async fn read_waits_for_an_item_whose_pointer_is_already_visible() {
-    let twins = Twins::start(stack).await;
+    let twins = twins().await;
     let (healthy, through) = (Client::operator(&twins.healthy), Client::operator(&twins.faulty));
     let cart_item = healthy.post(ITEMS, &tea(2)).await.body;
     let table = Table::of(&twins);

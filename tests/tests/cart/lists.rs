@@ -13,7 +13,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 use system_tests::{
-    cart::{MAX_ITEMS, STATUSES, Shop, checkout_of, items_of, path},
+    cart::{MAX_ITEMS, STATUSES, Shop, checkout_of, items_of, path, stock},
     clock::{At, DAY, time},
     text, texts,
 };
@@ -643,6 +643,7 @@ fn lists_match_the_model_under_random_operations() {
         let model = Model { now: time(START).as_millisecond(), known: Vec::new() };
         let mut run = Run { shop: &shop, case: case.get(), model };
         runtime.block_on(async {
+            stock(&shop.stack, (0..SKUS.len()).map(|sku| run.sku(sku))).await;
             for operation in &operations {
                 run.apply(operation).await?;
             }

@@ -56,7 +56,7 @@ impl Row {
     /// Expected cart item in a response.
     fn cart_item(&self) -> Value {
         json!({
-            "accountId": self.customer, "sku": self.sku, "quantity": self.count, "price": self.price, "currency": "USD",
+            "accountId": self.customer, "sku": self.sku, "name": self.sku, "quantity": self.count, "price": self.price, "currency": "USD",
             "status": self.status(), "addedAt": self.since(), "statusChangedAt": self.since(),
         })
     }
@@ -91,7 +91,10 @@ async fn filled(model: &[Row]) -> Shop {
     let shop = Shop::open(365).await;
     for row in model {
         let at = shop.at(time(&row.since()));
-        let new = json!({"sku": row.sku, "quantity": row.count, "price": row.price, "currency": "USD"});
+        let product = json!({"name": row.sku, "price": row.price, "currency": "USD"});
+        let put = shop.now.put(&format!("/cart/products/{}", row.sku), &product).await;
+        assert!(put.status < 300, "{row:?}: {}", put.body);
+        let new = json!({"sku": row.sku, "quantity": row.count});
         let added = at.post(&items_of(&row.customer), &new).await;
         assert_eq!(added.status, 201, "{row:?}: {}", added.body);
         let cart_item = at.bring_to(&added.body, &row.status()).await;

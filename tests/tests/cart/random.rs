@@ -10,12 +10,14 @@ use keys::{
     cart::{ItemId, Status},
 };
 use local::Stack;
-use money::Money;
 use serde_json::json;
 use std::{collections::BTreeMap, time::Duration};
 use system_tests::{
     Client,
-    cart::model::{Account, Asked, Operation, Reply, Stored},
+    cart::{
+        model::{Account, Asked, Operation, Reply, Stored},
+        stocked,
+    },
     faults::{Call, Fault, MOMENTS, Moment, Process, Proxy},
     stack,
 };
@@ -80,13 +82,6 @@ impl Customer {
         Self { id, account: Account::default(), skus, rng, keyed: Vec::new(), unanswered: Vec::new() }
     }
 
-    fn price(&mut self) -> Option<Money> {
-        let prices = [("12.40", "USD"), ("0", "EUR"), ("1200", "JPY")];
-        let (amount, currency) = self.rng.choice(prices)?;
-        let price = Money::new(amount.parse().expect("a number"), currency.parse().expect("a currency"));
-        self.rng.bool().then(|| price.expect("a price"))
-    }
-
     fn quantity(&mut self) -> u32 {
         if self.rng.u8(..20) == 0 { self.rng.u32(5_000..=9_999) } else { self.rng.u32(1..=5) }
     }
@@ -106,7 +101,7 @@ impl Customer {
 
     fn add(&mut self) -> Operation {
         let sku: Sku = format!("S-{}", self.rng.usize(..self.skus)).parse().expect("a product");
-        Operation::Add { sku, quantity: self.quantity(), price: self.price(), key: self.key() }
+        Operation::Add { sku, quantity: self.quantity(), key: self.key() }
     }
 
     fn change(&mut self) -> Operation {
@@ -228,7 +223,7 @@ fn functions() -> BTreeMap<&'static str, Function> {
 
 async fn twenty_customers(rounds: usize, at_once: usize) {
     let mut rng = random();
-    let stack = stack().start().await.expect("a stack");
+    let stack = stocked(stack()).await;
     let mut customers: Vec<_> = (0..20).map(|number| Customer::new(number, &mut rng)).collect();
     let proxies = join_all((0..customers.len()).map(|_| Proxy::start(stack.dynamo_url()))).await;
     let functions = functions();
@@ -307,7 +302,7 @@ async fn listed(
 #[tokio::test(flavor = "multi_thread")]
 async fn lists_and_items_match_the_model_after_each_request() {
     let mut rng = random();
-    let stack = stack().start().await.expect("a stack");
+    let stack = stocked(stack()).await;
     let proxy = Proxy::start(stack.dynamo_url()).await;
     let functions = functions();
     let mut customer = Customer::new(rng.usize(..20), &mut rng);

@@ -6,7 +6,9 @@ use local::Stack;
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, fs};
 use system_tests::{
-    Answer, Asks, Client, drained,
+    Answer, Asks, Client,
+    cart::{stock, stocked},
+    drained,
     patterns::all,
     stack, text,
     unreadable::{self, DAMAGES, Effect, Item, ItemType, Reading},
@@ -48,7 +50,13 @@ const IDEMPOTENCY_RECORD: Type = Type {
     attribute: "ExpiresAt",
     is: |item, names| names.has(item, "IDEMPOTENCY#K-1", "K-1"),
 };
-const TYPES: [Type; 4] = [CART_ITEM, POINTER, CART, IDEMPOTENCY_RECORD];
+const PRODUCT: Type = Type {
+    name: "Product",
+    table: "Products",
+    attribute: "Active",
+    is: |item, names| unreadable::text(item, "PK") == names.owner.replace("A-1", "tea"),
+};
+const TYPES: [Type; 5] = [CART_ITEM, POINTER, CART, IDEMPOTENCY_RECORD, PRODUCT];
 
 /// Two carts. A-1 has tea and a cup, and a SAVED pot. A-2 has tea. The names of accounts and
 /// products end with the number of the scene, so that many scenes can share a stack.
@@ -62,7 +70,7 @@ struct Scene<'a> {
 }
 
 async fn shop() -> Stack {
-    stack().parameter("ExportWindowSeconds", "0").start().await.expect("a stack")
+    stocked(stack().parameter("ExportWindowSeconds", "0")).await
 }
 
 impl<'a> Scene<'a> {
@@ -70,6 +78,7 @@ impl<'a> Scene<'a> {
         let none = String::new();
         let mut scene = Self { stack, number, tea: none.clone(), cup: none.clone(), saved: none.clone(), others: none };
         let operator = Client::operator(stack);
+        stock(stack, ["tea", "cup", "pot", "jug"].map(|sku| scene.named(sku))).await;
         let path = |account: &str| format!("/cart/accounts/{}/items", scene.named(account));
         let (own, other) = (path("A-1"), path("A-2"));
         let id = |answer: &Answer| text(&answer.body, "itemId").to_owned();
@@ -122,6 +131,13 @@ impl<'a> Scene<'a> {
                 let route = "POST /cart/accounts/{accountId}/checkout";
                 self.ask(route, path, json!({"accountId": account}), None, None).await
             }
+            Reader::Product | Reader::PutProduct => {
+                let (sku, method) = (self.named("tea"), if let Reader::Product = reader { "GET" } else { "PUT" });
+                let body = json!({"name": "Tea", "price": "1", "currency": "USD"});
+                let body = (method == "PUT").then_some(&body);
+                let (route, path) = (format!("{method} /cart/products/{{sku}}"), format!("/cart/products/{sku}"));
+                self.ask(&route, path, json!({"sku": sku}), None, body).await
+            }
             Reader::ChangeOthers => self.item("PATCH", "A-2", &self.others, Some(&json!({"quantity": 2}))).await,
         }
     }
@@ -163,6 +179,8 @@ enum Reader {
     Remove,
     RemoveOther,
     Add(&'static str, &'static str, Option<&'static str>),
+    Product,
+    PutProduct,
     Buy(&'static str),
     ChangeOthers,
 }
@@ -177,34 +195,38 @@ impl Reader {
             Self::List(_) => "C5",
             Self::Sku(_) => "C6",
             Self::Get | Self::GetOther => "C8",
+            Self::PutProduct => "C9",
+            Self::Product => "C10",
         }
     }
 }
 
 use Effect::{Failed, None as Nothing, Passed, Skipped};
 
-/// Each reader, and the effect of each type of item: cart item, pointer, CART and idempotency
-/// record. Each reader has its own carts, because changes affect later readers.
-const MATRIX: [(Reader, [Effect; 4]); 19] = [
-    (Reader::List("A-1"), [Skipped, Nothing, Nothing, Nothing]),
-    (Reader::List("A-2"), [Nothing; 4]),
-    (Reader::Sku("tea"), [Skipped, Nothing, Nothing, Nothing]),
-    (Reader::Sku("cup"), [Nothing; 4]),
-    (Reader::Get, [Failed, Failed, Nothing, Nothing]),
-    (Reader::GetOther, [Nothing; 4]),
-    (Reader::Change, [Failed, Failed, Nothing, Nothing]),
-    (Reader::ChangeOther, [Nothing; 4]),
-    (Reader::Activate, [Passed, Nothing, Failed, Nothing]),
-    (Reader::Remove, [Failed, Failed, Nothing, Nothing]),
-    (Reader::RemoveOther, [Nothing; 4]),
-    (Reader::Add("A-1", "jug", None), [Passed, Nothing, Failed, Nothing]),
-    (Reader::Add("A-1", "cup", None), [Passed, Nothing, Failed, Nothing]),
-    (Reader::Add("A-1", "tea", Some("K-1")), [Nothing, Nothing, Failed, Failed]),
-    (Reader::Add("A-1", "tea", Some("K-2")), [Passed, Nothing, Failed, Nothing]),
-    (Reader::Add("A-2", "tea", Some("K-1")), [Nothing; 4]),
-    (Reader::Buy("A-1"), [Skipped, Nothing, Failed, Nothing]),
-    (Reader::Buy("A-2"), [Nothing; 4]),
-    (Reader::ChangeOthers, [Nothing; 4]),
+/// Each reader, and the effect of each type of item: cart item, pointer, CART, idempotency record
+/// and product. Each reader has its own carts, because changes affect later readers.
+const MATRIX: [(Reader, [Effect; 5]); 21] = [
+    (Reader::List("A-1"), [Skipped, Nothing, Nothing, Nothing, Passed]),
+    (Reader::List("A-2"), [Nothing, Nothing, Nothing, Nothing, Passed]),
+    (Reader::Sku("tea"), [Skipped, Nothing, Nothing, Nothing, Passed]),
+    (Reader::Sku("cup"), [Nothing; 5]),
+    (Reader::Get, [Failed, Failed, Nothing, Nothing, Passed]),
+    (Reader::GetOther, [Nothing; 5]),
+    (Reader::Change, [Failed, Failed, Nothing, Nothing, Nothing]),
+    (Reader::ChangeOther, [Nothing; 5]),
+    (Reader::Activate, [Passed, Nothing, Failed, Nothing, Nothing]),
+    (Reader::Remove, [Failed, Failed, Nothing, Nothing, Nothing]),
+    (Reader::RemoveOther, [Nothing; 5]),
+    (Reader::Add("A-1", "jug", None), [Passed, Nothing, Failed, Nothing, Nothing]),
+    (Reader::Add("A-1", "cup", None), [Passed, Nothing, Failed, Nothing, Nothing]),
+    (Reader::Add("A-1", "tea", Some("K-1")), [Nothing, Nothing, Passed, Failed, Passed]),
+    (Reader::Add("A-1", "tea", Some("K-2")), [Passed, Nothing, Failed, Nothing, Failed]),
+    (Reader::Add("A-2", "tea", Some("K-1")), [Nothing, Nothing, Nothing, Nothing, Failed]),
+    (Reader::Buy("A-1"), [Skipped, Nothing, Failed, Nothing, Nothing]),
+    (Reader::Buy("A-2"), [Nothing; 5]),
+    (Reader::Product, [Nothing, Nothing, Nothing, Nothing, Failed]),
+    (Reader::PutProduct, [Nothing, Nothing, Nothing, Nothing, Failed]),
+    (Reader::ChangeOthers, [Nothing; 5]),
 ];
 
 #[tokio::test]

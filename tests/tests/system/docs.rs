@@ -58,7 +58,7 @@ fn bank() -> Room<bank::Case> {
 }
 
 fn cart() -> Room<cart::Case> {
-    let case = |cart_item, cart_items| cart::Case { cart_item, cart_items, record: None };
+    let case = |cart_item, cart_items| cart::Case { cart_item, cart_items, record: None, product: 200, products: 10 };
     let both = |lines| [300, 900].map(|line| case(line, lines));
     Room {
         name: "cart",

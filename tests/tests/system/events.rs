@@ -16,7 +16,8 @@ const STREAMS: [&str; 2] = ["continue-bank-job", "execute-payment"];
 
 /// Functions whose response must contain an item that an earlier event created. Each entry also has
 /// a field of the item and the value of that field.
-const LISTS: [(&str, &str, &str); 9] = [
+const LISTS: [(&str, &str, &str); 10] = [
+    ("list-products", "sku", "72f49"),
     ("list-cart-items", "sku", "72f49"),
     ("list-sku-items", "sku", "72f49"),
     ("checkout-cart", "sku", "72f49"),

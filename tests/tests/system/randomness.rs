@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use system_tests::{
     Asks,
+    cart::stock,
     faults::{Proxy, within},
     stack,
 };
@@ -15,6 +16,7 @@ use table::Dynamo;
 /// The writes of one request, with their ids, shards and tokens.
 async fn writes(name: &str, function: &Function, asks: &Asks<'_>, seed: u64) -> Vec<Value> {
     let stack = stack().start().await.expect("a stack");
+    stock(&stack, ["shoes"]).await;
     let proxy = Proxy::start(stack.dynamo_url()).await;
     let lambda = stack.template().lambdas.iter().find(|lambda| lambda.name == name).expect("a function");
     let client = stack.client_of(lambda).config().to_builder().endpoint_url(proxy.url()).build();

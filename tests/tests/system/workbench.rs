@@ -123,6 +123,7 @@ fn declared(table: &str) -> Vec<&'static [Attribute]> {
         "PaymentScheduler" => vec![bank::Payment::ATTRIBUTES],
         "TransactionHistory" => vec![bank::Transaction::ATTRIBUTES],
         "Cart" => vec![cart::CartItem::ATTRIBUTES],
+        "Products" => vec![cart::Product::ATTRIBUTES],
         "Activities" => vec![
             wellness::Activity::ATTRIBUTES,
             wellness::Employee::ATTRIBUTES,

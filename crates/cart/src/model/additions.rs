@@ -5,6 +5,7 @@ use keys::{
     AccountId, RequestId, Sku, TimestampMillis,
     cart::{CartItemSort, CartSort, ItemId, Status},
 };
+use money::Currency;
 use serde::{Deserialize, Serialize};
 use table::{Attributes, Change, Condition, Item, Key, Query};
 
@@ -158,6 +159,19 @@ impl CartState {
     /// Returns the cart item of the product.
     pub(crate) fn cart_item_of(&self, sku: &Sku) -> Option<&CartItem> {
         self.cart_items.iter().find(|cart_item| cart_item.sku == *sku)
+    }
+
+    /// Returns the error 409 if the cart has an item of another product in another currency.
+    pub(crate) fn must_have_currency(&self, currency: Currency, sku: &Sku) -> Result<(), Error> {
+        let mut others = self.cart_items.iter().filter(|cart_item| cart_item.sku != *sku);
+        match others.find(|other| other.price.currency() != currency) {
+            None => Ok(()),
+            Some(other) => {
+                let detail =
+                    format!("The cart has items in {}, and the product has {currency}.", other.price.currency());
+                Err(Error::Conflict(Problem::CartCurrency, detail))
+            }
+        }
     }
 
     /// Returns the error 409 if the cart has no room for `more` additional items. Items that cannot

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use std::{borrow::Cow, str::FromStr};
 use table::{Attributes, Item, Key};
 
-use crate::store::Days;
+use crate::{Product, ProductName, store::Days};
 
 /// Maximum size of a cart item in bytes, including the attributes that status changes add later.
 /// Writing an item of this size consumes one write request unit (WRU).
@@ -55,9 +55,10 @@ pub struct CartItem {
     pub sku: Sku,
     /// Quantity of the product.
     pub quantity: Quantity,
-    /// Price of one unit.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub price: Option<Money>,
+    /// Name of the product when it was added.
+    pub name: ProductName,
+    /// Price of one unit when the product was added.
+    pub price: Money,
     /// Time at which the product was added.
     pub added_at: TimestampMillis,
     /// Order id of a purchased item.
@@ -106,6 +107,9 @@ pub struct Quantity(u32);
 impl Quantity {
     /// Maximum quantity of one cart item.
     pub const MAX: u32 = 9_999;
+
+    /// One piece, the default of an addition.
+    pub const ONE: Self = Self(1);
 
     /// Returns the sum of both quantities, or `None` if it exceeds the maximum.
     #[must_use]
@@ -181,9 +185,8 @@ impl CartItem {
     pub(crate) fn added(
         id: ItemId,
         account: AccountId,
-        sku: Sku,
+        product: &Product,
         quantity: Quantity,
-        price: Option<Money>,
         now: TimestampMillis,
         days: Days,
     ) -> Self {
@@ -191,11 +194,12 @@ impl CartItem {
         Self {
             account,
             sort,
-            index_partition: Some(sku.clone()),
+            index_partition: Some(product.sku.clone()),
             index_sort: Some(sort),
-            sku,
+            sku: product.sku.clone(),
             quantity,
-            price,
+            name: product.name.clone(),
+            price: product.price,
             added_at: now,
             order_id: None,
             version: 1,
@@ -297,7 +301,7 @@ impl CartItem {
         if table::size(self)? + previous + LATER_BYTES <= MAX_BYTES {
             return Ok(());
         }
-        let detail = "The cart item could exceed 1 KB: accountId and sku together are too long.";
+        let detail = "The cart item could exceed 1 KB: accountId, sku and the name of the product are too long.";
         Err(Error::TooLarge(detail.to_owned()))
     }
 }
@@ -309,16 +313,21 @@ pub struct CartItemBody {
     item_id: ItemId,
     account_id: AccountId,
     sku: Sku,
+    name: ProductName,
     quantity: Quantity,
     status: Status,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    price: Option<Decimal>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    currency: Option<Currency>,
+    price: Decimal,
+    currency: Currency,
     added_at: TimestampMillis,
     status_changed_at: TimestampMillis,
     #[serde(skip_serializing_if = "Option::is_none")]
     order_id: Option<OrderId>,
+    /// Whether the price of the product differs from `price`.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    price_changed: bool,
+    /// Whether the product cannot be bought, because it is inactive or does not exist.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    unavailable: bool,
 }
 
 impl From<CartItem> for CartItemBody {
@@ -327,14 +336,27 @@ impl From<CartItem> for CartItemBody {
             item_id: cart_item.id(),
             account_id: cart_item.account,
             sku: cart_item.sku,
+            name: cart_item.name,
             quantity: cart_item.quantity,
             status: cart_item.sort.status,
-            price: cart_item.price.map(Money::amount),
-            currency: cart_item.price.map(Money::currency),
+            price: cart_item.price.amount(),
+            currency: cart_item.price.currency(),
             added_at: cart_item.added_at,
             status_changed_at: cart_item.sort.since,
             order_id: cart_item.order_id,
+            price_changed: false,
+            unavailable: false,
         }
+    }
+}
+
+impl CartItemBody {
+    /// Creates the body of an item whose product is known. `product` is `None` if the product does
+    /// not exist.
+    pub(crate) fn compared(cart_item: CartItem, product: Option<&Product>) -> Self {
+        let product = product.filter(|product| product.active);
+        let price_changed = product.is_some_and(|product| product.price != cart_item.price);
+        Self { price_changed, unavailable: product.is_none(), ..cart_item.into() }
     }
 }
 
@@ -356,9 +378,10 @@ mod tests {
     fn cart_item(account_bytes: usize, sku_bytes: usize) -> CartItem {
         let (account, sku) = ("a".repeat(account_bytes), "s".repeat(sku_bytes));
         let price = Money::new("999999999999.99".parse().expect("a number"), "USD".parse().expect("a currency"));
-        let (account, sku) = (account.parse().expect("an account"), sku.parse().expect("a SKU"));
+        let (sku, name) = (sku.parse().expect("a SKU"), "Shoes, size 42".parse().expect("a name"));
+        let product = Product::new(sku, name, price.expect("a price"), true);
         let id = ItemId::new(now().instant(), &Random::seeded(1));
-        CartItem::added(id, account, sku, quantity(1), price.ok(), now(), DAYS)
+        CartItem::added(id, account.parse().expect("an account"), &product, quantity(1), now(), DAYS)
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::{
 };
 use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger, optimistically};
 use keys::{AccountId, cart::ItemId};
-use table::cost::Cost;
+use table::cost::{Cost, read_eventually};
 
 /// Entry point of the Lambda.
 #[must_use]
@@ -26,9 +26,11 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "get with strong consistency: PK = account, SK = ITEM#item id. Then get the cart item that this pointer names",
-        formula: "⌈pointer⌉ R + ⌈cart item⌉ R",
-        cost: |case| Cost::default().read(cost::CART, case.locate()),
+        condition: "get with strong consistency: PK = account, SK = ITEM#item id. Then get the cart item that this pointer names, and the product of an ACTIVE or SAVED item, eventually consistent",
+        formula: "⌈pointer⌉ R + ⌈cart item⌉ R + ½ ⌈product⌉ R",
+        cost: |case| {
+            Cost::default().read(cost::CART, case.locate()).read(cost::PRODUCTS, read_eventually(case.product))
+        },
     }],
     function,
 };
@@ -47,12 +49,14 @@ impl Input for Wanted {
     }
 }
 
-/// Reads one cart item with strong consistency.
+/// Reads one cart item with strong consistency. Marks an item whose product has another price, or
+/// cannot be bought.
 ///
 /// # Errors
 /// 403 for an account that the caller does not own, 404 for an unknown or expired item.
 pub async fn get_cart_item(cart: Cart, request: Request<Wanted>) -> Result<Json<CartItemBody>, Error> {
     let Wanted { account, item } = &request.input;
     request.caller.must_own(account, DOMAIN)?;
-    Ok(Json(optimistically(|| cart.locate(account, *item, request.milli)).await?.into()))
+    let cart_item = optimistically(|| cart.locate(account, *item, request.milli)).await?;
+    Ok(Json(cart.body(cart_item).await?))
 }

@@ -25,12 +25,20 @@ pub const PATTERN: Pattern = Pattern {
         path: "/cart/accounts/{accountId}/items",
         scopes: &["cart:read", "cart:operate"],
     }]),
-    calls: &[Calls {
-        variant: "",
-        condition: "PK = account, SK begins with STATUS#, newest first",
-        formula: "½ ⌈Σ cart items⌉ R",
-        cost: |case| Cost::default().read(cost::CART, case.listed()),
-    }],
+    calls: &[
+        Calls {
+            variant: "",
+            condition: "PK = account, SK begins with STATUS#, newest first. Then get the products in a batch, eventually consistent",
+            formula: "½ ⌈Σ cart items⌉ R + ½ ⌈product⌉ R for each product",
+            cost: |case| Cost::default().read(cost::CART, case.listed()).read(cost::PRODUCTS, case.products_of_list()),
+        },
+        Calls {
+            variant: ", purchased",
+            condition: "PK = account, SK begins with PURCHASED#, newest first",
+            formula: "½ ⌈Σ cart items⌉ R",
+            cost: |case| Cost::default().read(cost::CART, case.listed()),
+        },
+    ],
     function,
 };
 
@@ -50,7 +58,8 @@ impl Input for OfAccount {
 }
 
 /// Lists a customer's cart items that have the requested status. Items are sorted by the time of
-/// the last status change, newest first.
+/// the last status change, newest first. Items in the cart or saved for later are marked if their
+/// product has another price, or cannot be bought.
 ///
 /// # Errors
 /// 400 for invalid parameters, 403 for an account that the caller does not own.
@@ -60,5 +69,5 @@ pub async fn list_cart_items(cart: Cart, request: Request<OfAccount>) -> Result<
     let listing = request.listing(CartItemSort::with_status(status.0).newest_first(), "")?;
     let query = Query::new(account, &listing.range).only_if(unexpired(request.milli));
     let page = cart.table.page::<CartItem>(&query, listing.limit).await?;
-    Ok(listing.list(page.map(CartItemBody::from)))
+    Ok(listing.list(cart.bodies(page).await?))
 }

@@ -8,7 +8,10 @@ use crate::{
 };
 use function::{Error, Fields, Function, Input, List, Request, Route, Trigger};
 use keys::{Bound, Day, KeyRange, Sku, TimestampMillis, cart::CartItemSort};
-use table::{Query, cost::Cost};
+use table::{
+    Query,
+    cost::{Cost, read_eventually},
+};
 
 /// Entry point of the Lambda.
 #[must_use]
@@ -23,9 +26,11 @@ pub const PATTERN: Pattern = Pattern {
     trigger: Trigger::Http(&[Route { method: "GET", path: "/cart/skus/{sku}/items", scopes: &["cart:operate"] }]),
     calls: &[Calls {
         variant: "",
-        condition: "GSI1PK = SKU, GSI1SK begins with STATUS# (or STATUS#day, or between STATUS#from and STATUS#to), newest first",
-        formula: "GSI1 ½ ⌈Σ cart items⌉ R",
-        cost: |case| Cost::default().read(cost::BY_SKU, case.listed()),
+        condition: "GSI1PK = SKU, GSI1SK begins with STATUS# (or STATUS#day, or between STATUS#from and STATUS#to), newest first. For ACTIVE and SAVED items, then get the product, eventually consistent",
+        formula: "GSI1 ½ ⌈Σ cart items⌉ R; ½ ⌈product⌉ R",
+        cost: |case| {
+            Cost::default().read(cost::BY_SKU, case.listed()).read(cost::PRODUCTS, read_eventually(case.product))
+        },
     }],
     function,
 };
@@ -84,5 +89,5 @@ pub async fn list_sku_items(cart: Cart, request: Request<OfSku>) -> Result<List<
     let listing = request.listing(request.input.range(), "")?;
     let query = Query::new(&request.input.sku, &listing.range).on(&cart.by_sku).only_if(unexpired(request.milli));
     let page = cart.table.page::<CartItem>(&query, listing.limit).await?;
-    Ok(listing.list(page.map(CartItemBody::from)))
+    Ok(listing.list(cart.bodies(page).await?))
 }

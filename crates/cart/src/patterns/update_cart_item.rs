@@ -207,13 +207,14 @@ impl Cart {
         let now = request.milli;
         let quantity = request.input.quantity.unwrap_or(old.quantity);
         if let Some(there) = state.cart_item_of(&old.sku) {
-            let sum = CartItem { price: there.price.or(old.price), ..there.grown(quantity, now, self.days)? };
+            let sum = there.grown(quantity, now, self.days)?;
             let joined = CartItem { quantity, ..old.moved(&Move::Joined(there.id()), now, self.days)? };
             let mut changes = self.transition(old, &joined)?;
             changes.extend(self.change_in_cart(there, &sum, state.additions())?);
             return Ok((sum, changes));
         }
         state.must_have_room_for(1)?;
+        state.must_have_currency(old.price.currency(), &old.sku)?;
         let new = CartItem { quantity, ..old.moved(&Move::Active, now, self.days)? };
         let mut changes = self.transition(old, &new)?;
         changes.push(self.addition(state, &new, request.id, now)?);

@@ -63,7 +63,7 @@ fn row(record: &Record, tokens: Option<&TokenKey>) -> Result<String, Why> {
     must_be_a_cart_item(record)?;
     let (cart_item, other) = cart_items(&event)?;
     let columns = columns(&event, &cart_item, other.as_ref())?;
-    if cart_item.price.is_some_and(|price| !fits(price)) {
+    if !fits(cart_item.price) {
         return Err(unsendable("the price does not fit into decimal(20,4)"));
     }
     let columns = columns.with_event(&event.event_id, record);

@@ -140,8 +140,8 @@ impl<'a> Columns<'a> {
             status: Some(cart_item.sort.status),
             status_changed_at: Some(cart_item.sort.since.into()),
             quantity: Some(cart_item.quantity),
-            price: cart_item.price.map(Money::amount),
-            currency: cart_item.price.map(Money::currency),
+            price: Some(cart_item.price.amount()),
+            currency: Some(cart_item.price.currency()),
             order_id: cart_item.order_id.as_ref(),
             expires_at: cart_item.expires_at.and_then(Time::of_seconds),
             joined_to: cart_item.joined_to,
@@ -165,13 +165,13 @@ impl<'a> Columns<'a> {
         self.old(previous.status, previous.since, previous.quantity, cart_item.price)
     }
 
-    fn old(self, status: Status, since: TimestampMillis, quantity: Quantity, price: Option<Money>) -> Self {
+    fn old(self, status: Status, since: TimestampMillis, quantity: Quantity, price: Money) -> Self {
         Self {
             old_status: Some(status),
             old_status_changed_at: Some(since.into()),
             old_quantity: Some(quantity),
-            old_price: price.map(Money::amount),
-            old_currency: price.map(Money::currency),
+            old_price: Some(price.amount()),
+            old_currency: Some(price.currency()),
             ..self
         }
     }

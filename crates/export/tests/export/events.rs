@@ -59,7 +59,7 @@ async fn exports_one_row_per_change() {
         (&json!("SAVED"), &json!("ACTIVE"), &json!(3))
     );
     assert!(rows[2].get("expires_at").is_none() && rows[2].get("old_expires_at").is_none());
-    assert_eq!((&rows[3]["order_id"], rows[3].get("price")), (&json!("Order1"), None));
+    assert_eq!((&rows[3]["order_id"], &rows[3]["price"]), (&json!("Order1"), &json!("12.49")));
     assert_eq!((&rows[6]["status"], &rows[6]["joined_to"]), (&json!("JOINED"), &json!(format!("{item}3"))));
 }
 

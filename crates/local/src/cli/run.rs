@@ -133,7 +133,7 @@ fn cart(curl: &str, url: &str) -> String {
     format!(
         "Put a product into a cart, list the cart, and buy it:
   {curl} {url}/cart/accounts/Sue/items -H 'content-type: application/json' \\
-    -d '{{\"sku\": \"shoes-42\", \"quantity\": 1, \"price\": \"89.90\", \"currency\": \"USD\"}}'
+    -d '{{\"sku\": \"72f49\"}}'
   {curl} {url}/cart/accounts/Sue/items
   {curl} -X POST {url}/cart/accounts/Sue/checkout"
     )

@@ -83,6 +83,7 @@ fn reads_the_template_of_the_project() {
             "stack-TransactionHistory",
             "stack-BankJobs",
             "stack-Cart",
+            "stack-Products",
             "stack-Activities",
             "stack-WellnessJobs",
             "stack-FinancialTransactions",
@@ -132,7 +133,7 @@ fn reads_the_template_with_a_key() {
 fn reads_only_the_selected_stacks() {
     let cart = whole(&[], &["cart"]).unwrap();
     assert_eq!(cart.services().into_iter().collect::<Vec<_>>(), ["cart"]);
-    assert_eq!(cart.tables.len(), 1);
+    assert_eq!(cart.tables.len(), 2);
     // The bank takes the name of the ledger's table, and the lake the stream of the cart's table.
     let bank = whole(&[], &["bank"]).unwrap();
     assert_eq!(bank.services().into_iter().collect::<Vec<_>>(), ["bank", "ledger"]);

@@ -1,4 +1,4 @@
-//! Demo of the cart: adds, saves, removes and purchases cart items.
+//! Demo of the cart: puts products, and adds, saves, removes and purchases cart items.
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
@@ -9,6 +9,7 @@ const ITEMS: &str = "/cart/accounts/Ann/items";
 
 impl Guide {
     pub(super) async fn cart(&self) -> Result<(), CliError> {
+        self.offer().await?;
         let (shoes, socks) = self.fill().await?;
         self.keep_for_later(&shoes).await?;
         self.take_out(&socks).await?;
@@ -19,10 +20,23 @@ impl Guide {
         self.handed_on(what, "export-cart-changes").await
     }
 
+    async fn offer(&self) -> Result<(), CliError> {
+        for (what, sku, name, price) in [
+            ("Put a product into the shop", "shoes-42", "Shoes", "89.90"),
+            ("Put another product into the shop", "socks-42", "Socks", "4.50"),
+        ] {
+            let call =
+                Call::put(format!("/cart/products/{sku}"), json!({"name": name, "price": price, "currency": "USD"}));
+            self.step(Step { what, call, status: StatusCode::CREATED }).await?;
+        }
+        let reply = self.get("Get a product", "/cart/products/shoes-42").await?;
+        check(reply.body["version"] == 1, "the product must have its first version")?;
+        self.get("List the products", "/cart/products").await.map(drop)
+    }
+
     async fn fill(&self) -> Result<(String, String), CliError> {
-        let shoes = json!({"sku": "shoes-42", "quantity": 1, "price": "89.90", "currency": "USD"});
-        let first = self.post("Add shoes to the cart", ITEMS, shoes).await?;
-        let socks = json!({"sku": "socks-42", "quantity": 2, "price": "4.50", "currency": "USD"});
+        let first = self.post("Add shoes to the cart", ITEMS, json!({"sku": "shoes-42"})).await?;
+        let socks = json!({"sku": "socks-42", "quantity": 2});
         let second = self.post("Add socks to the cart", ITEMS, socks).await?;
         let call = Call::post(ITEMS, json!({"sku": "shoes-42", "quantity": 1})).key("demo-shoes");
         let what = "Add another pair of shoes, with an idempotency key";

@@ -1,0 +1,5 @@
+//! The Lambda `list-products`.
+
+fn main() -> std::process::ExitCode {
+    function::run(&cart::patterns::list_products::function())
+}

@@ -1,0 +1,147 @@
+use crate::{Cart, CartItem, CartItemBody};
+use function::{BoundedText, Error, Fields, Problem};
+use keys::{
+    Sku,
+    cart::{ProductSort, ProductsPartition, SkuSort, Status},
+};
+use money::{Currency, Decimal, JsonDecimal, Money};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use table::{Attributes, Found, Item, Key, Page};
+
+/// Name of a product: 1 to 100 characters.
+pub type ProductName = BoundedText<100>;
+
+/// Product of the shop: an item of the table `Products` (docs/decisions/cart-products.md).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
+#[serde(rename_all = "PascalCase")]
+pub struct Product {
+    /// Product id.
+    #[serde(rename = "PK")]
+    pub sku: Sku,
+    /// Constant sort key.
+    #[serde(rename = "SK")]
+    pub sort: ProductSort,
+    /// Constant partition key of GSI1, which lists all products.
+    #[serde(rename = "GSI1PK")]
+    pub index_partition: ProductsPartition,
+    /// Sort key of GSI1.
+    #[serde(rename = "GSI1SK")]
+    pub index_sort: SkuSort,
+    /// Name.
+    pub name: ProductName,
+    /// Price of one unit.
+    pub price: Money,
+    /// Whether customers can see and buy the product.
+    pub active: bool,
+    /// Version number. It starts at 1 and increases by 1 with each change.
+    pub version: i64,
+}
+
+impl Item for Product {
+    const TYPE: &'static str = "Product";
+}
+
+impl Product {
+    /// Creates the first version of a product.
+    #[must_use]
+    pub fn new(sku: Sku, name: ProductName, price: Money, active: bool) -> Self {
+        let (sort, index_partition, index_sort) = (ProductSort, ProductsPartition, SkuSort(sku.clone()));
+        Self { sku, sort, index_partition, index_sort, name, price, active, version: 1 }
+    }
+
+    /// Primary key of the product.
+    #[must_use]
+    pub fn key(sku: &Sku) -> Key {
+        Key::new(sku, &ProductSort)
+    }
+
+    /// Returns the product if customers can buy it.
+    ///
+    /// # Errors
+    /// 409 if the product does not exist or is not active.
+    pub(crate) fn must_be_on_sale(product: Option<Self>, sku: &Sku) -> Result<Self, Error> {
+        product.filter(|product| product.active).ok_or_else(|| unavailable([sku]))
+    }
+}
+
+/// Returns the error 409 for products that cannot be bought.
+pub(crate) fn unavailable<'a>(skus: impl IntoIterator<Item = &'a Sku>) -> Error {
+    let skus: Vec<&str> = skus.into_iter().map(Sku::as_str).collect();
+    let detail = format!("These products do not exist or are not active: {}.", skus.join(", "));
+    Error::Conflict(Problem::ProductUnavailable, detail)
+}
+
+/// Prices must be below this limit. The limit leaves enough digits for the sums in reports.
+const LARGEST_PRICE: i128 = 1_000_000_000_000;
+
+/// Reads `price` and `currency`.
+pub(crate) fn read_price(fields: &mut Fields) -> Option<Money> {
+    let (amount, currency) = (fields.body::<JsonDecimal>("price"), fields.body::<Currency>("currency"));
+    let (JsonDecimal(amount), currency) = (amount?, currency?);
+    match Money::new(amount, currency) {
+        Ok(price) if (0..LARGEST_PRICE * 10_i128.pow(currency.places().into())).contains(&price.minor()) => Some(price),
+        Ok(_) => fields.fault("/body/price", "must be at least 0 and less than 1000000000000"),
+        Err(error) => fields.fault("/body/price", error),
+    }
+}
+
+/// Products that a request has read.
+#[derive(Debug)]
+pub(crate) struct Products(Found<Product>);
+
+impl Products {
+    pub(crate) fn get(&self, sku: &Sku) -> Option<&Product> {
+        self.0.items.get(&Product::key(sku))
+    }
+
+    /// Creates the response body of a cart item. Marks an item in the cart or saved for later whose
+    /// product has another price, or cannot be bought. An unreadable product marks nothing.
+    pub(crate) fn body(&self, cart_item: CartItem) -> CartItemBody {
+        let is_open = matches!(cart_item.sort.status, Status::Active | Status::Saved);
+        if !is_open || self.0.unreadable.contains(&Product::key(&cart_item.sku)) {
+            return cart_item.into();
+        }
+        let product = self.get(&cart_item.sku);
+        CartItemBody::compared(cart_item, product)
+    }
+}
+
+impl Cart {
+    /// Reads the products of cart items.
+    pub(crate) async fn products_of(&self, cart_items: &[CartItem], consistent: bool) -> Result<Products, Error> {
+        let is_open = |cart_item: &&CartItem| matches!(cart_item.sort.status, Status::Active | Status::Saved);
+        let keys: BTreeSet<&Sku> = cart_items.iter().filter(is_open).map(|cart_item| &cart_item.sku).collect();
+        let keys: Vec<Key> = keys.into_iter().map(Product::key).collect();
+        Ok(Products(self.products.get_all(&keys, consistent).await?))
+    }
+
+    /// Creates the response bodies of a page of cart items, with the marks of [`Products::body`].
+    pub(crate) async fn bodies(&self, page: Page<CartItem>) -> Result<Page<CartItemBody>, Error> {
+        let products = self.products_of(&page.items, false).await?;
+        Ok(page.map(|cart_item| products.body(cart_item)))
+    }
+
+    /// Creates the response body of a cart item, with the marks of [`Products::body`].
+    pub(crate) async fn body(&self, cart_item: CartItem) -> Result<CartItemBody, Error> {
+        let products = self.products_of(std::slice::from_ref(&cart_item), false).await?;
+        Ok(products.body(cart_item))
+    }
+}
+
+/// Response body of a product.
+#[derive(Debug, Clone, Serialize)]
+pub struct ProductBody {
+    sku: Sku,
+    name: ProductName,
+    price: Decimal,
+    currency: Currency,
+    active: bool,
+    version: i64,
+}
+
+impl From<Product> for ProductBody {
+    fn from(Product { sku, name, price, active, version, .. }: Product) -> Self {
+        Self { sku, name, price: price.amount(), currency: price.currency(), active, version }
+    }
+}

@@ -1,0 +1,55 @@
+//! C10: reads one product (docs/requirements/cart.md#products-and-prices).
+
+use crate::{
+    Cart, DOMAIN, Product,
+    cost::{self, Calls, Pattern},
+    model::product::ProductBody,
+};
+use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger};
+use keys::Sku;
+use table::cost::{Cost, read};
+
+/// Entry point of the Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(get_product, Cart::warm_by_product)
+}
+
+/// Declares the access pattern's route, key condition and cost.
+pub const PATTERN: Pattern = Pattern {
+    id: "C10",
+    name: "get-product",
+    trigger: Trigger::Http(&[Route {
+        method: "GET",
+        path: "/cart/products/{sku}",
+        scopes: &["cart:read", "cart:operate"],
+    }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "get PK = SKU, SK = PRODUCT with strong consistency",
+        formula: "⌈product⌉ R",
+        cost: |case| Cost::default().read(cost::PRODUCTS, read(case.product)),
+    }],
+    function,
+};
+
+/// Path parameter of the request: the product.
+#[derive(Debug, Clone)]
+pub struct OfSku(Sku);
+
+impl Input for OfSku {
+    fn read(fields: &mut Fields) -> Option<Self> {
+        fields.path("sku").map(Self)
+    }
+}
+
+/// Reads one product. Only operators can read an inactive product.
+///
+/// # Errors
+/// 404 for an unknown product, and for an inactive product without the operator scope.
+pub async fn get_product(cart: Cart, request: Request<OfSku>) -> Result<Json<ProductBody>, Error> {
+    let OfSku(sku) = &request.input;
+    let product = cart.products.get::<Product>(&Product::key(sku)).await?;
+    let visible = product.filter(|product| product.active || request.caller.operates(DOMAIN));
+    visible.map(|product| Json(product.into())).ok_or(Error::NotFound("product"))
+}

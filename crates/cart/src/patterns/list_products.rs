@@ -1,0 +1,60 @@
+//! C10: lists the products by SKU (docs/requirements/cart.md#products-and-prices).
+
+use crate::{
+    Cart, DOMAIN, Product,
+    cost::{self, Calls, Pattern},
+    model::product::ProductBody,
+};
+use function::{Error, Fields, Function, Input, List, Request, Route, Trigger};
+use keys::cart::{ProductsPartition, SkuSort};
+use table::{
+    Condition, Query, Value,
+    cost::{Cost, read_eventually},
+};
+
+/// Entry point of the Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(list_products, Cart::warm_by_products)
+}
+
+/// Declares the access pattern's route, key condition and cost.
+pub const PATTERN: Pattern = Pattern {
+    id: "C10",
+    name: "list-products",
+    trigger: Trigger::Http(&[Route { method: "GET", path: "/cart/products", scopes: &["cart:read", "cart:operate"] }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "GSI1PK = PRODUCTS, GSI1SK begins with SKU#",
+        formula: "GSI1 ½ ⌈Σ products⌉ R",
+        cost: |case| Cost::default().read(cost::BY_PRODUCT, read_eventually(case.product * case.products)),
+    }],
+    function,
+};
+
+/// The request has no parameters except those of paging.
+#[derive(Debug, Clone)]
+pub struct All;
+
+impl Input for All {
+    fn read(fields: &mut Fields) -> Option<Self> {
+        fields.paging(50);
+        Some(Self)
+    }
+}
+
+/// Lists the products by SKU. Only operators see inactive products.
+///
+/// # Errors
+/// 400 for invalid parameters.
+pub async fn list_products(cart: Cart, request: Request<All>) -> Result<List<ProductBody>, Error> {
+    let listing = request.listing(SkuSort::all(), "")?;
+    let query = Query::new(&ProductsPartition, &listing.range).on(&cart.by_product);
+    let query = if request.caller.operates(DOMAIN) {
+        query
+    } else {
+        query.only_if(Condition::is(Product::ACTIVE, Value::of(&true)?))
+    };
+    let page = cart.products.page::<Product>(&query, listing.limit).await?;
+    Ok(listing.list(page.map(ProductBody::from)))
+}
