@@ -77,8 +77,7 @@ class Cloud:
         queries = [resources.pop(name)["Properties"] for name in list(resources) if resources[name]["Type"].endswith("NamedQuery")]
         part = {"Parameters": template["Parameters"], "Resources": resources}
         needed = [name for name, one in template["Parameters"].items() if "Default" not in one]
-        given = {"CartStreamArn": "arn:aws:dynamodb:us-east-1:000000000000:table/local-Cart/stream/none"}
-        values = [{"ParameterKey": name, "ParameterValue": given.get(name, STACK)} for name in needed]
+        values = [{"ParameterKey": name, "ParameterValue": STACK} for name in needed]
         cloud = self.service("cloudformation")
         cloud.create_stack(StackName=STACK, TemplateBody=json.dumps(part), Parameters=values)
         status = lambda: cloud.describe_stacks(StackName=STACK)["Stacks"][0]["StackStatus"]
@@ -211,7 +210,7 @@ def main(local):
 
 def check(cloud, names, carts):
     files = wait_for("files in the lake", lambda: cloud.objects(names["Lake"]))
-    assert all(name.startswith("cart-changes/hour=") and name.endswith(".parquet") for name in files), files
+    assert all(name.startswith("changes/") and name.endswith(".parquet") for name in files), files
     assert not cloud.objects(names["FailedChanges"]), "a change was not exported"
     database, workgroup = names["LakeDatabase"], names["BiWorkGroup"]
     queries = {query["Name"].removeprefix(f"{STACK} ").replace(" ", "_"): query["QueryString"] for query in cloud.queries(workgroup)}
