@@ -13,7 +13,7 @@ TEMPLATES = template.yaml $(wildcard stacks/*.yaml)
 FUNCTIONS ?= $(basename $(notdir $(wildcard crates/*/src/bin/*.rs)))
 # Without link-time optimisation, the zip file of this function would exceed 4 MB
 # (docs/decisions/export-lto.md).
-LARGE = export-cart-changes
+LARGE = export-changes
 SMALL = $(filter-out $(LARGE),$(FUNCTIONS))
 PROFILE ?= release
 # Build directory of cargo. If you set this variable, set CARGO_TARGET_DIR to the same directory.
@@ -23,7 +23,7 @@ GLIBC = 2.34
 ARCHITECTURE ?= x86_64
 TRIPLE = $(if $(filter arm64,$(ARCHITECTURE)),aarch64,x86_64)-unknown-linux-gnu
 # One build command for all services, so that they share the compiled dependencies.
-LAMBDAS = --package bank --package cart --package wellness --package ledger --package export
+LAMBDAS = --package bank --package cart --package wellness --package ledger --package lake
 REPORT ?= report.html
 CONNECTIONS ?= 32
 SECONDS ?= 10
@@ -62,7 +62,7 @@ plan: need ## Print the capacity and the cost of the bank's day, or the shards f
 
 docs: need ## Generate the derived parts of docs/ and the templates
 	UPDATE_DOCS=1 tests/some.sh --quiet --package system-tests --test system -- registry::
-	UPDATE_DOCS=1 tests/some.sh --quiet --package system-tests --test system -- --test-threads=1 docs:: named_queries:: workbench::models_are_current openapi::has_the_skeleton_of_every_route
+	UPDATE_DOCS=1 tests/some.sh --quiet --package system-tests --test system -- --test-threads=1 docs:: lake_tables:: named_queries:: workbench::models_are_current openapi::has_the_skeleton_of_every_route
 
 picture: .venv/bin/.pyyaml ## Draw docs/architecture.svg from template.yaml and stacks/
 	.venv/bin/python tests/template/draw.py
@@ -75,7 +75,7 @@ build: export PATH := $(CURDIR)/.venv/bin:$(PATH)
 build: need .venv/bin/cargo-zigbuild ## Build the release binaries of all functions, or of FUNCTIONS, as target/lambda/<function>/bootstrap for sam; ARCHITECTURE=arm64 builds for that processor
 	@rustup target list --installed | grep -q '^$(TRIPLE)$$' || rustup target add $(TRIPLE)
 	$(if $(SMALL),cargo zigbuild --profile $(PROFILE) --target $(TRIPLE).$(GLIBC) $(LAMBDAS) $(SMALL:%=--bin %))
-	$(if $(filter $(LARGE),$(FUNCTIONS)),cargo-zigbuild rustc --profile $(PROFILE) --target $(TRIPLE).$(GLIBC) --package export --bin $(LARGE) -- -C lto=fat)
+	$(if $(filter $(LARGE),$(FUNCTIONS)),cargo-zigbuild rustc --profile $(PROFILE) --target $(TRIPLE).$(GLIBC) --package lake --bin $(LARGE) -- -C lto=fat)
 	@for name in $(FUNCTIONS); do mkdir -p target/lambda/$$name && cp $(TARGET)/$(TRIPLE)/$(PROFILE)/$$name target/lambda/$$name/bootstrap || exit 1; done
 	@python3 stacks/symbols.py $(GLIBC) $(FUNCTIONS:%=target/lambda/%/bootstrap)
 
@@ -111,7 +111,7 @@ deny: need ## Check the licences, sources and duplicates of the dependencies
 
 bench: need need-valgrind need-peers need-postgres .tools/.packages .venv/bin/.boto3 .dynamodb-local/DynamoDBLocal.jar own-code ## Run the benchmarks and regenerate docs/performance.md: PARTS='cold_start cost'; MILLION=1 also reads a day of a million payments
 	@cargo build --quiet --bin local
-	@$(MAKE) build FUNCTIONS='schedule-payment get-payment list-account-payments export-cart-changes'
+	@$(MAKE) build FUNCTIONS='schedule-payment get-payment list-account-payments export-changes'
 	@cargo build --quiet --release --package measure
 	.venv/bin/python bench/run.py $(PARTS)
 
@@ -139,7 +139,7 @@ test-lake: need .venv/bin/ministack .venv/bin/.boto3 .venv/bin/.pyyaml ## Send c
 	.venv/bin/python tests/lake/test_lake.py target/debug/local
 
 test-slow: need ## Run the tests that take minutes, or only the tests in SLOW
-	tests/some.sh --workspace --test bank --test export --test ledger --test wellness -- --ignored $(SLOW)
+	tests/some.sh --workspace --test bank --test lake --test ledger --test wellness -- --ignored $(SLOW)
 
 test-lambda: export CARGO_LAMBDA = $(CURDIR)/.venv/bin/cargo-lambda
 test-lambda: need .venv/sam/bin/sam .venv/bin/cargo-lambda ## Run the binary of every function under AWS's emulator and cargo lambda; to test the output of `make build`, set BINARIES=$PWD/target/lambda

@@ -28,36 +28,16 @@ FOLDER = pathlib.Path(__file__).resolve().parent
 # The queries, in the order of the page.
 QUESTIONS = ["weekly_report", "monthly_report", "abandoned_carts", "time_to_purchase", "conversion_funnel", "cart_state"]
 
-OPERATIONS = {"insert", "modify", "move", "remove", "expire"}
+OPERATIONS = {"insert", "modify", "move", "remove", "expire", "snapshot"}
+
+# The tables of the lake, which `make docs` writes from crates/lake.
+TABLES = {table["changes"]: table for table in json.loads((FOLDER / "schema.json").read_text(encoding="utf-8"))}
+
+# DuckDB's names of the Glue types.
+TYPES = {"string": "varchar", "int": "integer"}
 
 # The columns of the Glue table `cart_changes`. The last column is the partition.
-COLUMNS = {
-    "event_id": "varchar",
-    "operation": "varchar",
-    "sequence_number": "varchar",
-    "changed_at": "timestamp",
-    "account_id": "varchar",
-    "item_id": "varchar",
-    "sku": "varchar",
-    "version": "bigint",
-    "status": "varchar",
-    "status_changed_at": "timestamp",
-    "quantity": "integer",
-    "price": "decimal(20,4)",
-    "currency": "varchar",
-    "order_id": "varchar",
-    "added_at": "timestamp",
-    "expires_at": "timestamp",
-    "joined_to": "varchar",
-    "old_status": "varchar",
-    "old_status_changed_at": "timestamp",
-    "old_quantity": "integer",
-    "old_price": "decimal(20,4)",
-    "old_currency": "varchar",
-    "old_order_id": "varchar",
-    "old_expires_at": "timestamp",
-    "hour": "varchar",
-}
+COLUMNS = {name: TYPES.get(kind, kind) for name, kind in TABLES["cart_changes"]["columns"]} | {"hour": "varchar"}
 
 # The required columns of a row.
 REQUIRED = ["event_id", "operation", "changed_at", "account_id", "item_id", "sku", "version"]
@@ -179,7 +159,7 @@ class Lake:
         with tempfile.TemporaryDirectory() as scratch:
             rows = pathlib.Path(scratch, "rows.json")
             with rows.open("w", encoding="utf-8") as out:
-                for path in sorted(pathlib.Path(folder).glob("*-lake/cart-changes/hour=*/*")):
+                for path in sorted(pathlib.Path(folder).glob("*-lake/changes/cart-items/hour=*/*")):
                     if path.is_file() and not path.name.startswith((".", "_")):
                         self.read(path, out)
             if self.rows:

@@ -263,7 +263,7 @@ def arrivals(rows, chance):
 def write_lake(folder, arrived, bucket="cart-lake"):
     """Writes the rows to files with names like those of the delivery stream."""
     for number, (hour, row) in enumerate(arrived):
-        target = pathlib.Path(folder, bucket, "cart-changes", f"hour={hour}", f"changes-1-{hour}-30-00-{number % 3}.json")
+        target = pathlib.Path(folder, bucket, "changes", "cart-items", f"hour={hour}", f"changes-1-{hour}-30-00-{number % 3}.json")
         target.parent.mkdir(parents=True, exist_ok=True)
         with target.open("a") as out:
             out.write(json.dumps(row) + "\n")
@@ -524,9 +524,9 @@ class Athena(unittest.TestCase):
         for (hour,) in database.execute("SELECT DISTINCT hour FROM cart_changes").fetchall():
             file = pathlib.Path(self.folder, "part.parquet")
             database.execute(f"COPY (SELECT * EXCLUDE (hour) FROM cart_changes WHERE hour = '{hour}') TO '{file}' (FORMAT parquet)")
-            self.send("PUT", f"/lake/cart-changes/hour={hour}/part.parquet", file.read_bytes())
+            self.send("PUT", f"/lake/changes/cart-items/hour={hour}/part.parquet", file.read_bytes())
         columns = [{"Name": name, "Type": kind.replace("varchar", "string")} for name, kind in report.COLUMNS.items()]
-        location = {"Columns": columns[:-1], "Location": "s3://lake/cart-changes/"}
+        location = {"Columns": columns[:-1], "Location": "s3://lake/changes/cart-items/"}
         shape = {"Name": "cart_changes", "PartitionKeys": columns[-1:], "StorageDescriptor": location, "Parameters": {"classification": "parquet"}}
         self.call("AWSGlue.CreateDatabase", {"DatabaseInput": {"Name": "cart"}})
         self.call("AWSGlue.CreateTable", {"DatabaseName": "cart", "TableInput": shape})

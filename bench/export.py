@@ -5,7 +5,7 @@ from measured import MEASURE, ROOT, UNOPTIMISED, measured
 from spread import table
 
 PICTURE = "Billed bytes beyond the real bytes by change size, and peak memory by number of changes"
-FUNCTION = ROOT / "target/lambda/export-cart-changes/bootstrap"
+FUNCTION = ROOT / "target/lambda/export-changes/bootstrap"
 # The maximum ratio of billed bytes to real bytes.
 MOST = 1.1
 
@@ -99,7 +99,7 @@ def picture(result):
     memory = [(f"{batch['changes']:,}", *[batch["peak"] / 1024] * 3) for batch in result["batches"]]
     limit = result["batches"][-1]["memory"]
     legend = [
-        ("ours", "packed: as the function export-cart-changes sends the changes, several per record"),
+        ("ours", "packed: as the function export-changes sends the changes, several per record"),
         ("others", "unpacked: one record per change, for comparison"),
         ("target", f"memory of the function: {limit} MB"),
     ]

@@ -28,7 +28,7 @@ TEXT = """\
 `make build` built all {count} functions from scratch in {minutes:.1f} minutes, on {cores}
 processors. The deployed zip files have {smallest:.2f} to {largest:.2f} MB. The limit is {most:.0f}
 MB. `make bench-counts` checks the limit for all functions that were built before.
-`export-cart-changes` contains two more SDK clients than the other functions, and is therefore
+`export-changes` contains two more SDK clients than the other functions, and is therefore
 linked with link-time optimization ([decision](decisions/profile.md)).
 
 {table}"""

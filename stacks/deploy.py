@@ -76,19 +76,24 @@ def mark(folder, stack, section):
         (folder / function / "settings").write_text(f"{checksum}\n")
 
 
-def source(stack, given):
-    """Returns the stack and its output that a parameter of this stack takes, or None."""
+def sources(stack, given):
+    """Returns the outputs that are parameters of this stack, each with its stack."""
     if stack == "lake":
-        return "cart", "CartStreamArn"
-    return ("ledger", "LedgerTableName") if stack == "bank" and given.get("TransactionService") == "ledger" else None
+        return {
+            "CartStreamArn": "cart",
+            "PaymentSchedulerStreamArn": "bank",
+            "TransactionHistoryStreamArn": "bank",
+            "FinancialTransactionsStreamArn": "ledger",
+        }
+    return {"LedgerTableName": "ledger"} if stack == "bank" and given.get("TransactionService") == "ledger" else {}
 
 
-def output(sam, config, stack, name):
+def outputs(sam, config, stack):
     section = config[stack]["deploy"]["parameters"]
     command = [sam, "list", "stack-outputs", "--stack-name", section["stack_name"], "--output", "json"]
     command += [part for option in ("region", "profile") if option in section for part in (f"--{option}", section[option])]
     answer = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    return {one["OutputKey"]: one["OutputValue"] for one in json.loads(answer)}[name]
+    return {one["OutputKey"]: one["OutputValue"] for one in json.loads(answer)}
 
 
 def deploy(sam, stack, config, options):
@@ -97,9 +102,10 @@ def deploy(sam, stack, config, options):
         mark(ROOT / "target/lambda", part, section)
     command = [sam, "deploy", "--config-file", ROOT / "samconfig.toml", "--config-env", stack, "--template-file", template_of(stack)]
     given = settings(section)
-    link = source(stack, given)
-    if link and link[1] not in given:
-        given[link[1]] = output(sam, config, *link)
+    missing = {name: source for name, source in sources(stack, given).items() if name not in given}
+    found = {source: outputs(sam, config, source) for source in sorted(set(missing.values()))}
+    if missing:
+        given |= {name: found[source][name] for name, source in missing.items()}
         command += ["--parameter-overrides", *(f"{name}={value}" for name, value in given.items())]
     warn(stack, config)
     print(f"deploying {stack}", flush=True)

@@ -24,8 +24,8 @@ from templates import LEFT_OUT, ROOT, Stack, archive, root_template  # noqa: E40
 from sam import BUCKET  # noqa: E402, I001: templates adds the folder of sam
 
 NAME = "test"
-# The lake reads the stream of the cart.
-SERVICES = ["bank", "cart", "lake", "wellness", "ledger"]
+# The lake reads streams of the bank, the cart and the ledger.
+SERVICES = ["bank", "cart", "ledger", "lake", "wellness"]
 # A GET route of each API.
 ROUTES = {
     "bank": "/bank/payments/due",
@@ -186,10 +186,10 @@ def deploy_in_turn(binaries, services):
     """Deploys the stacks one after the other, and tests them together."""
     with contextlib.ExitStack() as held:
         deployment = Deployment(held, binaries, services)
-        stream = f"arn:aws:dynamodb:us-east-1:000000000000:table/{NAME}-Cart/stream/none"
+        streams = {}
         for service in services:
-            outputs = deployment.create(service, **({"CartStreamArn": stream} if service == "lake" else {}))
-            stream = outputs.get("CartStreamArn", stream)
+            outputs = deployment.create(service, **(streams if service == "lake" else {}))
+            streams |= {name: arn for name, arn in outputs.items() if name.endswith("StreamArn")}
         deployment.check()
         if "bank" in services:
             deployment.update_under_load()

@@ -94,18 +94,20 @@ const CART: [Event; 23] = [
     ("checkout-cart", "empty-cart", Some(409)),
 ];
 
-/// Batches of the cart's stream. The function accepts all batches except the last one, even if it
-/// cannot process single records.
-const STREAM: [Event; 9] = [
-    ("export-cart-changes", "", None),
-    ("export-cart-changes", "ttl", None),
-    ("export-cart-changes", "no-change", None),
-    ("export-cart-changes", "empty", None),
-    ("export-cart-changes", "unknown-fields", None),
-    ("export-cart-changes", "keys-only", None),
-    ("export-cart-changes", "another-table", None),
-    ("export-cart-changes", "unreadable", None),
-    ("export-cart-changes", "no-batch", None),
+/// Batches of the streams of the exported tables. The function accepts all batches except the last
+/// one, even if it cannot process single records.
+const LAKE: [Event; 11] = [
+    ("export-changes", "", None),
+    ("export-changes", "payments", None),
+    ("export-changes", "ledger", None),
+    ("export-changes", "ttl", None),
+    ("export-changes", "no-change", None),
+    ("export-changes", "empty", None),
+    ("export-changes", "unknown-fields", None),
+    ("export-changes", "keys-only", None),
+    ("export-changes", "another-table", None),
+    ("export-changes", "unreadable", None),
+    ("export-changes", "no-batch", None),
 ];
 
 /// The events of the wellness service. The lists return the created items. Activity 123 and venue
@@ -277,7 +279,7 @@ const LEDGER: [Event; 58] = [
 
 /// The lists of events, with their folders.
 const LISTED: [(&str, &[Event]); 5] =
-    [("bank", &BANK), ("cart", &CART), ("cart", &STREAM), ("wellness", &WELLNESS), ("ledger", &LEDGER)];
+    [("bank", &BANK), ("cart", &CART), ("lake", &LAKE), ("wellness", &WELLNESS), ("ledger", &LEDGER)];
 
 /// The suffix of an event without a file. The event is derived from the accepted event of the
 /// function: its caller has no claims except `sub`.

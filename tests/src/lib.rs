@@ -326,11 +326,12 @@ pub async fn until(client: &Client, path: &str, is_so: impl Fn(&Answer) -> bool)
     unreachable!("{path} never satisfied the condition: {:?}", client.get(path).await)
 }
 
-/// Waits until the function has received all records of its stream.
+/// Waits until the function has received all records of its streams.
 pub async fn drained(operator: &Client, function: &str) {
     let is_drained = |answer: &Answer| {
         let mappings = answer.body["mappings"].as_array().expect("mappings");
-        mappings.iter().any(|mapping| mapping["function"] == function && mapping["pending"] == 0)
+        let mut own = mappings.iter().filter(|mapping| mapping["function"] == function).peekable();
+        own.peek().is_some() && own.all(|mapping| mapping["pending"] == 0)
     };
     until(operator, "/_local/streams", is_drained).await;
 }

@@ -62,12 +62,13 @@ def as_list(value) -> list:
 class Function:
     """A function with its name, its triggers and the tables that it can write to."""
 
-    def __init__(self, properties: dict) -> None:
+    def __init__(self, properties: dict, mapped: list) -> None:
         self.name = Path(properties["CodeUri"]).name
         events = [(event["Type"], event.get("Properties", {})) for event in properties.get("Events", {}).values()]
         self.routes = [event for kind, event in events if kind == "HttpApi"]
         self.schedules = [event["Schedule"] for kind, event in events if kind in ("Schedule", "ScheduleV2")]
         self.streams = [source(event["Stream"]) for kind, event in events if kind == "DynamoDB"]
+        self.streams += [source(one["EventSourceArn"]) for one in mapped]
         known = {"HttpApi", "Schedule", "ScheduleV2", "DynamoDB"}
         self.others = [kind for kind, _ in events if kind not in known]
         self.written = []
@@ -107,7 +108,9 @@ class Stack:
         self.outputs = document.get("Outputs", {})
         self.resources = document["Resources"]
         self.tables = self.of("AWS::DynamoDB::Table")
-        self.functions = [Function(one) for one in self.of("AWS::Serverless::Function").values()]
+        mappings = self.of("AWS::Lambda::EventSourceMapping").values()
+        mapped = lambda name: [one for one in mappings if one["FunctionName"]["Ref"] == f"{name}.Alias"]
+        self.functions = [Function(one, mapped(name)) for name, one in self.of("AWS::Serverless::Function").items()]
         self.http = [one for one in self.functions if one.routes]
         self.triggered = [one for one in self.functions if not one.routes or one.triggers()]
         self.has_api = bool(self.of("AWS::Serverless::HttpApi"))
@@ -232,11 +235,11 @@ def draw_lake(canvas: Canvas, stack: Stack, top: float, sources: Points) -> floa
     streams, tables = stack.of("AWS::KinesisFirehose::DeliveryStream"), stack.of("AWS::Glue::Table")
     buckets = [name for name in stack.of("AWS::S3::Bucket") if name != "FailedChanges"]
     queries = stack.of("AWS::Athena::NamedQuery")
-    stations = [("function", one.name, "stream of " + ", ".join(sorted(sources))) for one in stack.functions]
+    stations = [("function", one.name, count(len(sources), "stream")) for one in stack.functions]
     stations += [
         ("storage", "Firehose", count(len(streams), "delivery stream")),
         ("storage", f"S3: {', '.join(buckets)}", "Parquet"),
-        ("query", "Glue", ", ".join(one["TableInput"]["Name"] for one in tables.values())),
+        ("query", "Glue", count(len(tables), "table")),
         ("query", "Athena", count(len(queries), "named query")),
     ]
     left, y, between = MARGIN + 112, top + 20, 24

@@ -3,6 +3,7 @@
 A fake sam records its calls and returns the outputs of all stacks.
 """
 
+import json
 import os
 import pathlib
 import re
@@ -12,12 +13,14 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-ARN = "arn:aws:dynamodb:us-east-1:123456789012:table/app-Cart/stream/2026-12-01T00:00:00.000"
+ARN = "arn:aws:dynamodb:us-east-1:123456789012:table/app-%s/stream/2026-12-01T00:00:00.000"
+STREAMS = {f"{table}StreamArn": ARN % table for table in ("Cart", "PaymentScheduler", "TransactionHistory", "FinancialTransactions")}
+OUTPUTS = [{"OutputKey": key, "OutputValue": value} for key, value in {**STREAMS, "LedgerTableName": "app-Books"}.items()]
 SAM = f"""#!/bin/sh
 echo "$@" >> "$CALLS"
 case "$*" in
 *"$FAILS"*) exit 1 ;;
-list*) echo '[{{"OutputKey": "CartStreamArn", "OutputValue": "{ARN}"}}, {{"OutputKey": "LedgerTableName", "OutputValue": "app-Books"}}]' ;;
+list*) echo '{json.dumps(OUTPUTS)}' ;;
 esac
 """
 
@@ -102,7 +105,8 @@ def main():
         assert said.startswith("warning: the bank is deployed with less than WarmWriteUnits=21000. "), said
         assert said.count("\n") == 0, said
         [lake] = [call for call in calls if "--config-env lake" in call]
-        assert lake.endswith(f"stacks/lake.yaml --parameter-overrides Name=app CartStreamArn={ARN}"), lake
+        given = " ".join(f"{name}={arn}" for name, arn in STREAMS.items())
+        assert lake.endswith(f"stacks/lake.yaml --parameter-overrides Name=app {given}"), lake
 
         warnings(checkout)
         assert checkout.deploy("")[1] == ""

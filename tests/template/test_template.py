@@ -21,14 +21,19 @@ MAX_LINES_OF_A_STACK = 2200
 MAX_LINES_OF_A_FUNCTION = 34
 # DynamoDB recommends at most two consumers per stream shard, to avoid throttling.
 MAX_CONSUMERS_OF_A_STREAM = 2
-# Services of the crates that have a different name from their service.
-SERVICES = {"export": "lake"}
 # Resource types that may refer to a function without invoking it.
 ABOUT = {"AWS::Lambda::Alias", "AWS::Lambda::Version", "AWS::CloudWatch::Alarm", "AWS::CloudWatch::Dashboard"}
 # The property of an encrypted resource. Without a key, AWS uses its own keys.
 KEY = {"Fn::If": ["HasKey", {"Ref": "KmsKeyArn"}, {"Ref": "AWS::NoValue"}]}
 # Parameters of a nested stack that the root stack sets itself.
-SET_BY_ROOT = {"Name", "CartStreamArn", "LedgerTableName"}
+SET_BY_ROOT = {
+    "Name",
+    "CartStreamArn",
+    "PaymentSchedulerStreamArn",
+    "TransactionHistoryStreamArn",
+    "FinancialTransactionsStreamArn",
+    "LedgerTableName",
+}
 # Parameters with another default in the root stack, which has all services.
 DEFAULTS_OF_ROOT = {"TransactionService": "ledger"}
 
@@ -245,7 +250,7 @@ class Stack:
 
 def service_of(function: str) -> str:
     [source] = Path("crates").glob(f"*/src/bin/{function}.rs")
-    return SERVICES.get(source.parts[1], source.parts[1])
+    return source.parts[1]
 
 
 def names(node) -> set[str]:

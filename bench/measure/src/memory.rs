@@ -11,8 +11,8 @@ use system_tests::{
     stack,
 };
 
-const FUNCTION: &str = "export-cart-changes";
-const EVENT: &str = "events/cart/export-cart-changes.json";
+const FUNCTION: &str = "export-changes";
+const EVENT: &str = "events/lake/export-changes.json";
 const CHANGES: [usize; 5] = [1, 100, 1_000, 2_000, 10_000];
 /// Maximum size of an event (Lambda quota: 6 MB). A batch therefore has fewer than 10,000 changes,
 /// although an event source mapping allows a batch size of 10,000.

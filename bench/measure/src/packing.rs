@@ -2,7 +2,7 @@
 //! calls, and the billed volume.
 
 use crate::calls::count;
-use export::pack::{Record, Row, calls, records};
+use lake::pack::{Record, Row, calls, records};
 use serde_json::{Value, json};
 
 /// Sizes of a change in bytes. The largest is close to the maximum size of a DynamoDB item.

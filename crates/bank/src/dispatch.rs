@@ -222,7 +222,7 @@ impl Sweep<'_> {
 
     /// The conditional move to `PENDING`. It races with a cancellation, and exactly one succeeds.
     fn claim(&self, entry: &DueEntry) -> Result<Change, Error> {
-        let update = self.bank.payments.update(entry.key()).set(Payment::DUE, &entry.with(Status::Pending));
+        let update = Payment::update(&self.bank.payments, entry.key()).set(Payment::DUE, &entry.with(Status::Pending));
         let update = update.set(Payment::DISPATCHED_AT, &self.now).set(Payment::MOVED_BY, &self.run);
         let update = match self.bank.handover {
             Handover::Outside => update,
@@ -239,7 +239,7 @@ impl Sweep<'_> {
         let due = found.items.values().filter(|payment| self.is_due(payment));
         let changes = due.map(|payment| {
             let key = Key::new(&payment.account, &payment.sort);
-            let update = self.bank.payments.update(key).set(Payment::MOVED_BY, &self.run);
+            let update = Payment::update(&self.bank.payments, key).set(Payment::MOVED_BY, &self.run);
             let unchanged = payment.next_attempt_at.map(|at| Condition::is(Payment::NEXT_ATTEMPT_AT, &at));
             let pending = Condition::is(Payment::DUE, &payment.due);
             Ok::<_, Error>(unchanged.into_iter().fold(self.hand_over(update)?.only_if(pending), Change::only_if))

@@ -271,7 +271,7 @@ impl Executor {
     /// the condition that nobody has settled the payment.
     fn settle(&self, payment: &Payment, to: Status, by: RequestId, now: TimestampSeconds) -> Change {
         let due = |status| DueSort { status, payment: payment.id() };
-        let update = self.bank.payments.update(payment.key()).set(Payment::DUE, &due(to));
+        let update = Payment::update(&self.bank.payments, payment.key()).set(Payment::DUE, &due(to));
         let update = update.set(Payment::MOVED_BY, &by).set(Payment::SETTLED_AT, &now);
         let update = update.remove(Payment::EXECUTION).remove(Payment::NEXT_ATTEMPT_AT);
         update.only_if(Condition::is(Payment::DUE, &due(Status::Pending)))
@@ -328,7 +328,7 @@ impl Executor {
     /// The record of an attempt that leaves the payment `PENDING`. It requires that the payment is
     /// unchanged since it was read: a later attempt knows more.
     fn held(&self, payment: &Payment, to: Execution, reason: &Reason, by: RequestId) -> Result<Change, Error> {
-        let update = self.bank.payments.update(payment.key()).set(Payment::EXECUTION, Value::of(&to)?);
+        let update = Payment::update(&self.bank.payments, payment.key()).set(Payment::EXECUTION, Value::of(&to)?);
         let update = update.set(Payment::ATTEMPTS, i64::from(payment.attempts.saturating_add(1)));
         let update = update.set(Payment::FAILURE_REASON, &reason.text()).set(Payment::MOVED_BY, &by);
         let update = update.only_if(Condition::is(Payment::DUE, &payment.due));

@@ -29,6 +29,8 @@ pub enum Trigger {
     Schedule(&'static str),
     /// A DynamoDB stream, as the name of its table.
     Stream(&'static str),
+    /// Several DynamoDB streams, as the names of their tables.
+    Streams(&'static [&'static str]),
     /// Objects created in an S3 bucket, as the logical name of the bucket and the prefix of the
     /// keys.
     Objects(&'static str, &'static str),
@@ -40,7 +42,7 @@ impl Trigger {
     pub const fn routes(&self) -> &'static [Route] {
         match self {
             Self::Http(routes) => routes,
-            Self::Schedule(_) | Self::Stream(_) | Self::Objects(..) => &[],
+            Self::Schedule(_) | Self::Stream(_) | Self::Streams(_) | Self::Objects(..) => &[],
         }
     }
 }

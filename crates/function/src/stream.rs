@@ -79,6 +79,21 @@ impl Record {
         self.0["dynamodb"]["NewImage"][Attribute::TYPE.as_str()]["S"].as_str()
     }
 
+    /// The type of the changed item: the attribute [`Attribute::TYPE`] of the new image, or of the
+    /// old image if there is no new image.
+    #[must_use]
+    pub fn item_type(&self) -> Option<&str> {
+        let of = |image: &str| self.0["dynamodb"][image][Attribute::TYPE.as_str()]["S"].as_str();
+        of("NewImage").or_else(|| of("OldImage"))
+    }
+
+    /// The name of the table whose stream contains the record.
+    #[must_use]
+    pub fn source_table(&self) -> Option<&str> {
+        let (_, rest) = self.0["eventSourceARN"].as_str()?.split_once(":table/")?;
+        rest.split('/').next()
+    }
+
     /// Whether the record is the creation of an item.
     #[must_use]
     pub fn is_insertion(&self) -> bool {

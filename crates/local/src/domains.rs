@@ -21,7 +21,7 @@ pub fn domains() -> Vec<Domain> {
     vec![
         Domain::new("bank", bank::patterns()),
         Domain::new("cart", cart::patterns()),
-        Domain::new("export", export::patterns()),
+        Domain::new("lake", lake::patterns()),
         Domain::new("wellness", wellness::patterns()),
         Domain::new("ledger", ledger::patterns()),
     ]

@@ -44,7 +44,7 @@ const TRANSFORM: &str = "AWS::Serverless-2016-10-31";
 const SECTIONS: [&str; 6] = ["Transform", "Parameters", "Conditions", "Globals", "Resources", "Outputs"];
 const SECTIONS_MEANINGLESS: [&str; 2] = ["AWSTemplateFormatVersion", "Description"];
 const ATTRIBUTES: [&str; 3] = ["Type", "Properties", "Condition"];
-const ATTRIBUTES_MEANINGLESS: [&str; 3] = ["DeletionPolicy", "UpdateReplacePolicy", "Metadata"];
+const ATTRIBUTES_MEANINGLESS: [&str; 4] = ["DeletionPolicy", "DependsOn", "UpdateReplacePolicy", "Metadata"];
 const LOG_GROUP_MEANINGLESS: [&str; 3] = ["KmsKeyId", "LogGroupName", "RetentionInDays"];
 
 /// The error of a template that can't be run. The message has the form `template.yaml:12: …`.
@@ -207,7 +207,7 @@ fn read_resources(
     globals: &Node,
     selection: &Selection,
 ) -> node::Result<Template> {
-    let mut template = Template::default();
+    let (mut template, mut mappings) = (Template::default(), Vec::new());
     let selected = |entry: &&Entry| !is_application(&entry.node) || selection.has(&entry.key);
     for Entry { key, line, node } in resources.iter().filter(selected) {
         node.only("a resource", &ATTRIBUTES, &ATTRIBUTES_MEANINGLESS)?;
@@ -219,8 +219,17 @@ fn read_resources(
             Some(properties) => scope.value(properties)?,
             None => Node::new(*line, node::Value::Map(Vec::new())),
         };
-        if exists {
-            template.add(key, node.need("a resource", "Type")?, &properties, scope, globals)?;
+        let kind = node.need("a resource", "Type")?;
+        if exists && kind.text()? == "AWS::Lambda::EventSourceMapping" {
+            mappings.push(Mapping::read_resource(key, &properties)?);
+        } else if exists {
+            template.add(key, kind, &properties, scope, globals)?;
+        }
+    }
+    for (function, mapping) in mappings {
+        match template.lambdas.iter_mut().find(|lambda| lambda.id == function) {
+            Some(lambda) => lambda.mappings.push(mapping),
+            None => return fault(mapping.line, format!("there is no function {function}")),
         }
     }
     template.delivery_streams.iter().try_for_each(|stream| check_bucket(&template, &stream.bucket, stream.line))?;

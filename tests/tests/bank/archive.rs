@@ -154,7 +154,8 @@ async fn transaction_has_the_attributes_of_the_payment() {
         "Type" => (name, "Transaction".to_owned()),
         _ => (name, value),
     };
-    let wanted: Vec<Row> = before.into_iter().map(|row| row.into_iter().map(renamed).collect()).collect();
+    let kept = |row: Row| row.into_iter().filter(|(name, _)| name != "Version").map(renamed).collect();
+    let wanted: Vec<Row> = before.into_iter().map(kept).collect();
     assert_eq!(after, wanted);
 }
 

@@ -5,7 +5,6 @@ mod access;
 mod concurrency;
 mod cost;
 mod expiry;
-mod export;
 mod faults;
 mod idempotency;
 mod isolation;

@@ -309,9 +309,9 @@ async fn exporter_delivers_everything_except_an_unreadable_change() {
         }
         assert_eq!(scene.read(Reader::ChangeOthers).await.status, 200);
         assert_eq!(scene.read(Reader::ChangeOther).await.status, 200);
-        drained(&operator, "export-cart-changes").await;
+        drained(&operator, "export-changes").await;
         let files = files(stack.lake());
-        let rows = files.iter().filter(|file| file.to_string_lossy().contains("/cart-changes/"));
+        let rows = files.iter().filter(|file| file.to_string_lossy().contains("/changes/cart-items/"));
         let rows: String = rows.map(|file| fs::read_to_string(file).expect("rows")).collect();
         let rows: Vec<Value> = rows.lines().map(|row| serde_json::from_str(row).expect("a row")).collect();
         for id in [&scene.others, &scene.cup] {

@@ -188,7 +188,7 @@ async fn processes_an_event_after_an_unreadable_event() {
     let stack = stack().start().await.expect("a stack");
     let functions = [
         ("schedule-payment", text(PAYMENT)),
-        ("export-cart-changes", text("events/cart/export-cart-changes.json")),
+        ("export-changes", text("events/lake/export-changes.json")),
         ("archive-settled-payments", text("events/bank/archive-settled-payments.json")),
     ];
     for (function, good) in functions {

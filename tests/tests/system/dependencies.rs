@@ -17,7 +17,7 @@ fn listed(which: &[&str]) -> Vec<String> {
 
 #[test]
 fn a_lambda_links_one_http_and_one_tls_stack() {
-    for package in ["bank", "export"] {
+    for package in ["bank", "lake"] {
         let tree = tree(package);
         has_one_stack(&tree);
     }
@@ -27,7 +27,7 @@ fn a_lambda_links_one_http_and_one_tls_stack() {
 /// (docs/operations.md#what-the-stacks-leave-to-you).
 #[test]
 fn no_function_links_sqlite() {
-    for package in ["bank", "cart", "wellness", "ledger", "export"] {
+    for package in ["bank", "cart", "wellness", "ledger", "lake"] {
         let tree = tree(package);
         for part in ["libsqlite3-sys v", "rusqlite v", "dynoxide"] {
             assert!(!tree.iter().any(|line| line.starts_with(part)), "{package} links {part}");

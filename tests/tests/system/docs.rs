@@ -21,6 +21,7 @@ fn trigger(trigger: Trigger) -> String {
         }
         Trigger::Schedule(expression) => format!("`{expression}`"),
         Trigger::Stream(table) => format!("stream of {table}"),
+        Trigger::Streams(tables) => format!("streams of {}", tables.join(", ")),
         Trigger::Objects(bucket, prefix) => format!("object created in {bucket}, `{prefix}`"),
     }
 }
@@ -175,18 +176,18 @@ impl<C: 'static> Room<C> {
 
 /// C7 consumes no request units. Its cost is the volume that Firehose bills, with several rows per
 /// record or with one.
-const EXPORT: function::Pattern<()> = export::patterns::export_cart_changes::PATTERN;
+const EXPORT: function::Pattern<()> = lake::patterns::export_changes::PATTERN;
 const CHANGES: usize = 1_000;
 
 fn kilobytes_billed(row: usize) -> [usize; 2] {
-    let rows = (0..CHANGES).map(|place| export::pack::Row { place, json: "x".repeat(row) });
-    let packed: usize = export::pack::records(rows).0.iter().map(export::pack::Record::billed).sum();
-    [packed / 1_024, CHANGES * row.next_multiple_of(export::pack::BILLED_STEP) / 1_024]
+    let rows = (0..CHANGES).map(|place| lake::pack::Row { place, json: "x".repeat(row) });
+    let packed: usize = lake::pack::records(rows).0.iter().map(lake::pack::Record::billed).sum();
+    [packed / 1_024, CHANGES * row.next_multiple_of(lake::pack::BILLED_STEP) / 1_024]
 }
 
 fn export_page() -> String {
     let mut page = format!(
-        "\n### {} {}\n\n{}\n\n- key condition: none. The filter of the event source mapping passes new and old images of cart items\n\
+        "\n### {} {}\n\n{}\n\n- key condition: none. The filters of the event source mappings pass the changes of exported items\n\
          - cost: no request units. Firehose rounds the size of each record up to a multiple of 5 KB, so PutRecordBatch sends records with many rows\n\n\
          | {CHANGES} changes | many rows per record | one row per record |\n| --- | --- | --- |\n",
         EXPORT.id,
@@ -203,7 +204,7 @@ fn export_page() -> String {
 fn export_row() -> String {
     let (id, name, trigger, [packed, _]) = (EXPORT.id, EXPORT.name, trigger(EXPORT.trigger), kilobytes_billed(300));
     format!(
-        "| {id} | [{name}](../crates/export/src/patterns/export_cart_changes.rs) | {trigger} | {packed} KB billed by Firehose for {CHANGES} changes of 300 bytes |\n"
+        "| {id} | [{name}](../crates/lake/src/patterns/export_changes.rs) | {trigger} | {packed} KB billed by Firehose for {CHANGES} changes of 300 bytes |\n"
     )
 }
 
@@ -299,6 +300,7 @@ fn declared(trigger: Trigger) -> BTreeSet<String> {
         }
         Trigger::Schedule(expression) => [expression.to_owned()].into(),
         Trigger::Stream(table) => [format!("stream of {table}")].into(),
+        Trigger::Streams(tables) => tables.iter().map(|table| format!("stream of {table}")).collect(),
         Trigger::Objects(bucket, prefix) => [format!("object in {} {prefix}", bucket.to_lowercase())].into(),
     }
 }

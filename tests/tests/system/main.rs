@@ -8,6 +8,7 @@ mod docs;
 mod events;
 mod hostile;
 mod jobs;
+mod lake_tables;
 mod named_queries;
 mod openapi;
 mod permissions;

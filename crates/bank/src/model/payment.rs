@@ -4,7 +4,7 @@ use keys::{
     bank::{DueSort, PaymentId, PaymentSort, Status},
 };
 use serde::{Deserialize, Serialize};
-use table::{Attributes, Item, JsonText, Key};
+use table::{Attributes, Change, Item, JsonText, Key, Table};
 
 /// Maximum size of a payment item in bytes. The limit includes attributes that status changes and
 /// the archive add later (docs/requirements/bank.md#item-size).
@@ -25,13 +25,16 @@ const LATER_BYTES: usize = Payment::TRANSACTION_ID.size()
     + Payment::SETTLED_AT.size()
     + 2 * TIME_BYTES
     + ATTEMPTS_BYTES
-    + RETRY_BYTES;
+    + RETRY_BYTES
+    + VERSION_BYTES;
 /// Length of a stored time.
 const TIME_BYTES: usize = "2026-12-01T09:30:00Z".len();
 /// Size of the id of the failed payment. A retry of a payment has it in addition.
 const RETRY_BYTES: usize = Payment::RETRY_OF.size() + "20261201T093000Z-".len() + 32;
 /// Size of the number of attempts, which has at most two digits.
 const ATTEMPTS_BYTES: usize = Payment::ATTEMPTS.size() + 2;
+/// Growth of the version. It has up to four digits, because each attempt changes the payment twice.
+const VERSION_BYTES: usize = 1;
 
 /// Payment: one item of `PaymentScheduler`.
 ///
@@ -53,6 +56,10 @@ pub struct Payment {
     pub due: DueSort,
     /// Time at which the payment was created.
     pub created_at: TimestampSeconds,
+    /// Number of changes of the payment, including its creation. Every update adds 1. The lake
+    /// orders the changes of a payment by this number (docs/decisions/lake-versions.md).
+    #[serde(default)]
+    pub version: i64,
     /// Payment details, as the caller sent them (docs/decisions/data.md).
     pub data: JsonText,
     /// Transaction id, present once the payment is `PROCESSED`.
@@ -114,6 +121,11 @@ impl Item for Payment {
 }
 
 impl Payment {
+    /// Returns an update of the stored payment, which also increments its version.
+    pub(crate) fn update(payments: &Table, key: Key) -> Change {
+        payments.update(key).add(Self::VERSION, 1_i64)
+    }
+
     /// Creates a payment with the status `SCHEDULED`.
     #[must_use]
     pub fn scheduled(
@@ -129,6 +141,7 @@ impl Payment {
             shard,
             due: DueSort { status: Status::Scheduled, payment: id },
             created_at,
+            version: 1,
             data,
             transaction_id: None,
             moved_by: None,
@@ -257,7 +270,7 @@ pub(crate) mod tests {
         largest.transaction_id = Some("\u{1F4B6}".repeat(128).parse().expect("a transaction id"));
         largest.moved_by = Some(RequestId::new(largest.created_at.instant(), &Random::seeded(1)));
         (largest.dispatched_at, largest.settled_at) = (Some(largest.created_at), Some(largest.created_at));
-        largest.attempts = 99;
+        (largest.attempts, largest.version) = (99, 9_999);
         largest.retry_of = Some(largest.id());
         assert_eq!(table::size(&largest).expect("writable"), MAX_BYTES);
         let waiting = Payment {

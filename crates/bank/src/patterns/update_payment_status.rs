@@ -174,7 +174,7 @@ impl Bank {
     fn advancement(&self, wanted: &Move, from: Status, (id, now): By) -> Result<Change, Error> {
         let sort = |status| DueSort { status, payment: wanted.payment };
         let moved_at = if wanted.target() == Status::Pending { Payment::DISPATCHED_AT } else { Payment::SETTLED_AT };
-        let change = self.payments.update(wanted.key()).set(Payment::DUE, &sort(wanted.target()));
+        let change = Payment::update(&self.payments, wanted.key()).set(Payment::DUE, &sort(wanted.target()));
         let change = change.set(Payment::MOVED_BY, &id).set(moved_at, &now);
         let change = change.only_if(Condition::is(Payment::DUE, &sort(from)));
         if from != Status::Pending {

@@ -210,7 +210,8 @@ impl Leg {
     }
 
     /// Whether this is the posting of a grouped credit.
-    pub(crate) fn is_settled(&self) -> bool {
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
         matches!(self.sort, EntrySort::Posting(_))
     }
 

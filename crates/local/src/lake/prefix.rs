@@ -100,7 +100,7 @@ mod tests {
     fn evaluates_a_prefix_in_utc() {
         let time: Timestamp = "2026-03-04T23:59:58.5-05:00".parse().unwrap();
         for (prefix, expected) in [
-            ("cart-changes/hour=!{timestamp:yyyy-MM-dd-HH}/", "cart-changes/hour=2026-03-05-04/"),
+            ("changes/cart-items/hour=!{timestamp:yyyy-MM-dd-HH}/", "changes/cart-items/hour=2026-03-05-04/"),
             ("y=!{timestamp:yyyy}/m=!{timestamp:MM}/!{timestamp:mm.ss}-", "y=2026/m=03/59.58-"),
             ("plain/", "plain/2026/03/05/04/"),
             ("", "2026/03/05/04/"),

@@ -26,7 +26,7 @@ const DESTINATION_MEANINGLESS: [&str; 6] = [
 ];
 
 /// Resource types that have no effect in the local stack, with their known properties.
-const MEANINGLESS: [(&str, &[&str]); 12] = [
+const MEANINGLESS: [(&str, &[&str]); 13] = [
     (
         "AWS::CloudWatch::Alarm",
         &[
@@ -54,6 +54,7 @@ const MEANINGLESS: [(&str, &[&str]); 12] = [
     ("AWS::Logs::MetricFilter", &["FilterPattern", "LogGroupName", "MetricTransformations"]),
     ("AWS::S3::BucketPolicy", &["Bucket", "PolicyDocument"]),
     ("AWS::IAM::Role", &["AssumeRolePolicyDocument", "ManagedPolicyArns", "Path", "Policies", "RoleName", "Tags"]),
+    ("AWS::IAM::Policy", &["PolicyDocument", "PolicyName", "Roles"]),
     ("AWS::IAM::ManagedPolicy", &["Description", "ManagedPolicyName", "Path", "PolicyDocument", "Roles"]),
     ("AWS::Glue::Database", &["CatalogId", "DatabaseInput"]),
     ("AWS::Glue::Table", &["CatalogId", "DatabaseName", "TableInput"]),

@@ -6,8 +6,8 @@ use super::node::{Node, Result, fault};
 use super::table::STREAM_LABEL;
 
 const WHAT: &str = "a DynamoDB event";
-const READ: [&str; 11] = [
-    "Stream",
+const RESOURCE: &str = "AWS::Lambda::EventSourceMapping";
+const READ: [&str; 10] = [
     "StartingPosition",
     "BatchSize",
     "MaximumBatchingWindowInSeconds",
@@ -35,7 +35,7 @@ pub enum Start {
 /// Event source mapping of a table's stream to a function.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mapping {
-    /// Name of the event in the template.
+    /// Name of the event or resource in the template.
     pub name: String,
     /// Physical name of the table.
     pub table: String,
@@ -65,10 +65,23 @@ pub struct Mapping {
 
 impl Mapping {
     pub(crate) fn read(name: &str, event: &Node) -> Result<Self> {
-        event.only(WHAT, &READ, &MEANINGLESS)?;
+        event.only(WHAT, &[&READ[..], &["Stream"]].concat(), &MEANINGLESS)?;
+        Self::of(name, event, event.need(WHAT, "Stream")?, failure_bucket(event, &["Type", "Destination"])?)
+    }
+
+    /// Reads a mapping that is a resource of its own. Unlike an event of a function, it can have a
+    /// condition. Returns the logical id of its function as well.
+    pub(crate) fn read_resource(id: &str, properties: &Node) -> Result<(String, Self)> {
+        properties.only(RESOURCE, &[&READ[..], &["EventSourceArn", "FunctionName"]].concat(), &MEANINGLESS)?;
+        let function = properties.need(RESOURCE, "FunctionName")?.text()?.to_owned();
+        let bucket = failure_bucket(properties, &["Destination"])?;
+        Ok((function, Self::of(id, properties, properties.need(RESOURCE, "EventSourceArn")?, bucket)?))
+    }
+
+    fn of(name: &str, event: &Node, stream: &Node, failure_bucket: Option<String>) -> Result<Self> {
         Ok(Self {
             name: name.to_owned(),
-            table: table(event.need(WHAT, "Stream")?)?,
+            table: table(stream)?,
             start: start(event.need(WHAT, "StartingPosition")?)?,
             batch_size: between(event, "BatchSize", 1, 10_000)?.unwrap_or(100),
             window: Duration::from_secs(between(event, "MaximumBatchingWindowInSeconds", 0, 300)?.unwrap_or(0)),
@@ -77,7 +90,7 @@ impl Mapping {
             retries: bounded(event, "MaximumRetryAttempts", 0, 10_000)?,
             record_age: bounded(event, "MaximumRecordAgeInSeconds", 60, 604_800)?.map(Duration::from_secs),
             filters: filters(event)?,
-            failure_bucket: failure_bucket(event)?,
+            failure_bucket,
             enabled: flag(event, "Enabled")?.unwrap_or(true),
             line: event.line,
         })
@@ -154,13 +167,15 @@ fn filters(event: &Node) -> Result<Vec<Pattern>> {
     filters.list()?.iter().map(read).collect()
 }
 
-fn failure_bucket(event: &Node) -> Result<Option<String>> {
+/// Reads the failure destination. Only SAM has a property for its type.
+fn failure_bucket(event: &Node, known: &[&str]) -> Result<Option<String>> {
     let Some(config) = event.get("DestinationConfig") else { return Ok(None) };
     config.only("DestinationConfig", &["OnFailure"], &[])?;
     let on_failure = config.need("DestinationConfig", "OnFailure")?;
-    on_failure.only("OnFailure", &["Type", "Destination"], &[])?;
-    let kind = on_failure.need("OnFailure", "Type")?;
-    if kind.text()? != "S3" {
+    on_failure.only("OnFailure", known, &[])?;
+    if let Some(kind) = on_failure.get("Type")
+        && kind.text()? != "S3"
+    {
         return fault(kind.line, "the local stack supports only failure destinations of type S3");
     }
     let arn = on_failure.need("OnFailure", "Destination")?;

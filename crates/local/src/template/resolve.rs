@@ -110,6 +110,8 @@ impl<'a> Scope<'a> {
             "AWS::StackName" => Ok(self.stack.to_owned()),
             "AWS::AccountId" => Ok(ACCOUNT.to_owned()),
             "AWS::Partition" => Ok("aws".to_owned()),
+            // The local stack has no aliases. An event source mapping finds its function by the id.
+            _ if name.ends_with(".Alias") => Ok(name.trim_end_matches(".Alias").to_owned()),
             _ => match self.parameters.get(name) {
                 Some(value) => Ok(value.clone()),
                 None => self.physical_name(name, line),

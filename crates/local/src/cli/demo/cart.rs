@@ -17,7 +17,7 @@ impl Guide {
         // The stream passes all changes above to the export function. This function writes rows to
         // the delivery stream.
         let what = "Progress of the export, which writes rows to the lake";
-        self.handed_on(what, "export-cart-changes").await
+        self.handed_on(what, "export-changes").await
     }
 
     async fn offer(&self) -> Result<(), CliError> {

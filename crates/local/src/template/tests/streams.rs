@@ -105,6 +105,25 @@ fn reads_streams_mappings_and_delivery_streams() {
 }
 
 #[test]
+fn reads_a_mapping_that_is_a_resource() {
+    let resource = |function: &str| {
+        let properties = TEMPLATE.split_once("StartingPosition").unwrap().1;
+        let properties = properties.replace("\n      ", "\n").replace("{Type: S3, ", "{");
+        let mapping = format!(
+            "  Mapping:\n    Type: AWS::Lambda::EventSourceMapping\n    Properties:\n      FunctionName: !Ref {function}.Alias\n      \
+             EventSourceArn: !GetAtt Cart.StreamArn\n      StartingPosition{properties}"
+        );
+        TEMPLATE.split_once("      Events:").unwrap().0.to_owned() + &mapping
+    };
+    let mut event = read(TEMPLATE, &[]).unwrap().lambdas[0].mappings[0].clone();
+    let own = read(&resource("Export"), &[]).unwrap().lambdas[0].mappings[0].clone();
+    (event.name, event.line) = ("Mapping".to_owned(), own.line);
+    assert_eq!(own, event);
+    let error = read(&resource("Other"), &[]).unwrap_err();
+    assert!(error.contains("there is no function Other"), "{error}");
+}
+
+#[test]
 fn resolves_names_and_arns_of_the_lake() {
     let environment = &read(TEMPLATE, &[]).unwrap().lambdas[0].environment;
     for (name, value) in [

@@ -1,5 +1,0 @@
-//! The Lambda `export-cart-changes`.
-
-fn main() -> std::process::ExitCode {
-    function::run(&export::patterns::export_cart_changes::function())
-}

@@ -1,0 +1,52 @@
+//! The analytics lake (docs/requirements/lake.md#pipeline). Each change in the stream of an
+//! exported table becomes one row in a Firehose delivery stream. [`SCHEMAS`] declares the tables
+//! (docs/decisions/lake-schemas.md), and docs/lake.md describes their rows.
+#![deny(clippy::disallowed_methods)]
+
+mod delivery;
+mod failure_bucket;
+mod model;
+pub mod patterns;
+mod tables;
+
+pub use model::{
+    pack,
+    schema::{Column, Kind, Presence, Schema},
+};
+pub use patterns::patterns;
+pub use tables::SCHEMAS;
+
+/// Access pattern of the lake. The pattern declares no cost, because the lake does not call
+/// DynamoDB.
+pub type Pattern = function::Pattern<()>;
+
+use delivery::Delivery;
+use failure_bucket::FailureBucket;
+use function::{App, Clients, SettingsReader};
+use model::token::TokenKey;
+use std::sync::Arc;
+
+/// Destinations and settings of the lake.
+#[derive(Clone)]
+pub struct Lake {
+    delivery: Delivery,
+    failures: FailureBucket,
+    /// Key for account tokens. `None` if the rows contain the account ids themselves.
+    tokens: Option<Arc<TokenKey>>,
+}
+
+impl App for Lake {
+    fn start(settings: &mut SettingsReader<'_>, clients: &Clients) -> Option<Self> {
+        let (prefix, bucket) = (settings.get::<String>("DELIVERY_PREFIX"), settings.get::<String>("FAILURE_BUCKET"));
+        let tokens = settings.optional::<TokenKey>("ACCOUNT_TOKEN_KEY").map(Arc::new);
+        let config = clients.config("s3");
+        // An S3 emulator has no host name per bucket, so the bucket is part of the path.
+        let mut is_set = |name| settings.optional::<String>(name).is_some();
+        let by_path = config.endpoint_url().is_some() || is_set("AWS_ENDPOINT_URL_S3") || is_set("AWS_ENDPOINT_URL");
+        Some(Self {
+            delivery: Delivery::new(&clients.config("firehose"), prefix?),
+            failures: FailureBucket::new(&config, by_path, bucket?),
+            tokens,
+        })
+    }
+}

@@ -1,0 +1,92 @@
+use crate::model::{
+    change::{Change, Dropped, Exported, Images, Operation, Why, unsendable},
+    row::Time,
+    schema::{Read, TableOf, always, state, tracked, version},
+};
+use cart::CartItem;
+use keys::cart::{CartItemSort, Status};
+
+impl Exported for CartItem {
+    const TABLE: TableOf<Self> = TableOf {
+        changes: "cart_changes",
+        items: "cart_items",
+        source: "Cart",
+        about: "cart items",
+        key: &["account_id", "item_id"],
+        columns: &[
+            always("account_id", Read::Account(|item| Some(item.account.clone())), "account of the cart"),
+            always("item_id", Read::Text(|item| Some(item.id().to_string())), "the cart item; it never changes"),
+            always("sku", Read::Text(|item| Some(item.sku.to_string())), "the product"),
+            version(),
+            always("added_at", Read::Time(|item| Some(item.added_at.into())), "time at which the item was added"),
+            tracked(
+                "status",
+                Read::Text(|item| Some(item.sort.status.to_string())),
+                "`ACTIVE`, `SAVED` or `PURCHASED`; `JOINED` for an item that was merged into another",
+            ),
+            tracked("status_changed_at", Read::Time(|item| Some(item.sort.since.into())), "time of the status change"),
+            tracked("quantity", Read::Int(|item| i32::try_from(u32::from(item.quantity)).ok()), "1 to 9,999"),
+            tracked("price", Read::Amount(|item| Some(item.price.amount())), "unit price"),
+            tracked("currency", Read::Text(|item| Some(item.price.currency().code().to_owned())), "ISO 4217"),
+            tracked(
+                "order_id",
+                Read::Text(|item| Some(item.order_id.as_ref()?.to_string())),
+                "order of a purchased item",
+            ),
+            tracked(
+                "expires_at",
+                Read::Time(|item| item.expires_at.and_then(Time::of_seconds)),
+                "time at which an unchanged item expires",
+            ),
+            state(
+                "joined_to",
+                Read::Text(|item| Some(item.joined_to?.to_string())),
+                "`item_id` of the item that this item was merged into",
+            ),
+        ],
+    };
+
+    fn is_key(sort: &str) -> bool {
+        sort.parse::<CartItemSort>().is_ok()
+    }
+
+    fn version(&self) -> i64 {
+        self.version
+    }
+
+    /// A deletion by TTL does not change the version of the item, but two rows of an item must not
+    /// have the same version.
+    fn version_of_deletion(&self) -> i64 {
+        self.version.saturating_add(1)
+    }
+
+    /// A status change deletes the item and inserts it under a new key. The insertion alone
+    /// describes the change (docs/decisions/export.md).
+    fn change(images: Images<Self>) -> Result<Change<Self>, Why> {
+        match images {
+            Images::Modified(item, _) | Images::Removed { item, by_ttl: true } if !item.sort.status.is_listed() => {
+                Err(Dropped::Ended.into())
+            }
+            Images::Removed { by_ttl: false, .. } => Err(Dropped::MovedAway.into()),
+            Images::Inserted(item) => inserted(item),
+            images => Ok(Change::plain(images)),
+        }
+    }
+}
+
+fn inserted(item: CartItem) -> Result<Change<CartItem>, Why> {
+    match (item.sort.status, before_move(&item)) {
+        (Status::Removed, Some(old)) => Ok(Change::gone(Operation::Remove, item.clone(), old, item.version)),
+        (_, Some(old)) => Ok(Change::to(Operation::Move, item, Some(old))),
+        (status, None) if status.is_listed() => Ok(Change::to(Operation::Insert, item, None)),
+        (_, None) => Err(unsendable("a REMOVED or JOINED cart item without `Previous`")),
+    }
+}
+
+/// Returns the item before its last status change. The price did not change. There is no old order
+/// id, because a purchased item never changes. The old expiry is unknown.
+fn before_move(item: &CartItem) -> Option<CartItem> {
+    let previous = item.previous?;
+    let sort = CartItemSort { status: previous.status, since: previous.since, item: item.sort.item };
+    Some(CartItem { sort, quantity: previous.quantity, order_id: None, expires_at: None, ..item.clone() })
+}
