@@ -1,6 +1,6 @@
 # On a new machine, start with `make run` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help run sam-env dev load bench bench-counts own-code demo test invoke plan token docs picture build deploy lint lint-template deny report test-analytics test-lake test-slow test-lambda test-openapi test-clients test-sam test-tools tools test-dev test-smoke test-deploy test-dynamodb-local smoke need need-java need-python need-valgrind need-peers need-postgres need-clients
+.PHONY: help run sam-env dev load bench bench-counts own-code demo test invoke plan token docs picture build deploy lint lint-template deny report test-analytics test-lake test-slow test-lambda test-openapi test-clients test-sam test-tools test-console console-vendor bench-console tools test-dev test-smoke test-deploy test-dynamodb-local smoke need need-java need-python need-valgrind need-peers need-postgres need-clients
 
 # The Runtime Interface Emulator, which `sam local invoke` also uses.
 EMULATOR = $(CURDIR)/.venv/sam/lib/*/site-packages/samcli/local/rapid/aws-lambda-rie-$(if $(filter arm64 aarch64,$(shell uname -m)),arm64,x86_64)
@@ -162,6 +162,17 @@ test-tools: need need-clients .tools/.packages .venv/tools/bin/aws ## Use a loca
 	@cargo build --quiet --bin local
 	.venv/tools/bin/python tests/tools/test_tools.py target/debug/local .tools
 
+test-console: need need-clients .tools/.packages ## Use the console of a local stack in Chromium: ITEMS=1000000 sets the items of the large table
+	@cargo build --quiet --bin local
+	node tests/console/test_console.mjs target/debug/local .tools
+
+console-vendor: need-clients ## Copy the libraries of the console from npm to crates/local/console/vendor
+	crates/local/console/vendor.sh
+
+bench-console: need need-clients .tools/.packages ## Print the requests per second of the local stack without the console, with it, and with its page open
+	@cargo build --quiet --bin local
+	node bench/console.mjs target/debug/local .tools
+
 test-dev: need need-python ## Check that `make dev` restarts after a change and keeps the data
 	@cargo build --quiet --bin local
 	python3 tests/dev/test_dev.py target/debug/local
@@ -210,7 +221,7 @@ smoke: ## Check the HTTP contract of deployed stacks: bank=https://… cart=… 
 .venv/clients/bin/openapi-generator-cli: .venv/clients/bin/openapi-python-client
 	.venv/clients/bin/pip install --quiet openapi-generator-cli==7.26.0
 
-.tools/.packages: PACKAGES = dynamodb-admin@5.3.3 playwright-core@1.56.1 autocannon@8.0.0
+.tools/.packages: PACKAGES = dynamodb-admin@5.3.3 playwright-core@1.56.1 autocannon@8.0.0 axe-core@4.14.1
 .tools/.packages: | need-clients
 	mkdir -p $(@D)
 	echo '{"private": true}' > $(@D)/package.json

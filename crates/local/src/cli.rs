@@ -80,6 +80,12 @@ struct RunOptions {
     /// Whether requests require a token
     #[arg(long, value_enum, default_value_t)]
     auth: Auth,
+    /// Serve no console at /_local/, and record no requests
+    #[arg(long)]
+    no_console: bool,
+    /// Open the console in the browser
+    #[arg(long, conflicts_with = "no_console")]
+    open: bool,
 }
 
 #[derive(Debug, Args)]

@@ -27,6 +27,35 @@ pub fn domains() -> Vec<Domain> {
     ]
 }
 
+/// An access pattern with the text of its calls: the variant, the key condition and the formula of
+/// its cost.
+#[derive(Debug, Clone)]
+pub(crate) struct Described {
+    pub(crate) declared: Declared,
+    pub(crate) calls: Vec<[&'static str; 3]>,
+}
+
+impl<C> From<Pattern<C>> for Described {
+    fn from(pattern: Pattern<C>) -> Self {
+        let calls = pattern.calls.iter().map(|calls| [calls.variant, calls.condition, calls.formula]).collect();
+        Self { declared: pattern.into(), calls }
+    }
+}
+
+/// Returns all services with the texts of their access patterns.
+pub(crate) fn described() -> Vec<(&'static str, Vec<Described>)> {
+    fn all<C>(patterns: Vec<Pattern<C>>) -> Vec<Described> {
+        patterns.into_iter().map(Described::from).collect()
+    }
+    vec![
+        ("bank", all(bank::patterns())),
+        ("cart", all(cart::patterns())),
+        ("lake", all(lake::patterns())),
+        ("wellness", all(wellness::patterns())),
+        ("ledger", all(ledger::patterns())),
+    ]
+}
+
 /// Returns all functions, with the names of their binaries.
 pub fn functions() -> impl Iterator<Item = (&'static str, Function)> {
     let patterns = domains().into_iter().flat_map(|domain| domain.patterns);

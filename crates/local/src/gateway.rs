@@ -17,6 +17,7 @@ use jiff::Timestamp;
 use tokio::time::timeout;
 use uuid::Uuid;
 
+pub(crate) use self::answer::json_response;
 pub(crate) use self::routes::Routes;
 use self::{
     answer::{explained, message},
@@ -25,6 +26,7 @@ use self::{
 };
 use crate::{
     auth::{self, Auth, Claims, Tokens},
+    console::Console,
     follower::EventSourcePoller,
     lambda::{Lambda, MAX_EVENT, Outcome, length},
     server::{Endpoint, Origins, Received, Refusal},
@@ -50,6 +52,7 @@ pub(crate) struct Gateway {
     pub(crate) clock: Option<Timestamp>,
     /// Body of `GET /_local/health`. Set when the stack is ready.
     pub(crate) health: OnceLock<serde_json::Value>,
+    pub(crate) console: Option<Arc<Console>>,
 }
 
 impl Endpoint for Gateway {

@@ -10,10 +10,13 @@ use futures::future::BoxFuture;
 use lambda_runtime::Config;
 use serde_json::Value;
 use table::Usage;
-use tokio::time::timeout;
+use tokio::{task::JoinHandle, time::timeout};
 use uuid::Uuid;
 
-use crate::template::{self, ACCOUNT, REGION};
+use crate::{
+    console::{Recorder, recorded},
+    template::{self, ACCOUNT, REGION},
+};
 
 /// Maximum size of an answer in bytes, as JSON. The body of an HTTP answer is an escaped string
 /// inside it.
@@ -33,6 +36,7 @@ pub(crate) struct Lambda {
     pub(crate) spec: template::Lambda,
     config: Arc<Config>,
     handler: Handler,
+    recorder: Option<Arc<Recorder>>,
 }
 
 /// Result of an invocation and its DynamoDB usage.
@@ -48,7 +52,7 @@ pub(crate) struct Failure {
 }
 
 impl Lambda {
-    pub(crate) fn new(spec: template::Lambda, handler: Handler) -> Self {
+    pub(crate) fn new(spec: template::Lambda, handler: Handler, recorder: Option<Arc<Recorder>>) -> Self {
         let config = Config {
             function_name: spec.name.clone(),
             memory: spec.memory,
@@ -56,13 +60,23 @@ impl Lambda {
             log_stream: "local".to_owned(),
             log_group: "local".to_owned(),
         };
-        Self { spec, config: Arc::new(config), handler }
+        Self { spec, config: Arc::new(config), handler, recorder }
     }
 
     /// Runs the function once. As in Lambda, the invocation continues if the caller disconnects.
     pub(crate) async fn invoke(&self, event: Value) -> Outcome {
-        let running = (self.handler)(event, self.context());
-        let mut task = tokio::spawn(running);
+        let Some(recorder) = &self.recorder else {
+            return self.finish(tokio::spawn((self.handler)(event, self.context()))).await;
+        };
+        let running = Recorder::begin(&self.spec.name, &event);
+        let work = recorded(Arc::clone(&running), (self.handler)(event, self.context()));
+        let outcome = self.finish(tokio::spawn(work)).await;
+        recorder.end(&running, &outcome);
+        outcome
+    }
+
+    /// Waits for the invocation, at most until its timeout.
+    async fn finish(&self, mut task: JoinHandle<Invocation>) -> Outcome {
         let failure = |kind: &str, message| {
             let failure = Failure { kind: kind.to_owned(), message };
             Outcome { answer: Err(failure), usage: Usage::default() }

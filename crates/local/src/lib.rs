@@ -7,6 +7,7 @@
 mod auth;
 pub mod cli;
 mod client;
+mod console;
 mod domains;
 mod engine;
 mod follower;

@@ -19,6 +19,7 @@ use aws_smithy_runtime_api::client::http::{
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 
+use crate::console;
 use crate::lake::presigned::SECRET_KEY;
 use crate::template::{ACCOUNT, Lambda, REGION, Statement};
 
@@ -207,7 +208,7 @@ impl HttpClient for Assumed<SharedHttpClient> {
 impl HttpConnector for Assumed<SharedHttpConnector> {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
         match self.role.refuse(&request) {
-            None => self.inner.call(request),
+            None => console::call(request, |request| self.inner.call(request)),
             Some(refusal) => HttpConnectorFuture::ready(Ok(refusal)),
         }
     }

@@ -19,6 +19,7 @@ use table::Dynamo;
 use crate::{
     auth::{self, Auth, Claims, TokenError, Tokens},
     client::Client,
+    console::{Console, Recorder},
     domains::functions,
     engine::{self, Engine},
     follower::{Context, EventSourcePoller, Follower, Positions},
@@ -117,6 +118,7 @@ pub struct Builder {
     clock: Option<Timestamp>,
     patience: Duration,
     waits: bool,
+    console: bool,
 }
 
 enum Source {
@@ -149,6 +151,7 @@ impl Builder {
             clock: None,
             patience: PATIENCE,
             waits: false,
+            console: false,
         }
     }
 
@@ -306,6 +309,13 @@ impl Builder {
         self
     }
 
+    /// Serves the console, and records every invocation for it. Default: no console.
+    #[must_use]
+    pub fn console(mut self, console: bool) -> Self {
+        self.console = console;
+        self
+    }
+
     /// Returns all scopes of the routes.
     ///
     /// # Errors
@@ -337,9 +347,15 @@ impl Builder {
         let services_url = format!("http://{}", services.address);
         let access = Access::new(&self, &engine.url, &services_url)?;
         lake.set_roles(template.lambdas.iter().map(|lambda| (lambda.name.clone(), access.role(lambda))).collect());
-        let lambdas = self.lambdas(&template, &access)?;
+        let tokens = Tokens::new(template.authorizer.clone().unwrap_or_else(Authorizer::local));
+        let console = self.console.then(|| {
+            let root = self.root();
+            Arc::new(Console::new(engine.store.clone(), &template, tokens.clone(), root, lake.folder().to_owned()))
+        });
+        let recorder = console.as_ref().map(|console| Arc::clone(&console.recorder));
+        let lambdas = self.lambdas(&template, &access, recorder.as_ref())?;
         let context = self.context(&engine, &lake)?;
-        let gateway = Arc::new(self.gateway(&template, lambdas, &context)?);
+        let gateway = Arc::new(Gateway { console, ..self.gateway(&template, lambdas, &context, tokens)? });
         let stack = Stack {
             url: format!("http://{}", port.address),
             services_url,
@@ -396,23 +412,42 @@ impl Builder {
         Ok(Template::read_some(&text, file, &self.name, &self.parameters, &self.selection)?)
     }
 
-    fn gateway(&self, template: &Template, lambdas: Lambdas, context: &Context) -> Result<Gateway, StartError> {
-        let authorizer = template.authorizer.clone().unwrap_or_else(Authorizer::local);
+    /// Folder of the template.
+    fn root(&self) -> PathBuf {
+        match &self.source {
+            Source::File(path) => path.parent().map(Path::to_owned).unwrap_or_default(),
+            Source::Text(_) => PathBuf::new(),
+        }
+    }
+
+    fn gateway(
+        &self,
+        template: &Template,
+        lambdas: Lambdas,
+        context: &Context,
+        tokens: Tokens,
+    ) -> Result<Gateway, StartError> {
         Ok(Gateway {
             routes: Routes::of(template),
             pollers: pollers(&lambdas, context)?,
             store: context.store.clone(),
             lambdas,
-            tokens: Tokens::new(authorizer),
+            tokens,
             auth: self.auth,
             scopes: template.scopes(),
             stack: self.name.clone(),
             clock: self.clock,
             health: OnceLock::new(),
+            console: None,
         })
     }
 
-    fn lambdas(&self, template: &Template, access: &Access) -> Result<Lambdas, StartError> {
+    fn lambdas(
+        &self,
+        template: &Template,
+        access: &Access,
+        recorder: Option<&Arc<Recorder>>,
+    ) -> Result<Lambdas, StartError> {
         let mut lambdas = BTreeMap::new();
         for spec in &template.lambdas {
             let Some((_, bind)) = self.functions.iter().find(|(name, _)| *name == spec.name) else { continue };
@@ -420,7 +455,7 @@ impl Builder {
             let settings = template.chain(self.settings.iter().cloned()).collect();
             let bound = bind(&settings, access.clients(spec));
             let handler = bound.map_err(|error| StartError::Settings(spec.name.clone(), error))?;
-            lambdas.insert(spec.name.clone(), Arc::new(Lambda::new(spec.clone(), handler)));
+            lambdas.insert(spec.name.clone(), Arc::new(Lambda::new(spec.clone(), handler, recorder.cloned())));
         }
         Ok(lambdas)
     }

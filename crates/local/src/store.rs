@@ -89,6 +89,17 @@ impl Store {
         self.database.clone()
     }
 
+    /// Returns the tables of the template.
+    pub(crate) fn tables(&self) -> &[Table] {
+        &self.tables
+    }
+
+    /// Runs a query on the second connection.
+    pub(crate) fn with_sql<T>(&self, work: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, String> {
+        let sql = self.sql.lock().unwrap_or_else(PoisonError::into_inner);
+        work(&sql).map_err(|error| error.to_string())
+    }
+
     /// Returns the position of the last record in a table's stream.
     pub(crate) fn last(&self, table: &str) -> Result<Position, String> {
         self.number("SELECT MAX(CAST(sequence_number AS INTEGER)) FROM _stream_records WHERE table_name = ?1", (table,))

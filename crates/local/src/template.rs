@@ -29,6 +29,7 @@ pub use filter::Pattern;
 pub use lake::DeliveryStream;
 pub use lambda::{Lambda, Route, Schedule, Statement};
 pub use mapping::{Mapping, Start};
+pub(crate) use node::yaml;
 use node::{Entry, Fault, Node, fault};
 pub use objects::ObjectTrigger;
 use resolve::Scope;

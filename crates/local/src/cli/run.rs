@@ -24,6 +24,7 @@ pub(super) async fn run(options: RunOptions) -> Result<(), CliError> {
     let mut signals = Signals::watch()?;
     let mut builder = options.stack.builder().port(options.port).dynamodb_port(options.dynamodb_port);
     builder = builder.waits().auth(options.auth).stacks(&options.stacks).listen(options.listen);
+    builder = builder.console(!options.no_console);
     if let Some(data) = &options.data {
         builder = builder.data(data);
     }
@@ -51,6 +52,9 @@ async fn serve(stack: &Stack, options: &RunOptions) -> Result<(), CliError> {
     stack.ready();
     // The stack continues without a reader of its output.
     let _ = writeln!(io::stdout(), "{}", welcome(stack, options, &loaded));
+    if options.open {
+        open(&format!("{}/_local/", stack.url()));
+    }
     if let Some(address) = options.listen {
         let _ = writeln!(io::stderr(), "{}", warning(stack, address));
     }
@@ -58,6 +62,14 @@ async fn serve(stack: &Stack, options: &RunOptions) -> Result<(), CliError> {
     loop {
         sleep(SWEEP).await;
         client.send(&Call::post("/_local/ttl", json!({}))).await?;
+    }
+}
+
+/// Opens a page in the browser, if the machine has a command for that.
+fn open(url: &str) {
+    let command = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    if let Err(error) = std::process::Command::new(command).arg(url).spawn() {
+        let _ = writeln!(io::stderr(), "{url} can't be opened with {command}: {error}");
     }
 }
 
@@ -80,9 +92,10 @@ fn welcome(stack: &Stack, options: &RunOptions, loaded: &sample::Loaded) -> Stri
     let data = options.data.as_ref().map_or("in memory".to_owned(), |path| format!("in {}", path.display()));
     let (dynamo, services, lake) = (stack.dynamo_url(), stack.services_url(), stack.lake().display());
     let scopes: Vec<_> = stack.template().scopes().iter().map(|scope| format!("--scope {scope}")).collect();
+    let console = if options.no_console { String::new() } else { format!("The console runs at {url}/_local/.\n") };
     let mut parts = vec![
         format!(
-            "The API runs at {url}, and DynamoDB at {dynamo} with the tables {tables}.
+            "{console}The API runs at {url}, and DynamoDB at {dynamo} with the tables {tables}.
 Firehose and S3 run at {services} and write to {lake}.
 The data is {data}: {}. Press Ctrl-C to stop.",
             sampled(loaded)

@@ -11,6 +11,7 @@ use tokio::task::spawn_blocking;
 use super::{Gateway, answer::json_response, forbidden};
 use crate::{
     auth::{self, Auth},
+    console::Console,
     follower,
     lambda::{Lambda, MAX_EVENT, Outcome},
     nearest::nearest,
@@ -30,6 +31,9 @@ impl Gateway {
     pub(super) async fn administer(&self, request: &Parts, path: &str, body: Bytes) -> Result<Response, Response> {
         let method = &request.method;
         let parts: Vec<_> = path.split('/').collect();
+        if let (&Method::GET, Some(page)) = (method, self.page(path)) {
+            return Ok(page);
+        }
         let admitted = self.admit(&request.headers);
         if (method, parts.as_slice()) == (&Method::GET, &["health"]) {
             return Ok(self.healthy(admitted.is_ok()));
@@ -56,9 +60,20 @@ impl Gateway {
                 Ok(invoke(lambda, schedule::event(&rule, Timestamp::now())).await)
             }
             ("GET", ["streams"]) => self.streams().await,
+            ("GET", ["api", rest @ ..]) if self.console.is_some() => self.console_api(request, rest).await,
             ("POST", ["ttl"]) => self.expire(&body).await,
             _ => Err(problem(StatusCode::NOT_FOUND, &format!("There is no route {method} /_local/{path}. {ROUTES}"))),
         }
+    }
+
+    /// Returns a file of the console. The page asks for a token itself.
+    fn page(&self, path: &str) -> Option<Response> {
+        self.console.as_ref().and_then(|_| Console::asset(path))
+    }
+
+    async fn console_api(&self, request: &Parts, path: &[&str]) -> Result<Response, Response> {
+        let console = self.console.as_ref().ok_or_else(|| problem(StatusCode::NOT_FOUND, "There is no console."))?;
+        Ok(console.answer(path, request.uri.query().unwrap_or_default()).await)
     }
 
     async fn streams(&self) -> Result<Response, Response> {

@@ -144,6 +144,42 @@ async fn refused(request: reqwest::RequestBuilder) -> (StatusCode, Value) {
     (status, json!({"message": body["message"]}))
 }
 
+/// `make test-console` uses the page in a browser.
+#[tokio::test]
+async fn the_console_records_requests_and_needs_the_token_of_an_operator() {
+    let stack = Stack::of_text(TEMPLATE).bound(handlers()).auth(Auth::Required).console(true).start().await.unwrap();
+    let api = Api { stack, http: reqwest::Client::builder().no_proxy().build().unwrap() };
+    let (status, page) = answer(api.request(Method::GET, "/_local/")).await;
+    assert!(status == StatusCode::OK && page.as_str().unwrap().contains("console.js"), "{page}");
+    for path in
+        ["home", "traces", "traces/0", "collections", "items", "heat", "jobs", "lake", "forms", "token/operator"]
+    {
+        let (status, _) = answer(api.request(Method::GET, &format!("/_local/api/{path}"))).await;
+        assert_eq!(status, StatusCode::UNAUTHORIZED, "{path}");
+    }
+    let token = api.token(json!({"scope": "x:operate"}));
+    let sent = api.request(Method::POST, "/things/7").bearer_auth(&token).json(&json!({"a": 1}));
+    assert_eq!(answer(sent).await.0, StatusCode::OK);
+    let get = |path: &str| api.request(Method::GET, &format!("/_local/api/{path}")).bearer_auth(&token);
+    let mut traces = Value::Null;
+    for _ in 0..1_000 {
+        traces = answer(get("traces?q=things/7")).await.1;
+        if traces[0].is_object() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert_eq!((&traces[0]["title"], &traces[0]["function"]), (&json!("POST /things/7"), &json!("echo")));
+    let (status, detail) = answer(get(&format!("traces/{}", traces[0]["number"]))).await;
+    assert_eq!((status, &detail["event"]["body"]), (StatusCode::OK, &json!("{\"a\":1}")));
+    for path in ["traces/9", "traces/x", "items?table=none&pk=A", "collections?table=", "token/king", "nothing"] {
+        assert_eq!(answer(get(path)).await.0, StatusCode::NOT_FOUND, "{path}");
+    }
+    api.stack.stop().await;
+    let api = Api::start(Auth::Open).await;
+    assert_eq!(answer(api.request(Method::GET, "/_local/")).await.0, StatusCode::NOT_FOUND);
+}
+
 #[tokio::test]
 async fn open_stack_grants_every_scope_without_a_token() {
     let api = Api::start(Auth::Open).await;

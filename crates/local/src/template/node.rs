@@ -138,6 +138,18 @@ pub(crate) fn parse(text: &str) -> Result<Node> {
     document.map_or_else(|| fault(1, "the template is empty"), Ok)
 }
 
+/// Reads YAML as JSON in which every scalar is a string.
+pub(crate) fn yaml(text: &str) -> Option<serde_json::Value> {
+    fn json(node: Node) -> serde_json::Value {
+        match node.value {
+            Value::Text(text) => text.into(),
+            Value::List(items) => items.into_iter().map(json).collect(),
+            Value::Map(entries) => entries.into_iter().map(|entry| (entry.key, json(entry.node))).collect(),
+        }
+    }
+    parse(text).ok().map(json)
+}
+
 struct Reader<'a> {
     events: Peekable<Parser<'a, StrInput<'a>>>,
     line: usize,

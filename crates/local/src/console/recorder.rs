@@ -1,0 +1,244 @@
+//! Records each invocation with its calls, for the console. A thread digests finished invocations,
+//! so that functions do not wait for it.
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        mpsc::{self, SyncSender, TrySendError},
+    },
+    thread,
+    time::Instant,
+};
+
+use aws_smithy_runtime_api::client::{
+    http::HttpConnectorFuture,
+    orchestrator::{HttpRequest, HttpResponse},
+    result::ConnectorError,
+};
+use aws_smithy_types::{body::SdkBody, byte_stream::ByteStream};
+use axum::body::Bytes;
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::{
+    heat::Heat,
+    trace::{Call, Summary, Trace},
+};
+use crate::{lambda::Outcome, store::Store};
+
+/// Maximum number of traces, and of the bytes of their events and calls.
+pub(crate) const MAX_TRACES: usize = 10_000;
+const MAX_BYTES: usize = 128 * 1024 * 1024;
+/// Maximum size of an event or of a body that is kept.
+const MAX_BODY: usize = 256 * 1024;
+/// Maximum number of finished invocations that wait for the thread. Further ones are not recorded.
+const MAX_WAITING: usize = 4_096;
+
+tokio::task_local! {
+    static RUNNING: Arc<Running>;
+}
+
+/// A running invocation.
+pub(crate) struct Running {
+    function: String,
+    event: Value,
+    at: Timestamp,
+    started: Instant,
+    calls: Mutex<Vec<RawCall>>,
+}
+
+/// A call as it was sent and answered.
+pub(super) struct RawCall {
+    pub(super) target: String,
+    pub(super) path: String,
+    pub(super) at: u64,
+    pub(super) micros: u64,
+    /// `None` if there was no response.
+    pub(super) status: Option<u16>,
+    pub(super) request: Bytes,
+    pub(super) response: Bytes,
+}
+
+/// A finished invocation.
+pub(super) struct Finished {
+    pub(super) function: String,
+    pub(super) event: Value,
+    pub(super) answer: Result<Value, String>,
+    pub(super) at: Timestamp,
+    pub(super) micros: u64,
+    pub(super) retries: u64,
+    pub(super) calls: Vec<RawCall>,
+}
+
+/// The last traces.
+#[derive(Default)]
+struct Kept {
+    traces: VecDeque<Arc<Trace>>,
+    bytes: usize,
+    next: u64,
+    /// Number of invocations that were not recorded.
+    lost: u64,
+    heat: Heat,
+}
+
+/// Recorder of one stack. The thread ends when the recorder is dropped.
+pub(crate) struct Recorder {
+    kept: Arc<Mutex<Kept>>,
+    finished: SyncSender<Finished>,
+}
+
+impl Recorder {
+    pub(crate) fn start(store: Store) -> Arc<Self> {
+        let (finished, waiting) = mpsc::sync_channel::<Finished>(MAX_WAITING);
+        let kept: Arc<Mutex<Kept>> = Arc::default();
+        let digested = Arc::clone(&kept);
+        thread::spawn(move || {
+            for finished in waiting {
+                let trace = Trace::digest(finished, &store);
+                lock(&digested).keep(trace);
+            }
+        });
+        Arc::new(Self { kept, finished })
+    }
+
+    /// Starts an invocation.
+    pub(crate) fn begin(function: &str, event: &Value) -> Arc<Running> {
+        let event = if crate::lambda::length(event) > MAX_BODY { Value::Null } else { event.clone() };
+        Arc::new(Running {
+            function: function.to_owned(),
+            event,
+            at: Timestamp::now(),
+            started: Instant::now(),
+            calls: Mutex::default(),
+        })
+    }
+
+    /// Ends an invocation.
+    pub(crate) fn end(&self, running: &Running, outcome: &Outcome) {
+        let answer = match &outcome.answer {
+            Ok(answer) if crate::lambda::length(answer) > MAX_BODY => Ok(Value::Null),
+            Ok(answer) => Ok(answer.clone()),
+            Err(failure) => Err(format!("{}: {}", failure.kind, failure.message)),
+        };
+        let finished = Finished {
+            function: running.function.clone(),
+            event: running.event.clone(),
+            answer,
+            at: running.at,
+            micros: micros(running.started),
+            retries: outcome.usage.retries,
+            calls: std::mem::take(&mut *lock(&running.calls)),
+        };
+        if let Err(TrySendError::Full(_)) = self.finished.try_send(finished) {
+            lock(&self.kept).lost += 1;
+        }
+    }
+
+    /// Returns the newest traces before `before` that satisfy a condition, newest first.
+    pub(super) fn last(&self, before: u64, limit: usize, is_wanted: impl Fn(&Trace) -> bool) -> Vec<Arc<Trace>> {
+        let kept = lock(&self.kept);
+        let before = kept.traces.iter().rev().filter(|trace| trace.number < before);
+        before.filter(|trace| is_wanted(trace)).take(limit).cloned().collect()
+    }
+
+    pub(super) fn get(&self, number: u64) -> Option<Arc<Trace>> {
+        let kept = lock(&self.kept);
+        let first = kept.traces.front()?.number;
+        let index = usize::try_from(number.checked_sub(first)?).ok()?;
+        kept.traces.get(index).cloned()
+    }
+
+    /// Returns the number of the next trace, and the number of invocations that were not recorded.
+    pub(super) fn counts(&self) -> (u64, u64) {
+        let kept = lock(&self.kept);
+        (kept.next, kept.lost)
+    }
+
+    pub(super) fn summaries(&self, from: u64, limit: usize) -> Vec<Summary> {
+        self.last(u64::MAX, limit, |trace| trace.number >= from).iter().map(|trace| trace.summary()).collect()
+    }
+
+    pub(super) fn heat(&self) -> Value {
+        lock(&self.kept).heat.report(Timestamp::now().as_second())
+    }
+}
+
+impl Kept {
+    fn keep(&mut self, mut trace: Trace) {
+        trace.number = self.next;
+        self.next += 1;
+        self.bytes += trace.bytes;
+        for (second, place, key, units) in trace.heat.drain(..) {
+            self.heat.add(second, place, key, units);
+        }
+        self.traces.push_back(Arc::new(trace));
+        while self.traces.len() > MAX_TRACES || (self.bytes > MAX_BYTES && self.traces.len() > 1) {
+            let Some(oldest) = self.traces.pop_front() else { break };
+            self.bytes -= oldest.bytes.min(self.bytes);
+        }
+    }
+}
+
+/// Runs an invocation whose calls are recorded.
+pub(crate) async fn recorded<F: Future>(running: Arc<Running>, work: F) -> F::Output {
+    RUNNING.scope(running, work).await
+}
+
+/// Sends a call, and records it if it belongs to an invocation.
+pub(crate) fn call(request: HttpRequest, send: impl FnOnce(HttpRequest) -> HttpConnectorFuture) -> HttpConnectorFuture {
+    let Ok(running) = RUNNING.try_with(Arc::clone) else { return send(request) };
+    let target = request.headers().get("x-amz-target").unwrap_or_default().to_owned();
+    let body = request.body().bytes().filter(|body| body.len() <= MAX_BODY);
+    let mut call = RawCall {
+        path: if target.is_empty() { format!("{} {}", request.method(), path(request.uri())) } else { String::new() },
+        request: body.map(Bytes::copy_from_slice).unwrap_or_default(),
+        target,
+        at: micros(running.started),
+        micros: 0,
+        status: None,
+        response: Bytes::new(),
+    };
+    let (started, answer) = (Instant::now(), send(request));
+    HttpConnectorFuture::new(async move {
+        let answered = match answer.await {
+            Ok(response) => read(&mut call, response).await,
+            Err(error) => Err(error),
+        };
+        call.micros = micros(started);
+        lock(&running.calls).push(call);
+        answered
+    })
+}
+
+/// Reads the body of a response of DynamoDB. Other bodies can be large.
+async fn read(call: &mut RawCall, mut response: HttpResponse) -> Result<HttpResponse, ConnectorError> {
+    call.status = Some(response.status().as_u16());
+    if !call.target.starts_with("DynamoDB") {
+        return Ok(response);
+    }
+    let body = ByteStream::new(response.take_body()).collect().await;
+    let body = body.map_err(|error| ConnectorError::io(error.into()))?.into_bytes();
+    if body.len() <= MAX_BODY {
+        call.response = body.clone();
+    }
+    *response.body_mut() = SdkBody::from(body);
+    Ok(response)
+}
+
+fn path(uri: &str) -> String {
+    uri.parse::<http::Uri>().map(|uri| uri.path().to_owned()).unwrap_or_default()
+}
+
+fn micros(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_micros()).unwrap_or(u64::MAX)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl RawCall {
+    pub(super) fn digest(self) -> Call {
+        Call::of(self)
+    }
+}
