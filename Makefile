@@ -1,6 +1,6 @@
 # On a new machine, start with `make run` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help run sam-env dev load bench bench-counts own-code demo test invoke plan token docs picture build deploy lint lint-template deny report test-analytics test-lake test-slow test-lambda test-openapi test-clients test-sam test-tools test-console console-vendor bench-console tools test-dev test-smoke test-deploy test-dynamodb-local smoke need need-java need-python need-valgrind need-peers need-postgres need-clients
+.PHONY: help run sam-env dev load bench bench-counts own-code demo test invoke plan token docs picture build deploy lint lint-template deny report sql backfill verify compact test-analytics test-lake test-slow test-lambda test-openapi test-clients test-sam test-tools test-console console-vendor bench-console tools test-dev test-smoke test-deploy test-dynamodb-local smoke need need-java need-python need-valgrind need-peers need-postgres need-clients
 
 # The Runtime Interface Emulator, which `sam local invoke` also uses.
 EMULATOR = $(CURDIR)/.venv/sam/lib/*/site-packages/samcli/local/rapid/aws-lambda-rie-$(if $(filter arm64 aarch64,$(shell uname -m)),arm64,x86_64)
@@ -131,8 +131,15 @@ load: need need-clients .tools/.packages ## Print the latency percentiles of rou
 report: .venv/bin/.duckdb ## Run the BI team's queries on the cart changes in LAKE (lake), print tables, and write the page REPORT (report.html)
 	@.venv/bin/python analytics/report.py --lake $(LAKE) --output $(REPORT)
 
-test-analytics: .venv/bin/.duckdb .venv/bin/.sqlglot .venv/bin/ministack ## Check the SQL of analytics/ on DuckDB, with the Trino grammar, and through the Athena API of ministack
+sql: .venv/bin/.duckdb-cli ## Open DuckDB on the lake, with a view of each table, or run one query: Q='select status, count(*) from payments group by status'
+	@.venv/bin/python analytics/sql.py .venv/bin/duckdb $(LAKE) $(if $(Q),'$(subst ','\'',$(Q))')
+
+backfill verify compact: .venv/bin/.duckdb ## Add the items of the tables to the lake, compare the lake with the tables, or write the current states, on a running local stack
+	@.venv/bin/python analytics/refresh.py $@ --lake $(LAKE) --url http://127.0.0.1:$(PORT) --dynamodb http://127.0.0.1:$(DYNAMODB_PORT)
+
+test-analytics: .venv/bin/.duckdb .venv/bin/.duckdb-cli .venv/bin/.sqlglot .venv/bin/ministack ## Check the SQL of analytics/ on DuckDB, with the Trino grammar, and through the Athena API of ministack
 	.venv/bin/python analytics/test_queries.py
+	.venv/bin/python analytics/test_lake.py
 
 test-lake: need .venv/bin/ministack .venv/bin/.boto3 .venv/bin/.pyyaml ## Send cart changes through emulated Firehose, S3, Glue and Athena, and check the results of the named queries
 	@cargo build --quiet --bin local
@@ -199,7 +206,7 @@ smoke: ## Check the HTTP contract of deployed stacks: bank=https://… cart=… 
 	@command -v python3 >/dev/null || { echo "python3 is missing: it runs the smoke test"; exit 1; }
 	@TOKEN='$(TOKEN)' python3 tests/smoke/smoke.py $(foreach service,bank cart wellness ledger,$(if $($(service))$(URL),$(service)=$(or $($(service)),$(URL))))
 
-.venv/bin/.duckdb .venv/bin/.sqlglot .venv/bin/.boto3 .venv/bin/.pyyaml .venv/bin/.schemathesis:
+.venv/bin/.duckdb .venv/bin/.duckdb-cli .venv/bin/.sqlglot .venv/bin/.boto3 .venv/bin/.pyyaml .venv/bin/.schemathesis:
 	@command -v python3 >/dev/null || { echo "python3 is missing: it runs analytics/ and the checks in tests/"; exit 1; }
 	python3 -m venv .venv
 	.venv/bin/pip install --quiet $(@:.venv/bin/.%=%)
@@ -234,7 +241,7 @@ smoke: ## Check the HTTP contract of deployed stacks: bank=https://… cart=… 
 
 # Installs all tools that .ci/run needs. Its parallel lanes must not install into the same environment
 # at the same time.
-tools: .venv/sam/bin/sam .venv/checkov/bin/checkov .venv/bin/.duckdb .venv/bin/.sqlglot .venv/bin/.boto3 .venv/bin/.pyyaml
+tools: .venv/sam/bin/sam .venv/checkov/bin/checkov .venv/bin/.duckdb .venv/bin/.duckdb-cli .venv/bin/.sqlglot .venv/bin/.boto3 .venv/bin/.pyyaml
 tools: .venv/bin/.schemathesis .venv/bin/ministack .venv/bin/cargo-lambda .venv/bin/cargo-zigbuild .dynamodb-local/DynamoDBLocal.jar
 tools: .clients/.packages .venv/clients/bin/openapi-generator-cli .tools/.packages .venv/tools/bin/aws
 

@@ -94,9 +94,9 @@ const CART: [Event; 23] = [
     ("checkout-cart", "empty-cart", Some(409)),
 ];
 
-/// Batches of the streams of the exported tables. The function accepts all batches except the last
-/// one, even if it cannot process single records.
-const LAKE: [Event; 11] = [
+/// Batches of the streams of the exported tables, and the steps of the workflow. export-changes
+/// accepts all batches except the last one, even if it cannot process single records.
+const LAKE: [Event; 15] = [
     ("export-changes", "", None),
     ("export-changes", "payments", None),
     ("export-changes", "ledger", None),
@@ -108,6 +108,10 @@ const LAKE: [Event; 11] = [
     ("export-changes", "another-table", None),
     ("export-changes", "unreadable", None),
     ("export-changes", "no-batch", None),
+    ("convert-export", "", None),
+    ("convert-export", "no-such-file", None),
+    ("plan-refresh", "", None),
+    ("plan-refresh", "no-such-table", None),
 ];
 
 /// The events of the wellness service. The lists return the created items. Activity 123 and venue

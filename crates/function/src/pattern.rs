@@ -31,6 +31,8 @@ pub enum Trigger {
     Stream(&'static str),
     /// Several DynamoDB streams, as the names of their tables.
     Streams(&'static [&'static str]),
+    /// A Step Functions state machine, as its logical name.
+    Workflow(&'static str),
     /// Objects created in an S3 bucket, as the logical name of the bucket and the prefix of the
     /// keys.
     Objects(&'static str, &'static str),
@@ -42,7 +44,7 @@ impl Trigger {
     pub const fn routes(&self) -> &'static [Route] {
         match self {
             Self::Http(routes) => routes,
-            Self::Schedule(_) | Self::Stream(_) | Self::Streams(_) | Self::Objects(..) => &[],
+            Self::Schedule(_) | Self::Stream(_) | Self::Streams(_) | Self::Workflow(_) | Self::Objects(..) => &[],
         }
     }
 }

@@ -4,9 +4,11 @@
 #![deny(clippy::disallowed_methods)]
 
 mod delivery;
+mod export;
 mod failure_bucket;
 mod model;
 pub mod patterns;
+pub mod sql;
 mod tables;
 
 pub use model::{
@@ -21,6 +23,7 @@ pub use tables::SCHEMAS;
 pub type Pattern = function::Pattern<()>;
 
 use delivery::Delivery;
+use export::Exports;
 use failure_bucket::FailureBucket;
 use function::{App, Clients, SettingsReader};
 use model::token::TokenKey;
@@ -31,6 +34,7 @@ use std::sync::Arc;
 pub struct Lake {
     delivery: Delivery,
     failures: FailureBucket,
+    exports: Exports,
     /// Key for account tokens. `None` if the rows contain the account ids themselves.
     tokens: Option<Arc<TokenKey>>,
 }
@@ -38,6 +42,7 @@ pub struct Lake {
 impl App for Lake {
     fn start(settings: &mut SettingsReader<'_>, clients: &Clients) -> Option<Self> {
         let (prefix, bucket) = (settings.get::<String>("DELIVERY_PREFIX"), settings.get::<String>("FAILURE_BUCKET"));
+        let lake = settings.get::<String>("LAKE_BUCKET");
         let tokens = settings.optional::<TokenKey>("ACCOUNT_TOKEN_KEY").map(Arc::new);
         let config = clients.config("s3");
         // An S3 emulator has no host name per bucket, so the bucket is part of the path.
@@ -46,6 +51,7 @@ impl App for Lake {
         Some(Self {
             delivery: Delivery::new(&clients.config("firehose"), prefix?),
             failures: FailureBucket::new(&config, by_path, bucket?),
+            exports: Exports::new(&config, by_path, lake?),
             tokens,
         })
     }

@@ -2,12 +2,14 @@
 //!
 //! `make docs` writes this file from the names of the modules.
 
+pub mod convert_export;
 pub mod export_changes;
+pub mod plan_refresh;
 
 use crate::Pattern;
 
 /// Every access pattern of the domain, by number.
 #[must_use]
 pub fn patterns() -> Vec<Pattern> {
-    function::by_number(vec![export_changes::PATTERN])
+    function::by_number(vec![convert_export::PATTERN, export_changes::PATTERN, plan_refresh::PATTERN])
 }

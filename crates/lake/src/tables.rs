@@ -11,6 +11,8 @@ use crate::model::{change::Dropped, schema::Schema};
 use cart::CartItem;
 use function::Record;
 use ledger::Leg;
+use serde_json::Value;
+use table::{Attribute, Key};
 
 /// Every table of the lake.
 pub const SCHEMAS: [Schema; 5] = [
@@ -26,13 +28,25 @@ pub const SCHEMAS: [Schema; 5] = [
 /// # Errors
 /// The lake does not export the item, or the record does not name the item's table or type.
 pub(crate) fn schema_of(record: &Record) -> Result<&'static Schema, Unknown> {
-    let source = record.source_table().ok_or(Unknown::Table)?;
-    let mut of_source = SCHEMAS.iter().filter(|schema| source.rsplit('-').next() == Some(schema.source)).peekable();
+    find(record.source_table().ok_or(Unknown::Table)?, record.item_type(), record.sort_key())
+}
+
+/// Finds the schema of an item in an export of a table.
+///
+/// # Errors
+/// The errors of [`schema_of`].
+pub(crate) fn schema_of_item(table: &str, item: &Value) -> Result<&'static Schema, Unknown> {
+    let text = |attribute: Attribute| item[attribute.as_str()]["S"].as_str();
+    find(table, text(Attribute::TYPE), text(Key::SORT))
+}
+
+fn find(table: &str, kind: Option<&str>, sort: Option<&str>) -> Result<&'static Schema, Unknown> {
+    let mut of_source = SCHEMAS.iter().filter(|schema| table.rsplit('-').next() == Some(schema.source)).peekable();
     of_source.peek().ok_or(Unknown::Table)?;
-    if let Some(kind) = record.item_type() {
+    if let Some(kind) = kind {
         return of_source.find(|schema| schema.types.contains(&kind)).ok_or(Unknown::Dropped(Dropped::NotExported));
     }
-    let sort = record.sort_key().ok_or(Unknown::Type)?;
+    let sort = sort.ok_or(Unknown::Type)?;
     of_source.find(|schema| schema.has_key(sort)).ok_or(Unknown::Type)
 }
 

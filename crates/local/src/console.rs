@@ -260,6 +260,8 @@ fn shown(pattern: &crate::domains::Described) -> Value {
         Trigger::Http(_) => "HTTP".to_owned(),
         Trigger::Schedule(expression) => format!("schedule, {expression}"),
         Trigger::Stream(table) => format!("stream of {table}"),
+        Trigger::Streams(tables) => format!("streams of {}", tables.join(", ")),
+        Trigger::Workflow(name) => format!("state machine {name}"),
         Trigger::Objects(bucket, prefix) => format!("objects in {bucket}, {prefix}"),
     };
     let routes: Vec<String> =

@@ -22,6 +22,7 @@ fn trigger(trigger: Trigger) -> String {
         Trigger::Schedule(expression) => format!("`{expression}`"),
         Trigger::Stream(table) => format!("stream of {table}"),
         Trigger::Streams(tables) => format!("streams of {}", tables.join(", ")),
+        Trigger::Workflow(name) => format!("workflow {name}"),
         Trigger::Objects(bucket, prefix) => format!("object created in {bucket}, `{prefix}`"),
     }
 }
@@ -198,14 +199,33 @@ fn export_page() -> String {
         let [packed, single] = kilobytes_billed(row);
         let _ = writeln!(page, "| of {row} bytes | {packed} KB | {single} KB |");
     }
+    for (pattern, condition) in WORKFLOW {
+        let (id, name, trigger) = (pattern.id, pattern.name, trigger(pattern.trigger));
+        let _ = write!(
+            page,
+            "\n### {id} {name}\n\n{trigger}\n\n- key condition: none. {condition}\n- cost: no request units\n"
+        );
+    }
     page
 }
+
+/// The functions of the workflow that refreshes the lake.
+const WORKFLOW: [(function::Pattern<()>, &str); 2] = [
+    (lake::patterns::convert_export::PATTERN, "The function reads a file of an export, and writes objects with rows"),
+    (lake::patterns::plan_refresh::PATTERN, "The function returns SQL"),
+];
 
 fn export_row() -> String {
     let (id, name, trigger, [packed, _]) = (EXPORT.id, EXPORT.name, trigger(EXPORT.trigger), kilobytes_billed(300));
     format!(
         "| {id} | [{name}](../crates/lake/src/patterns/export_changes.rs) | {trigger} | {packed} KB billed by Firehose for {CHANGES} changes of 300 bytes |\n"
-    )
+    ) + &WORKFLOW.map(|(pattern, _)| workflow_row(&pattern)).concat()
+}
+
+fn workflow_row(pattern: &function::Pattern<()>) -> String {
+    let (id, name, file, trigger) =
+        (pattern.id, pattern.name, pattern.name.replace('-', "_"), trigger(pattern.trigger));
+    format!("| {id} | [{name}](../crates/lake/src/patterns/{file}.rs) | {trigger} | none |\n")
 }
 
 /// The introduction of the page, before the summary tables.
@@ -301,6 +321,8 @@ fn declared(trigger: Trigger) -> BTreeSet<String> {
         Trigger::Schedule(expression) => [expression.to_owned()].into(),
         Trigger::Stream(table) => [format!("stream of {table}")].into(),
         Trigger::Streams(tables) => tables.iter().map(|table| format!("stream of {table}")).collect(),
+        // The state machine invokes the function, so the function has no trigger of its own.
+        Trigger::Workflow(_) => BTreeSet::new(),
         Trigger::Objects(bucket, prefix) => [format!("object in {} {prefix}", bucket.to_lowercase())].into(),
     }
 }

@@ -14,6 +14,9 @@ const END: &str = "  # The end of the tables of the lake.\n";
 /// The line before the permission for the delivery streams.
 const PERMISSION: &str = "            # The delivery streams of the tables: written by make docs.\n";
 
+/// The line before the sources of the state machine.
+const SOURCES: &str = "        # The tables of each source: written by make docs.\n";
+
 /// Maximum number of consumers of a stream (DynamoDB Developer Guide, "DynamoDB Streams and AWS
 /// Lambda triggers").
 const MAX_CONSUMERS: usize = 2;
@@ -108,6 +111,44 @@ fn delivery_stream(schema: &Schema) -> String {
     )
 }
 
+/// The rows of exports, as JSON. A query names the export.
+fn snapshot_table(schema: &Schema) -> String {
+    let (name, folder) = (schema.delivery().replace("Changes", ""), schema.folder());
+    let mut text = format!(
+        "  {name}SnapshotTable:
+    Type: AWS::Glue::Table
+    Properties:
+      CatalogId: !Ref AWS::AccountId
+      DatabaseName: !Ref LakeDatabase
+      TableInput:
+        Name: {items}_snapshot
+        Description: Exports of {about}
+        TableType: EXTERNAL_TABLE
+        Parameters:
+          EXTERNAL: \"TRUE\"
+          classification: json
+          projection.enabled: \"true\"
+          projection.export.type: injected
+          storage.location.template: !Sub s3://${{Lake}}/snapshots/{folder}/export=${{!export}}/
+        PartitionKeys:
+          - {{Name: export, Type: string, Comment: id of the export}}
+        StorageDescriptor:
+          Location: !Sub s3://${{Lake}}/snapshots/{folder}/
+          InputFormat: org.apache.hadoop.mapred.TextInputFormat
+          OutputFormat: org.apache.hadoop.hive.ql.io.HiveIgnoreKeyTextOutputFormat
+          SerdeInfo:
+            SerializationLibrary: org.apache.hive.hcatalog.data.JsonSerDe
+          Columns:
+",
+        items = schema.items,
+        about = schema.about,
+    );
+    for Column { name, kind, .. } in schema.columns() {
+        let _ = writeln!(text, "            - {{Name: {name}, Type: \"{}\"}}", kind.hive());
+    }
+    text + "\n"
+}
+
 fn glue_table(schema: &Schema) -> String {
     let (name, folder) = (schema.delivery(), schema.folder());
     let mut text = format!(
@@ -180,6 +221,7 @@ fn section() -> String {
     for schema in &SCHEMAS {
         text += &delivery_stream(schema);
         text += &glue_table(schema);
+        text += &snapshot_table(schema);
     }
     text += &alarm(
         "DeliveryLate",
@@ -197,6 +239,17 @@ fn section() -> String {
     )
 }
 
+/// The sources in `JSONata`, each with its stream and its tables.
+fn sources_of_workflow() -> String {
+    let of = |(source, _): &(&str, Vec<&str>)| {
+        let tables = SCHEMAS.iter().filter(|schema| schema.source == *source);
+        let items: Vec<String> = tables.map(|schema| format!("'{}'", schema.items)).collect();
+        format!("{{'name': '{source}', 'stream': '${{{source}StreamArn}}', 'items': [{}]}}", items.join(", "))
+    };
+    let sources: Vec<String> = sources().iter().map(of).collect();
+    format!("        Sources: !Sub \"[{}]\"\n", sources.join(", "))
+}
+
 fn permission() -> String {
     let arns: Vec<String> = SCHEMAS.iter().map(|schema| format!("!GetAtt {}Stream.Arn", schema.delivery())).collect();
     format!("            - {{Effect: Allow, Action: [firehose:PutRecordBatch], Resource: [{}]}}\n", arns.join(", "))
@@ -208,8 +261,23 @@ fn template_has_the_tables_of_the_schemas() {
     let (before, rest) = text.split_once(BEGIN).expect("the begin marker");
     let (_, after) = rest.split_once(END).expect("the end marker");
     let (start, rest) = before.split_once(PERMISSION).expect("the marker of the permission");
+    let (after, last) = after.split_once(SOURCES).expect("the marker of the sources");
+    let (_, last) = last.split_once('\n').expect("the sources");
     let (_, middle) = rest.split_once('\n').expect("the permission");
-    is_current(TEMPLATE, &[start, PERMISSION, &permission(), middle, BEGIN, &section(), END, after].concat());
+    let parts = [
+        start,
+        PERMISSION,
+        &permission(),
+        middle,
+        BEGIN,
+        &section(),
+        END,
+        after,
+        SOURCES,
+        &sources_of_workflow(),
+        last,
+    ];
+    is_current(TEMPLATE, &parts.concat());
 }
 
 #[test]
@@ -255,11 +323,50 @@ fn queries_have_the_columns_of_the_schemas() {
             json!({
                 "changes": schema.changes, "items": schema.items, "source": schema.source, "folder": schema.folder(), "key": schema.key,
                 "columns": columns.iter().map(|(name, kind, _)| json!([name, kind])).collect::<Vec<_>>(),
-                "state": of(&[Presence::State, Presence::Tracked]), "tracked": of(&[Presence::Tracked]),
+                "state": of(&[Presence::State, Presence::Tracked]), "tracked": of(&[Presence::Tracked]), "numbered": schema.is_numbered,
             })
         })
         .collect();
     is_current("analytics/schema.json", &(serde_json::to_string_pretty(&tables).expect("JSON") + "\n"));
+}
+
+#[test]
+fn queries_are_those_of_the_schemas() {
+    for schema in &SCHEMAS {
+        let folder = format!("analytics/lake/{}", schema.items);
+        if std::env::var_os("UPDATE_DOCS").is_some() {
+            fs::create_dir_all(root().join(&folder)).expect("a folder");
+        }
+        for (name, text) in lake::sql::texts(schema) {
+            is_current(&format!("{folder}/{name}.sql"), &text);
+        }
+    }
+}
+
+/// The columns that were ever declared. Older files contain them, so they must remain.
+#[test]
+fn columns_are_never_removed_or_retyped() {
+    type Released = BTreeMap<String, BTreeMap<String, String>>;
+    let path = "analytics/released.json";
+    let text = fs::read_to_string(root().join(path)).unwrap_or_else(|_| "{}".to_owned());
+    let released: Released = serde_json::from_str(&text).expect("the released columns");
+    let mut current: Released = SCHEMAS
+        .iter()
+        .map(|schema| {
+            let columns = schema.columns().into_iter().map(|column| (column.name, column.kind.hive().to_owned()));
+            (schema.changes.to_owned(), columns.collect())
+        })
+        .collect();
+    for (table, columns) in &released {
+        for (name, kind) in columns {
+            let found = current.get(table).and_then(|columns| columns.get(name));
+            assert_eq!(found, Some(kind), "{table}.{name} was released, and must keep its type");
+        }
+    }
+    for (table, columns) in released {
+        current.entry(table).or_default().extend(columns);
+    }
+    is_current(path, &(serde_json::to_string_pretty(&current).expect("JSON") + "\n"));
 }
 
 #[test]

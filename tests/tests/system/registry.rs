@@ -4,6 +4,9 @@
 use std::{fmt::Write, fs, path::Path};
 use system_tests::root;
 
+/// Maximum width of a line of code, with its line feed.
+const MAX_WIDTH: usize = 121;
+
 /// The crates with a folder `patterns`.
 fn crates() -> Vec<String> {
     let folders = fs::read_dir(root().join("crates")).expect("the crates");
@@ -32,14 +35,15 @@ fn registry(modules: &[String]) -> String {
         let _ = writeln!(text, "pub mod {module};");
     }
     text += "\nuse crate::Pattern;\n\n/// Every access pattern of the domain, by number.\n#[must_use]\npub fn patterns() -> Vec<Pattern> {\n";
-    text += "    function::by_number(";
-    // rustfmt writes a list with one element on one line.
-    if let [only] = modules {
-        let _ = writeln!(text, "vec![{only}::PATTERN])");
+    let elements: Vec<String> = modules.iter().map(|module| format!("{module}::PATTERN")).collect();
+    // rustfmt writes a short list on one line.
+    let line = format!("    function::by_number(vec![{}])\n", elements.join(", "));
+    if line.len() <= MAX_WIDTH {
+        text += &line;
     } else {
-        text += "vec![\n";
-        for module in modules {
-            let _ = writeln!(text, "        {module}::PATTERN,");
+        text += "    function::by_number(vec![\n";
+        for element in elements {
+            let _ = writeln!(text, "        {element},");
         }
         text += "    ])\n";
     }

@@ -3,11 +3,15 @@ use crate::model::{
     schema::TableOf,
     token::TokenKey,
 };
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use function::{EventRecord, Record};
+use jiff::Timestamp;
 use serde::Serialize;
 use serde_dynamo::AttributeValue;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 use std::collections::HashMap;
-use table::Item;
+use table::{Item, Key};
 
 /// Result of reading a stream record.
 #[derive(Debug, PartialEq)]
@@ -59,6 +63,8 @@ pub(crate) enum Operation {
     Move,
     Remove,
     Expire,
+    /// The item as an export of the table contains it.
+    Snapshot,
 }
 
 /// An item type that the lake exports: its columns, and the mapping of its changes to rows.
@@ -68,6 +74,9 @@ pub(crate) trait Exported: Item + Clone + PartialEq + 'static {
 
     /// Values of the attribute `Type` of the exported items.
     const TYPES: &'static [&'static str] = &[Self::TYPE];
+
+    /// Whether the versions count the changes of an item. Otherwise, items never change.
+    const IS_NUMBERED: bool = false;
 
     /// Whether the sort key can belong to an item of this type. Only items without the attribute
     /// `Type` are recognised by their keys.
@@ -82,6 +91,11 @@ pub(crate) trait Exported: Item + Clone + PartialEq + 'static {
     /// sequence numbers (docs/decisions/lake-versions.md).
     fn version_of_deletion(&self) -> i64 {
         self.version()
+    }
+
+    /// Converts an item of an export of the table to a row, unless the item has ended.
+    fn snapshot(self) -> Result<Change<Self>, Why> {
+        Ok(Change::to(Operation::Snapshot, self, None))
     }
 
     /// Converts the images of a stream record to a change.
@@ -139,13 +153,35 @@ impl<T: Exported> Change<T> {
     }
 }
 
+/// Converts an item of an export to a row. The row of an item and its version has the same id in
+/// every export.
+pub(crate) fn read_item<T: Exported>(item: &Value, at: Timestamp, tokens: Option<&TokenKey>) -> Reading {
+    let row = || {
+        let attributes: serde_dynamo::Item =
+            serde_json::from_value(item.clone()).map_err(|error| unsendable(format!("not an item: {error}")))?;
+        let change = image::<T>(&attributes, "Item")?.snapshot()?;
+        let key = [Key::PARTITION, Key::SORT].map(|name| item[name.as_str()]["S"].as_str().unwrap_or_default());
+        let id = json!([T::TABLE.items, key, change.version]).to_string();
+        let event_id = format!("snapshot-{}", URL_SAFE_NO_PAD.encode(Sha256::digest(id)));
+        let origin = Origin { event_id: &event_id, sequence_number: None, changed_at: Some(at) };
+        line(&origin, &change, tokens).map_err(unsendable)
+    };
+    Reading::from(row())
+}
+
+impl From<Result<String, Why>> for Reading {
+    fn from(row: Result<String, Why>) -> Self {
+        match row {
+            Ok(row) => Self::Row(row),
+            Err(Why::Dropped(dropped)) => Self::Dropped(dropped),
+            Err(Why::Unsendable(reason)) => Self::Unsendable(reason),
+        }
+    }
+}
+
 /// Converts a stream record to a row.
 pub(crate) fn read<T: Exported>(record: &Record, tokens: Option<&TokenKey>) -> Reading {
-    match row::<T>(record, tokens) {
-        Ok(row) => Reading::Row(row),
-        Err(Why::Dropped(dropped)) => Reading::Dropped(dropped),
-        Err(Why::Unsendable(reason)) => Reading::Unsendable(reason),
-    }
+    row::<T>(record, tokens).into()
 }
 
 fn row<T: Exported>(record: &Record, tokens: Option<&TokenKey>) -> Result<String, Why> {

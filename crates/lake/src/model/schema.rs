@@ -4,8 +4,10 @@ use crate::model::{
     token::TokenKey,
 };
 use function::Record;
+use jiff::Timestamp;
 use keys::AccountId;
 use money::Decimal;
+use serde_json::Value;
 
 /// Type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,6 +135,8 @@ pub(crate) struct TableOf<T: 'static> {
     pub(crate) about: &'static str,
     /// Columns that identify an item.
     pub(crate) key: &'static [&'static str],
+    /// Status of rows after which the item no longer exists for its readers.
+    pub(crate) ended: Option<&'static str>,
     /// Columns after those that every table has.
     pub(crate) columns: &'static [ColumnOf<T>],
 }
@@ -165,14 +169,19 @@ pub struct Schema {
     pub key: &'static [&'static str],
     /// Values of the attribute `Type` of the exported items.
     pub types: &'static [&'static str],
+    /// Status of rows after which the item no longer exists for its readers.
+    pub ended: Option<&'static str>,
+    /// Whether the versions count the changes of an item. Otherwise, items never change.
+    pub is_numbered: bool,
     columns: fn() -> Vec<Column>,
     is_key: fn(&str) -> bool,
     read: fn(&Record, Option<&TokenKey>) -> Reading,
+    read_item: fn(&Value, Timestamp, Option<&TokenKey>) -> Reading,
 }
 
 impl Schema {
     pub(crate) const fn of<T: Exported>() -> Self {
-        let TableOf { changes, items, source, about, key, .. } = T::TABLE;
+        let TableOf { changes, items, source, about, key, ended, .. } = T::TABLE;
         Self {
             changes,
             items,
@@ -180,9 +189,12 @@ impl Schema {
             about,
             key,
             types: T::TYPES,
+            ended,
+            is_numbered: T::IS_NUMBERED,
             columns: columns::<T>,
             is_key: T::is_key,
             read: change::read::<T>,
+            read_item: change::read_item::<T>,
         }
     }
 
@@ -213,6 +225,11 @@ impl Schema {
     /// Converts a stream record to a row.
     pub(crate) fn row(&self, record: &Record, tokens: Option<&TokenKey>) -> Reading {
         (self.read)(record, tokens)
+    }
+
+    /// Converts an item of an export of the table to a row.
+    pub(crate) fn snapshot(&self, item: &Value, at: Timestamp, tokens: Option<&TokenKey>) -> Reading {
+        (self.read_item)(item, at, tokens)
     }
 }
 

@@ -14,6 +14,7 @@ impl Exported for Transaction {
         source: "TransactionHistory",
         about: "archived payments",
         key: &["account_id", "payment_id"],
+        ended: None,
         columns: &[
             always("account_id", Read::Account(|payment| Some(payment.account.clone())), "account of the payment"),
             always("payment_id", Read::Text(|payment| Some(payment.sort.0.to_string())), "the payment"),

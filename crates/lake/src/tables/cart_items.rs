@@ -13,6 +13,7 @@ impl Exported for CartItem {
         source: "Cart",
         about: "cart items",
         key: &["account_id", "item_id"],
+        ended: Some("JOINED"),
         columns: &[
             always("account_id", Read::Account(|item| Some(item.account.clone())), "account of the cart"),
             always("item_id", Read::Text(|item| Some(item.id().to_string())), "the cart item; it never changes"),
@@ -46,6 +47,8 @@ impl Exported for CartItem {
         ],
     };
 
+    const IS_NUMBERED: bool = true;
+
     fn is_key(sort: &str) -> bool {
         sort.parse::<CartItemSort>().is_ok()
     }
@@ -58,6 +61,14 @@ impl Exported for CartItem {
     /// have the same version.
     fn version_of_deletion(&self) -> i64 {
         self.version.saturating_add(1)
+    }
+
+    /// A removed or merged item stays in the table for a week.
+    fn snapshot(self) -> Result<Change<Self>, Why> {
+        if self.sort.status.is_listed() {
+            return Ok(Change::to(Operation::Snapshot, self, None));
+        }
+        Err(Dropped::Ended.into())
     }
 
     /// A status change deletes the item and inserts it under a new key. The insertion alone

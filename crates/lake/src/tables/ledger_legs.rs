@@ -15,6 +15,7 @@ impl Exported for Leg {
         source: "FinancialTransactions",
         about: "legs of ledger transactions",
         key: &["leg_id", "entry"],
+        ended: None,
         columns: &[
             always(
                 "leg_id",

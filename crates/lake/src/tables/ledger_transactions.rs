@@ -13,6 +13,7 @@ impl Exported for Transaction {
         source: "FinancialTransactions",
         about: "ledger transactions",
         key: &["transaction_id"],
+        ended: None,
         columns: &[
             always("transaction_id", Read::Text(|header| Some(header.id.to_string())), "the transaction"),
             version(),

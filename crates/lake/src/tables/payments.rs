@@ -18,6 +18,7 @@ impl Exported for Payment {
         source: "PaymentScheduler",
         about: "payments that are not archived yet",
         key: &["account_id", "payment_id"],
+        ended: None,
         columns: &[
             always("account_id", Read::Account(|payment| Some(payment.account.clone())), "account of the payment"),
             always("payment_id", Read::Text(|payment| Some(payment.id().to_string())), "the payment"),
@@ -64,6 +65,8 @@ impl Exported for Payment {
             ),
         ],
     };
+
+    const IS_NUMBERED: bool = true;
 
     fn is_key(sort: &str) -> bool {
         sort.parse::<PaymentSort>().is_ok()

@@ -14,6 +14,7 @@ fn lambda(address: &str, stub: &str) -> Command {
         ("AWS_ENDPOINT_URL_S3", stub),
         ("DELIVERY_PREFIX", "local-"),
         ("FAILURE_BUCKET", "failures"),
+        ("LAKE_BUCKET", "lake"),
         ("ACCOUNT_TOKEN_KEY", ""),
     ];
     let binary = env!("CARGO_BIN_EXE_export-changes");

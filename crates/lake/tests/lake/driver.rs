@@ -25,7 +25,7 @@ pub(crate) fn clients(stub: &Stub) -> Clients {
 }
 
 pub(crate) fn settings<const N: usize>(more: [(&str, &str); N]) -> Settings {
-    let own = [("DELIVERY_PREFIX", "local-"), ("FAILURE_BUCKET", "failures")];
+    let own = [("DELIVERY_PREFIX", "local-"), ("FAILURE_BUCKET", "failures"), ("LAKE_BUCKET", "lake")];
     own.into_iter().chain(more).map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 

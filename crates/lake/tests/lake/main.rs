@@ -5,6 +5,7 @@
 mod binary;
 mod driver;
 mod events;
+mod exports;
 mod faults;
 mod model;
 mod packing;

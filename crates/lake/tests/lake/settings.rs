@@ -18,7 +18,7 @@ async fn fault(settings: Settings) -> Option<String> {
 async fn reports_every_invalid_setting() {
     assert_eq!(
         fault(Settings::default()).await.as_deref(),
-        Some("DELIVERY_PREFIX is missing; FAILURE_BUCKET is missing")
+        Some("DELIVERY_PREFIX is missing; FAILURE_BUCKET is missing; LAKE_BUCKET is missing")
     );
     let short = fault(settings([("ACCOUNT_TOKEN_KEY", &KEY[1..]), ("FAILURE_BUCKET", "")])).await;
     let text = short.expect("faults");

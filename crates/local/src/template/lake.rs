@@ -26,7 +26,7 @@ const DESTINATION_MEANINGLESS: [&str; 6] = [
 ];
 
 /// Resource types that have no effect in the local stack, with their known properties.
-const MEANINGLESS: [(&str, &[&str]); 13] = [
+const MEANINGLESS: [(&str, &[&str]); 15] = [
     (
         "AWS::CloudWatch::Alarm",
         &[
@@ -63,6 +63,11 @@ const MEANINGLESS: [(&str, &[&str]); 13] = [
         &["Name", "Description", "RecursiveDeleteOption", "State", "Tags", "WorkGroupConfiguration"],
     ),
     ("AWS::Athena::NamedQuery", &["Name", "Description", "Database", "QueryString", "WorkGroup"]),
+    (
+        "AWS::StepFunctions::StateMachine",
+        &["Definition", "DefinitionSubstitutions", "RoleArn", "StateMachineName", "TracingConfiguration"],
+    ),
+    ("AWS::Scheduler::Schedule", &["Description", "FlexibleTimeWindow", "Name", "ScheduleExpression", "Target"]),
     ("AWS::Logs::LogStream", &["LogGroupName", "LogStreamName"]),
 ];
 

@@ -17,7 +17,22 @@ impl Guide {
         // The stream passes all changes above to the export function. This function writes rows to
         // the delivery stream.
         let what = "Progress of the export, which writes rows to the lake";
-        self.handed_on(what, "export-changes").await
+        self.handed_on(what, "export-changes").await?;
+        self.refresh().await
+    }
+
+    /// Calls the functions of the workflow that refreshes the lake.
+    async fn refresh(&self) -> Result<(), CliError> {
+        for (name, what) in [
+            ("convert-export", "Convert an empty file of an export"),
+            ("plan-refresh", "Get the SQL that verifies and refreshes a table of the lake"),
+        ] {
+            let event = super::super::invoke::read(&self.events.join("lake").join(name).with_extension("json"))?;
+            let call = Call::post(format!("/_local/functions/{name}/invocations"), event);
+            let reply = self.step(Step { what, call, status: StatusCode::OK }).await?;
+            check(!reply.headers.contains_key("x-amz-function-error"), "the function must succeed")?;
+        }
+        Ok(())
     }
 
     async fn offer(&self) -> Result<(), CliError> {

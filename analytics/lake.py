@@ -1,0 +1,100 @@
+"""The tables of a lake as DuckDB relations: changes, states, snapshots and views of the current items.
+
+`make docs` writes the schemas (schema.json) and the SQL (lake/) from crates/lake. The same SQL runs in Athena
+(docs/decisions/lake-queries.md).
+"""
+
+import dataclasses
+import json
+import pathlib
+
+FOLDER = pathlib.Path(__file__).resolve().parent
+# DuckDB's names of the Glue types.
+TYPES = {"string": "varchar", "int": "integer"}
+FIRST_HOUR = "0000"
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """An exported table."""
+
+    changes: str
+    items: str
+    source: str
+    folder: str
+    key: tuple
+    columns: dict
+
+    def sql(self, name, **values):
+        """Returns one of the texts in lake/, with values for its placeholders."""
+        text = (FOLDER / "lake" / self.items / f"{name}.sql").read_text(encoding="utf-8")
+        for placeholder, value in values.items():
+            text = text.replace(f"{{{placeholder}}}", value)
+        return text
+
+
+def tables(text=None):
+    found = json.loads(text or (FOLDER / "schema.json").read_text(encoding="utf-8"))
+    return [
+        Table(one["changes"], one["items"], one["source"], one["folder"], tuple(one["key"]), {name: TYPES.get(kind, kind) for name, kind in one["columns"]})
+        for one in found
+    ]
+
+
+def literal(text):
+    return "'" + str(text).replace("'", "''") + "'"
+
+
+def relation(columns, folder, partitions=()):
+    """Returns a SELECT of the files below a folder: JSON lines of a local stack, and Parquet files of Firehose or Athena.
+
+    Each column exists, even if no file has it: a file that was written before a column was added has null."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith((".", "_")))
+    parts, names = [], ", ".join(columns)
+    parted = "".join(f", regexp_extract(filename, '/{name}=([^/]*)/', 1) AS {name}" for name in partitions)
+    kinds = "{" + ", ".join(f"{name}: '{kind}'" for name, kind in columns.items()) + "}"
+    json_files = [str(path) for path in files if path.suffix != ".parquet"]
+    if json_files:
+        listed = ", ".join(map(literal, json_files))
+        parts.append(f"SELECT {names}{parted} FROM read_json([{listed}], format = 'newline_delimited', columns = {kinds}, filename = true)")
+    parquet = [str(path) for path in files if path.suffix == ".parquet"]
+    if parquet:
+        typed = ", ".join(f"NULL::{kind} AS {name}" for name, kind in columns.items())
+        listed = ", ".join(map(literal, parquet))
+        empty = f"SELECT {typed}, NULL::varchar AS filename WHERE false"
+        read = f"SELECT * FROM read_parquet([{listed}], union_by_name = true, filename = true, hive_partitioning = false)"
+        parts.append(f"SELECT {names}{parted} FROM ({empty} UNION ALL BY NAME {read})")
+    if not parts:
+        typed = ", ".join(f"NULL::{kind} AS {name}" for name, kind in [*columns.items(), *((name, "varchar") for name in partitions)])
+        return f"SELECT {typed} WHERE false"
+    return "\nUNION ALL\n".join(parts)
+
+
+class Lake:
+    """A folder with the objects of the lake's bucket."""
+
+    def __init__(self, folder):
+        """Finds the bucket: the folder itself, or the bucket of a local stack in the folder."""
+        folder = pathlib.Path(folder)
+        found = [path for path in (folder, *sorted(folder.glob("*-lake"))) if (path / "changes").is_dir()]
+        self.bucket = found[0] if found else folder
+
+    def folder(self, kind, table):
+        return self.bucket / kind / table.folder
+
+    def state(self, table):
+        """Returns the name of the current state, or None. The file `current` names it, so that its replacement switches the state."""
+        pointer = self.folder("state", table) / "current.json"
+        return json.loads(pointer.read_text()) if pointer.exists() else None
+
+    def statements(self):
+        """Returns the statements that create a view of the changes and a view of the current items for each table."""
+        for table in tables():
+            yield f"CREATE OR REPLACE VIEW {table.changes} AS\n{relation(table.columns, self.folder('changes', table), ['hour'])}"
+            state = self.state(table)
+            if state is None:
+                yield f"CREATE OR REPLACE VIEW {table.items} AS\n{table.sql('view')}"
+                continue
+            files = self.folder("state", table) / state["run"]
+            yield f"CREATE OR REPLACE VIEW {table.items}_state AS\n{relation(table.columns, files)}"
+            yield f"CREATE OR REPLACE VIEW {table.items} AS\n{table.sql('current', state=f'{table.items}_state', since=state['since'])}"

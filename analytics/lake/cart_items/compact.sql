@@ -1,0 +1,89 @@
+-- State of cart_items: the newest row of every item, also of items that no longer exist.
+-- {state} is the previous state, and {since} the first hour of the changes that are merged.
+SELECT
+    event_id,
+    operation,
+    sequence_number,
+    changed_at,
+    account_id,
+    item_id,
+    sku,
+    version,
+    added_at,
+    status,
+    status_changed_at,
+    quantity,
+    price,
+    currency,
+    order_id,
+    expires_at,
+    joined_to,
+    old_status,
+    old_status_changed_at,
+    old_quantity,
+    old_price,
+    old_currency,
+    old_order_id,
+    old_expires_at
+FROM (
+    SELECT
+        *,
+        row_number() OVER (PARTITION BY account_id, item_id ORDER BY version DESC, lpad(coalesce(sequence_number, ''), 40, '0') DESC, changed_at DESC) AS place
+    FROM (
+        SELECT
+            event_id,
+            operation,
+            sequence_number,
+            changed_at,
+            account_id,
+            item_id,
+            sku,
+            version,
+            added_at,
+            status,
+            status_changed_at,
+            quantity,
+            price,
+            currency,
+            order_id,
+            expires_at,
+            joined_to,
+            old_status,
+            old_status_changed_at,
+            old_quantity,
+            old_price,
+            old_currency,
+            old_order_id,
+            old_expires_at
+        FROM {state}
+        UNION ALL
+        SELECT
+            event_id,
+            operation,
+            sequence_number,
+            changed_at,
+            account_id,
+            item_id,
+            sku,
+            version,
+            added_at,
+            status,
+            status_changed_at,
+            quantity,
+            price,
+            currency,
+            order_id,
+            expires_at,
+            joined_to,
+            old_status,
+            old_status_changed_at,
+            old_quantity,
+            old_price,
+            old_currency,
+            old_order_id,
+            old_expires_at
+        FROM cart_changes
+        WHERE hour >= '{since}'
+    ) AS rows_of_both
+) AS ranked
+WHERE place = 1
