@@ -109,7 +109,7 @@ deny: need ## Check the licences, sources and duplicates of the dependencies
 	@cargo deny --version >/dev/null 2>&1 || cargo install --quiet --locked --debug cargo-deny
 	cargo deny check licenses bans sources
 
-bench: need need-valgrind need-peers need-postgres .tools/.packages .venv/bin/.boto3 .dynamodb-local/DynamoDBLocal.jar own-code ## Run the benchmarks and regenerate docs/performance.md: PARTS='cold_start cost'; MILLION=1 also reads a day of a million payments
+bench: need need-valgrind need-peers need-postgres .tools/.packages .venv/bin/.boto3 .venv/bin/.duckdb .dynamodb-local/DynamoDBLocal.jar own-code ## Run the benchmarks and regenerate docs/performance.md: PARTS='cold_start cost'; MILLION=1 also reads a day of a million payments
 	@cargo build --quiet --bin local
 	@$(MAKE) build FUNCTIONS='schedule-payment get-payment list-account-payments export-changes'
 	@cargo build --quiet --release --package measure
@@ -128,8 +128,8 @@ load: need need-clients .tools/.packages ## Print the latency percentiles of rou
 	@cargo build --quiet --bin local
 	@python3 bench/load.py $(CONNECTIONS) $(SECONDS)
 
-report: .venv/bin/.duckdb ## Run the BI team's queries on the cart changes in LAKE (lake), print tables, and write the page REPORT (report.html)
-	@.venv/bin/python analytics/report.py --lake $(LAKE) --output $(REPORT)
+report: .venv/bin/.duckdb ## Run the saved queries on LAKE (lake), print tables, and write a page per service, REPORT (report.html) for the cart: FROM=2026-12-01 TO=2026-12-31
+	@.venv/bin/python analytics/report.py --lake $(LAKE) --output $(REPORT) $(FROM:%=--from %) $(TO:%=--to %)
 
 sql: .venv/bin/.duckdb-cli ## Open DuckDB on the lake, with a view of each table, or run one query: Q='select status, count(*) from payments group by status'
 	@.venv/bin/python analytics/sql.py .venv/bin/duckdb $(LAKE) $(if $(Q),'$(subst ','\'',$(Q))')
@@ -141,9 +141,10 @@ test-analytics: .venv/bin/.duckdb .venv/bin/.duckdb-cli .venv/bin/.sqlglot .venv
 	.venv/bin/python analytics/test_queries.py
 	.venv/bin/python analytics/test_lake.py
 
-test-lake: need .venv/bin/ministack .venv/bin/.boto3 .venv/bin/.pyyaml ## Send cart changes through emulated Firehose, S3, Glue and Athena, and check the results of the named queries
+test-lake: need .venv/bin/ministack .venv/bin/.boto3 .venv/bin/.pyyaml .venv/bin/.duckdb ## Send changes through emulated Firehose, S3, Glue and Athena, and check the results of the queries, of a backfill and of a verification
 	@cargo build --quiet --bin local
 	.venv/bin/python tests/lake/test_lake.py target/debug/local
+	.venv/bin/python tests/lake/test_refresh.py target/debug/local
 
 test-slow: need ## Run the tests that take minutes, or only the tests in SLOW
 	tests/some.sh --workspace --test bank --test lake --test ledger --test wellness -- --ignored $(SLOW)

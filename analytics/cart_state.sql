@@ -28,7 +28,7 @@ FROM (
         *,
         row_number() OVER (
             PARTITION BY account_id, item_id
-            ORDER BY version DESC, CASE WHEN operation IN ('remove', 'expire') THEN 0 ELSE 1 END
+            ORDER BY version DESC, CASE WHEN operation IN ('remove', 'expire') THEN 0 WHEN operation = 'snapshot' THEN 2 ELSE 1 END
         ) AS place
     FROM cart_changes
 ) AS ranked

@@ -16,7 +16,7 @@ WITH ranked AS (
         *,
         row_number() OVER (
             PARTITION BY account_id, item_id
-            ORDER BY version DESC, CASE WHEN operation IN ('remove', 'expire') THEN 0 ELSE 1 END
+            ORDER BY version DESC, CASE WHEN operation IN ('remove', 'expire') THEN 0 WHEN operation = 'snapshot' THEN 2 ELSE 1 END
         ) AS place
     FROM cart_changes
     WHERE hour >= CAST(CAST(date_trunc('week', CAST(current_timestamp AT TIME ZONE 'UTC' AS timestamp)) - interval '85' day AS date) AS varchar) || '-00'

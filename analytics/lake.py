@@ -50,20 +50,22 @@ def relation(columns, folder, partitions=()):
 
     Each column exists, even if no file has it: a file that was written before a column was added has null."""
     files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith((".", "_")))
-    parts, names = [], ", ".join(columns)
-    parted = "".join(f", regexp_extract(filename, '/{name}=([^/]*)/', 1) AS {name}" for name in partitions)
+    parts, names = [], ", ".join([*columns, *partitions])
+    # With the partitions as columns, a query reads only the files that it needs.
+    options = "hive_partitioning = false"
+    if partitions:
+        options = "hive_partitioning = true, hive_types = {" + ", ".join(f"{name}: VARCHAR" for name in partitions) + "}"
     kinds = "{" + ", ".join(f"{name}: '{kind}'" for name, kind in columns.items()) + "}"
     json_files = [str(path) for path in files if path.suffix != ".parquet"]
     if json_files:
         listed = ", ".join(map(literal, json_files))
-        parts.append(f"SELECT {names}{parted} FROM read_json([{listed}], format = 'newline_delimited', columns = {kinds}, filename = true)")
+        parts.append(f"SELECT {names} FROM read_json([{listed}], format = 'newline_delimited', columns = {kinds}, {options})")
     parquet = [str(path) for path in files if path.suffix == ".parquet"]
     if parquet:
         typed = ", ".join(f"NULL::{kind} AS {name}" for name, kind in columns.items())
         listed = ", ".join(map(literal, parquet))
-        empty = f"SELECT {typed}, NULL::varchar AS filename WHERE false"
-        read = f"SELECT * FROM read_parquet([{listed}], union_by_name = true, filename = true, hive_partitioning = false)"
-        parts.append(f"SELECT {names}{parted} FROM ({empty} UNION ALL BY NAME {read})")
+        read = f"SELECT * FROM read_parquet([{listed}], union_by_name = true, {options})"
+        parts.append(f"SELECT {names} FROM (SELECT {typed} WHERE false UNION ALL BY NAME {read})")
     if not parts:
         typed = ", ".join(f"NULL::{kind} AS {name}" for name, kind in [*columns.items(), *((name, "varchar") for name in partitions)])
         return f"SELECT {typed} WHERE false"

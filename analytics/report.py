@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Runs the queries of this folder on the cart changes in the lake.
+"""Runs the saved queries of this folder on the lake.
 
-Prints the results as tables, and writes an HTML page:
+Prints the results as tables, and writes an HTML page for each service:
 
-    python analytics/report.py [--lake lake] [--output report.html]
+    python analytics/report.py [--lake lake] [--output report.html] [--from 2026-12-01] [--to 2026-12-31]
 
 Requires Python 3.9 and duckdb. The same SQL files run here on DuckDB and on AWS in Athena
 (docs/decisions/analytics.md).
@@ -23,24 +23,26 @@ import tempfile
 
 import duckdb
 
+from lake import tables
+
 FOLDER = pathlib.Path(__file__).resolve().parent
 
-# The queries, in the order of the page.
-QUESTIONS = ["weekly_report", "monthly_report", "abandoned_carts", "time_to_purchase", "conversion_funnel", "cart_state"]
+# The pages: a title, and the queries in the order of the page.
+PAGES = {
+    "cart": (
+        "Retail cart report",
+        ["weekly_report", "monthly_report", "sales_per_hour", "baskets", "cohorts", "abandoned_carts", "time_to_purchase", "conversion_funnel", "cart_state"],
+    ),
+    "bank": ("Bank report", ["payments_by_day"]),
+    "ledger": ("Ledger report", ["ledger_volume"]),
+}
+QUESTIONS = [name for _, questions in PAGES.values() for name in questions]
 
 OPERATIONS = {"insert", "modify", "move", "remove", "expire", "snapshot"}
 
-# The tables of the lake, which `make docs` writes from crates/lake.
-TABLES = {table["changes"]: table for table in json.loads((FOLDER / "schema.json").read_text(encoding="utf-8"))}
-
-# DuckDB's names of the Glue types.
-TYPES = {"string": "varchar", "int": "integer"}
-
-# The columns of the Glue table `cart_changes`. The last column is the partition.
-COLUMNS = {name: TYPES.get(kind, kind) for name, kind in TABLES["cart_changes"]["columns"]} | {"hour": "varchar"}
-
-# The required columns of a row.
-REQUIRED = ["event_id", "operation", "changed_at", "account_id", "item_id", "sku", "version"]
+TABLES = {table.changes: table for table in tables()}
+# The columns of `cart_changes`. The last column is the partition.
+COLUMNS = TABLES["cart_changes"].columns | {"hour": "varchar"}
 
 # The width of a chart in pixels. The text is still readable if a phone shrinks the chart.
 WIDTH = 480
@@ -101,6 +103,10 @@ def moment(value):
     return at.isoformat(" ")
 
 
+def fail(why):
+    raise Unreadable(why)
+
+
 def text(value):
     if not isinstance(value, str):
         raise Unreadable("is not a string")
@@ -110,6 +116,7 @@ def text(value):
 READERS = {
     "varchar": text,
     "timestamp": moment,
+    "boolean": lambda value: value if isinstance(value, bool) else fail("is neither true nor false"),
     "bigint": integer(64),
     "integer": integer(32),
     "decimal(20,4)": amount,
@@ -120,8 +127,8 @@ def not_a_number(name):
     raise Unreadable(f"contains {name}")
 
 
-def read_row(line, hour):
-    """Parses one line of a file in the lake. `hour` is the partition of the file."""
+def read_row(table, line, hour):
+    """Parses one line of a file of the table. `hour` is the partition of the file."""
     try:
         found = json.loads(line.decode("utf-8"), parse_float=decimal.Decimal, parse_constant=not_a_number)
     except (UnicodeDecodeError, ValueError, RecursionError):
@@ -129,15 +136,16 @@ def read_row(line, hour):
     if not isinstance(found, dict):
         raise Unreadable("is not a JSON object")
     row = {"hour": hour}
-    for column, kind in COLUMNS.items():
+    for column, kind in table.columns.items():
         value = found.get(column)
-        if column == "hour" or value is None:
+        if value is None:
             continue
         try:
             row[column] = READERS[kind](value)
         except Unreadable as why:
             raise Unreadable(f"{column} {why}") from None
-    missing = [column for column in REQUIRED if column not in row]
+    required = ["event_id", "operation", "changed_at", *table.key, "version"]
+    missing = [column for column in required if column not in row]
     if missing:
         raise Unreadable(f"has no {missing[0]}")
     if row["operation"] not in OPERATIONS:
@@ -146,32 +154,38 @@ def read_row(line, hour):
 
 
 class Lake:
-    """Loads the rows of a lake into the DuckDB table `cart_changes`.
+    """Loads the rows of a lake into DuckDB, with a view of the current items of each table.
 
-    `faults` lists the unreadable lines."""
+    `faults` lists the unreadable lines. Rows of changes after `end` are left out."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, end=None):
         self.files = self.rows = self.repeated = 0
-        self.faults = []
+        self.faults, self.end = [], end and f"{end:%Y-%m-%d %H:%M:%S}.999999"
         self.database = duckdb.connect(":memory:")
-        types = ", ".join(f"{column} {kind}" for column, kind in COLUMNS.items())
-        self.database.execute(f"CREATE TABLE cart_changes ({types})")
+        for table in TABLES.values():
+            self.load(table, pathlib.Path(folder))
+            self.database.execute(f"CREATE VIEW {table.items} AS {table.sql('view')}")
+
+    def load(self, table, folder):
+        kinds = table.columns | {"hour": "varchar"}
+        self.database.execute(f"CREATE TABLE {table.changes} ({', '.join(f'{column} {kind}' for column, kind in kinds.items())})")
+        before = self.rows
         with tempfile.TemporaryDirectory() as scratch:
             rows = pathlib.Path(scratch, "rows.json")
             with rows.open("w", encoding="utf-8") as out:
-                for path in sorted(pathlib.Path(folder).glob("*-lake/changes/cart-items/hour=*/*")):
+                for path in sorted(folder.glob(f"*-lake/changes/{table.folder}/hour=*/*")):
                     if path.is_file() and not path.name.startswith((".", "_")):
-                        self.read(path, out)
-            if self.rows:
-                columns = ", ".join(f"{column}: '{kind}'" for column, kind in COLUMNS.items())
+                        self.read(table, path, out)
+            if self.rows > before:
+                columns = ", ".join(f"{column}: '{kind}'" for column, kind in kinds.items())
                 self.database.execute(
-                    f"INSERT INTO cart_changes SELECT * FROM read_json(?, format = 'newline_delimited', columns = {{{columns}}})",
+                    f"INSERT INTO {table.changes} SELECT * FROM read_json(?, format = 'newline_delimited', columns = {{{columns}}})",
                     [str(rows)],
                 )
-        counts = "SELECT count(*), count(*) - count(DISTINCT event_id) FROM cart_changes"
-        self.rows, self.repeated = self.database.execute(counts).fetchone()
+        counts = f"SELECT count(*) - count(DISTINCT event_id) FROM {table.changes}"
+        self.repeated += self.database.execute(counts).fetchone()[0]
 
-    def read(self, path, out):
+    def read(self, table, path, out):
         self.files += 1
         hour = path.parent.name[len("hour=") :]
         with path.open("rb") as lines:
@@ -179,10 +193,13 @@ class Lake:
                 if not line.strip():
                     continue
                 try:
-                    out.write(json.dumps(read_row(line, hour)) + "\n")
-                    self.rows += 1
+                    row = read_row(table, line, hour)
                 except Unreadable as why:
                     self.faults.append(f"{path}:{number}: {why}")
+                    continue
+                if self.end is None or row["changed_at"] <= self.end:
+                    out.write(json.dumps(row) + "\n")
+                    self.rows += 1
 
     def summary(self):
         return (
@@ -194,17 +211,52 @@ class Lake:
 # --- The queries ---
 
 
+class Period:
+    """The days of a report. Queries by week or month cover all weeks or months that have one of the days."""
+
+    def __init__(self, first=None, last=None):
+        if first and last and last < first:
+            sys.exit(f"--to {last} is before --from {first}")
+        self.first, self.last = first, last
+        self.end = last and datetime.datetime.combine(last, datetime.time(23, 59, 59))
+
+    def sql(self, text):
+        """Returns the query as of the last day, with intervals that reach back to the first day."""
+        if self.end:
+            text = text.replace("current_timestamp", f"TIMESTAMP WITH TIME ZONE '{self.end} UTC'")
+        if self.first:
+            last = self.last or datetime.datetime.now(datetime.timezone.utc).date()
+            monday = lambda day: day - datetime.timedelta(days=day.weekday())
+            days = max(0, (monday(last) - monday(self.first)).days)
+            months = max(0, 12 * (last.year - self.first.year) + last.month - self.first.month)
+            for old, new in (("'84' day", f"'{days}' day"), ("'85' day", f"'{days + 1}' day"), ("'12' month", f"'{months}' month")):
+                text = text.replace(f"interval {old}", f"interval {new}")
+        return text
+
+    def has(self, column, value):
+        """Returns whether a row belongs to the period. The value is that of its first column."""
+        if not isinstance(value, datetime.date):
+            return True
+        day = value.date() if isinstance(value, datetime.datetime) else value
+        exact = column in ("day", "sold_at")
+        return not (self.last and day > self.last) and not (exact and self.first and day < self.first)
+
+    def __str__(self):
+        return f"{self.first or 'the beginning'} to {self.last or 'today'}" if self.first or self.last else ""
+
+
 class Answer:
     """A query, with its SQL and its result."""
 
-    def __init__(self, database, name):
+    def __init__(self, database, name, period=None):
+        period = period or Period()
         self.name = name
-        self.sql = (FOLDER / f"{name}.sql").read_text(encoding="utf-8")
+        self.sql = period.sql((FOLDER / f"{name}.sql").read_text(encoding="utf-8"))
         comment = [line[3:] for line in itertools.takewhile(lambda line: line.startswith("--"), self.sql.splitlines())]
         self.question, self.notes = comment[0], comment[1:]
         result = database.execute(self.sql)
         self.columns = [column[0] for column in result.description]
-        self.rows = result.fetchall()
+        self.rows = [row for row in result.fetchall() if period.has(self.columns[0], row[0])]
 
     def records(self):
         return [dict(zip(self.columns, row)) for row in self.rows]
@@ -465,9 +517,11 @@ svg { display: block; width: 100%; max-width: 42rem; height: auto; font: 13px sy
 svg text { fill: var(--ink); stroke: var(--page); stroke-width: 3px; paint-order: stroke; } svg .end { text-anchor: end; } svg .middle { text-anchor: middle; } svg .small { font-size: 11px; }
 .grid { stroke: var(--line); } .axis { stroke: var(--soft); }
 .series0 { fill: var(--s0); } .series1 { fill: var(--s1); } .series2 { fill: var(--s2); }
+@page { size: A4 landscape; margin: 12mm; }
 @media print { :root { --page: #fff; --ink: #000; --soft: #444; --line: #bbb; --zebra: #f3f3f3; --s0: #0b62a8; --s1: #e08a00; --s2: #3a9e77; }
   body { max-width: none; padding: 0; font-size: 10pt; } table { font-size: 7.5pt; } th, td { padding: .15rem .35rem; }
   .wide { overflow: visible; } svg, tr { break-inside: avoid; } h2, h3 { break-after: avoid; }
+  table { min-width: 0; } th, td { white-space: normal; } td.number { white-space: nowrap; } .id { overflow-wrap: anywhere; }
   thead { display: table-header-group; } details, nav { display: none; }
   rect, tr { print-color-adjust: exact; -webkit-print-color-adjust: exact; } }
 """
@@ -499,59 +553,72 @@ def faults_of(lake):
     return lines + ([f"… and {more:,} more"] if more else [])
 
 
-def page(lake, answers, now):
+def page(lake, answers, now, service, files, period):
+    """Returns the page of a service. `files` has the file name of each page."""
+    title = PAGES[service][0]
     warning = ""
     if lake.faults:
         items = "".join(f"<li>{escape(fault)}</li>" for fault in faults_of(lake))
         warning = f'<div class="warn"><p><strong>{plural(len(lake.faults), "unreadable line")}</strong> are not included in the numbers:</p><ul>{items}</ul></div>'
     links = "".join(f'<li><a href="#{answer.name}">{escape(answer.question)}</a></li>' for answer in answers)
     by_name = {answer.name: answer for answer in answers}
+    others = "".join(f'<li><a href="{escape(name)}">{escape(PAGES[other][0])}</a></li>' for other, name in files.items() if other != service)
+    charts = ""
+    if service == "cart":
+        charts = f"""<section><h2>Adds, saves and purchases by week</h2>
+{weekly_chart(by_name["weekly_report"], period.last or now.date())}</section>
+<section><h2>Revenue by SKU</h2>
+<p class="soft">By month. Each currency has a separate scale, so do not compare the bars of different currencies.</p>
+{revenue_charts(by_name["monthly_report"])}</section>
+"""
+    covered = f" · {escape(period)}" if str(period) else ""
     return f"""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>Retail cart report</title>
+<title>{escape(title)}</title>
 <style>{STYLE}</style>
 </head>
 <body>
-<header><h1>Retail cart report</h1>
-<p class="soft">{now:%Y-%m-%d %H:%M} UTC · {escape(lake.summary())}</p>
+<header><h1>{escape(title)}</h1>
+<p class="soft">{now:%Y-%m-%d %H:%M} UTC{covered} · {escape(lake.summary())}</p>
 {warning}
-<nav aria-label="Questions"><ul>{links}</ul></nav></header>
+<nav aria-label="Questions"><ul>{links}</ul></nav>
+<nav aria-label="Other reports"><ul>{others}</ul></nav></header>
 <main>
-<section><h2>Adds, saves and purchases by week</h2>
-{weekly_chart(by_name["weekly_report"], now.date())}</section>
-<section><h2>Revenue by SKU</h2>
-<p class="soft">The current month and the 12 months before it. Each currency has a separate scale, so do not compare the bars of different currencies.</p>
-{revenue_charts(by_name["monthly_report"])}</section>
-{"".join(section(answer) for answer in answers)}</main>
+{charts}{"".join(section(answer) for answer in answers)}</main>
 </body>
 </html>
 """
 
 
 def main(arguments=None):
-    parser = argparse.ArgumentParser(description="Runs the queries of this folder on the cart changes in the lake.")
+    parser = argparse.ArgumentParser(description="Runs the saved queries of this folder on the lake.")
     parser.add_argument("--lake", default="lake", help="the folder that contains the buckets (default: lake)")
-    parser.add_argument("--output", default="report.html", help="the HTML page to write (default: report.html)")
+    parser.add_argument("--output", default="report.html", help="the page of the cart; the others get the name of their service (default: report.html)")
+    parser.add_argument("--from", dest="first", type=datetime.date.fromisoformat, help="the first day, as in 2026-12-01 (default: 12 weeks or months ago)")
+    parser.add_argument("--to", dest="last", type=datetime.date.fromisoformat, help="the last day (default: today)")
     options = parser.parse_args(arguments)
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="replace")
 
-    lake = Lake(options.lake)
+    period = Period(options.first, options.last)
+    lake = Lake(options.lake, period.end)
     for fault in faults_of(lake):
         print(f"unreadable: {fault}", file=sys.stderr)
     if not lake.rows:
         unread = f" ({plural(len(lake.faults), 'unreadable line')})" if lake.faults else ""
-        sys.exit(f"There are no cart changes in {options.lake}{unread}. Run `make run`, use the cart, and try again.")
-    answers = [Answer(lake.database, name) for name in QUESTIONS]
-    for answer in answers:
-        print(f"{answer.question}\n\n{table(answer)}\n")
-    now = datetime.datetime.now(datetime.timezone.utc)
-    pathlib.Path(options.output).write_text(page(lake, answers, now), encoding="utf-8")
-    print(f"{lake.summary()}. The page is {options.output}.")
+        sys.exit(f"There are no changes in {options.lake}{unread}. Run `make run`, use the services, and try again.")
+    now, output = datetime.datetime.now(datetime.timezone.utc), pathlib.Path(options.output)
+    files = {service: output.name if service == "cart" else f"{output.stem}-{service}{output.suffix}" for service in PAGES}
+    for service, (_, questions) in PAGES.items():
+        answers = [Answer(lake.database, name, period) for name in questions]
+        for answer in answers:
+            print(f"{answer.question}\n\n{table(answer)}\n")
+        output.with_name(files[service]).write_text(page(lake, answers, now, service, files, period), encoding="utf-8")
+    print(f"{lake.summary()}. The pages are {', '.join(str(output.with_name(name)) for name in files.values())}.")
 
 
 if __name__ == "__main__":

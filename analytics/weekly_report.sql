@@ -18,6 +18,7 @@ WITH arrived AS (
     SELECT *, row_number() OVER (PARTITION BY event_id ORDER BY hour) AS copy
     FROM cart_changes
     WHERE hour >= CAST(CAST(date_trunc('week', CAST(current_timestamp AT TIME ZONE 'UTC' AS timestamp)) - interval '85' day AS date) AS varchar) || '-00'
+        AND operation <> 'snapshot'
 ),
 changes AS (
     SELECT *

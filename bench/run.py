@@ -27,6 +27,7 @@ import partitions
 import postgres
 import reads
 import size
+import state
 import warm
 import writes
 from measured import processor
@@ -35,7 +36,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 RESULTS, DOCS = ROOT / "bench/results", ROOT / "docs"
 PARTS = {
     "cold_start": cold_start, "warm": warm, "own_code": own_code, "size": size, "cost": cost, "partitions": partitions,
-    "writes": writes, "reads": reads, "day": day, "ledger": ledger, "postgres": postgres, "export": export, "local": local,
+    "writes": writes, "reads": reads, "day": day, "ledger": ledger, "postgres": postgres, "export": export, "state": state, "local": local,
     "load": load,
 }
 WIDTH = 100

@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -18,7 +19,8 @@ import boto3
 import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "analytics")]
+import lake  # noqa: E402
 from local_stack import free_ports, wait_for  # noqa: E402
 
 STACK = "local"
@@ -213,6 +215,32 @@ def main(local):
                 check(cloud, names, carts)
 
 
+def with_views(queries, files):
+    """Yields the queries whose tables have files. A refresh would create the views, so their texts replace their names."""
+    tables = {table.items: table for table in lake.tables()}
+    for name, text in queries.items():
+        used = set(re.findall(r"\b(?:FROM|JOIN) (\w+)", text)) & set(tables)
+        if all(any(f"/{tables[one].folder}/" in file for file in files) for one in used):
+            yield name, re.sub(r"\b(FROM|JOIN) (\w+)", lambda found: f"{found[1]} ({tables[found[2]].sql('view')})" if found[2] in used else found[0], text)
+
+
+def check_views(ask, files, carts):
+    """Checks the SQL of the views, of the states and of the verification in the dialect of Athena."""
+    for table in lake.tables():
+        if not any(table.folder in name for name in files):
+            continue
+        items = ask(table.sql("view"))
+        values = {"state": table.changes, "since": lake.FIRST_HOUR, "at": "2099-01-01 00:00:00"}
+        newest = ask(table.sql("compact", **values))
+        columns = ", ".join(table.columns)
+        rows = f"(SELECT {columns} FROM ({table.sql('compact', **values)}) WHERE operation NOT IN ('remove', 'expire'))"
+        differences = [one for one in ask(table.sql("verify", snapshot=rows, **values)) if one["kind"] != "repeated"]
+        assert len(items) <= len(newest) and not differences, (table.items, differences[:5])
+        if table.items == "cart_items":
+            assert {(one["account_id"], one["item_id"]) for one in items} == set(carts), "the view differs from the carts"
+        print(f"{table.items}: {len(items)} items")
+
+
 def check(cloud, names, carts):
     files = wait_for("files in the lake", lambda: cloud.objects(names["Lake"]))
     assert all(name.startswith("changes/") and name.endswith(".parquet") for name in files), files
@@ -223,7 +251,8 @@ def check(cloud, names, carts):
     state = lambda: cloud.ask(queries["cart_state"], database, workgroup)
     wait_for("every delivery", lambda: len(state()) == len(carts))
     check_state(state(), carts)
-    check_reports({name: cloud.ask(text, database, workgroup) for name, text in queries.items()}, carts)
+    check_reports({name: cloud.ask(text, database, workgroup) for name, text in with_views(queries, files)}, carts)
+    check_views(lambda text: cloud.ask(text, database, workgroup), files, carts)
     print(f"{len(carts)} cart items were rebuilt from {len(files)} files by {len(queries)} named queries.")
 
 

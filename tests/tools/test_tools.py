@@ -263,7 +263,7 @@ def main(binary, packages):
             health = json.load(answer)
         endpoint, tables = health["dynamodb"], health["tables"]
         subprocess.run([binary, "sam-env", "--folder", folder], check=True, stdout=subprocess.DEVNULL, cwd=ROOT)
-        [lake] = json.loads((pathlib.Path(folder) / "lake.json").read_text()).values()
+        lake = next(iter(json.loads((pathlib.Path(folder) / "lake.json").read_text()).values()))
         keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test", "region_name": REGION}
         session = boto3.Session(**keys)
         client, streams = (session.client(name, endpoint_url=endpoint) for name in ("dynamodb", "dynamodbstreams"))

@@ -1,7 +1,7 @@
 -- Differences between a snapshot of cart_items and the rows of cart_changes.
--- {snapshot} is the snapshot, and {at} its time. {state} is a state that is older than the snapshot,
--- and {since} the first hour that it may lack. Changes in the last minute before the snapshot are
--- not expected in it, because the times of changes are approximate.
+-- Placeholders: the snapshot, at, its time, a state that is older than the snapshot, and since, the
+-- first hour that the state may lack. Changes in the last minute before the snapshot are not
+-- expected in it, because the times of changes are approximate.
 WITH merged AS (
     SELECT
         event_id,

@@ -1,5 +1,5 @@
 -- State of ledger_legs: the newest row of every item, also of items that no longer exist.
--- {state} is the previous state, and {since} the first hour of the changes that are merged.
+-- Placeholders: the previous state, and since, the first hour of the changes that are merged.
 SELECT
     event_id,
     operation,

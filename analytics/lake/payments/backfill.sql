@@ -1,5 +1,5 @@
 -- Adds the items of a snapshot of payments to payment_changes.
--- {snapshot} is the snapshot, and {hour} the hour of arrival.
+-- Placeholders: the snapshot, and the hour of arrival.
 INSERT INTO payment_changes
 SELECT
     event_id,

@@ -1,5 +1,5 @@
 -- View payments: the current items, from the state and the changes since then.
--- {state} is the state, and {since} the first hour that it may lack.
+-- Placeholders: the state, and since, the first hour that it may lack.
 WITH tail AS (
     SELECT
         event_id,

@@ -41,7 +41,7 @@ fn backfill(schema: &Schema) -> String {
     let columns = list(&names(schema), "    ");
     format!(
         "-- Adds the items of a snapshot of {items} to {changes}.\n\
-         -- {{snapshot}} is the snapshot, and {{hour}} the hour of arrival.\n\
+         -- Placeholders: the snapshot, and the hour of arrival.\n\
          INSERT INTO {changes}\nSELECT\n{columns},\n    '{{hour}}' AS hour\nFROM {{snapshot}} AS snapshot\n"
     )
 }
@@ -67,7 +67,7 @@ fn compact(schema: &Schema) -> String {
     );
     format!(
         "-- State of {items}: the newest row of every item, also of items that no longer exist.\n\
-         -- {{state}} is the previous state, and {{since}} the first hour of the changes that are merged.\n\
+         -- Placeholders: the previous state, and since, the first hour of the changes that are merged.\n\
          SELECT\n{}\nFROM (\n{}\n) AS ranked\nWHERE place = 1\n",
         list(&names(schema), "    "),
         newest(schema, &rows, "    "),
@@ -92,7 +92,7 @@ fn current(schema: &Schema) -> String {
     };
     format!(
         "-- View {items}: the current items, from the state and the changes since then.\n\
-         -- {{state}} is the state, and {{since}} the first hour that it may lack.\n\
+         -- Placeholders: the state, and since, the first hour that it may lack.\n\
          WITH tail AS (\n    SELECT\n{all}\n    FROM (\n{rows}\n    ) AS ranked\n    WHERE place = 1\n)\n\
          SELECT\n{old}\nFROM {{state}} AS state\nLEFT JOIN tail\n    ON {same}\n    AND {newer}\n\
          WHERE tail.version IS NULL\n    AND {old_exists}\nUNION ALL\nSELECT\n{new}\nFROM tail\nLEFT JOIN {{state}} AS state\n    ON {same}\n    \
@@ -146,9 +146,9 @@ fn verify(schema: &Schema) -> String {
 
 const VERIFY: &str = "\
 -- Differences between a snapshot of <items> and the rows of <changes>.
--- {snapshot} is the snapshot, and {at} its time. {state} is a state that is older than the snapshot,
--- and {since} the first hour that it may lack. Changes in the last minute before the snapshot are
--- not expected in it, because the times of changes are approximate.
+-- Placeholders: the snapshot, at, its time, a state that is older than the snapshot, and since, the
+-- first hour that the state may lack. Changes in the last minute before the snapshot are not
+-- expected in it, because the times of changes are approximate.
 WITH merged AS (
     SELECT
 <columns>,

@@ -72,20 +72,12 @@ fn delivery_stream(schema: &Schema) -> String {
     let (name, folder) = (schema.delivery(), schema.folder());
     format!(
         "  # Changes of {about}.
-  {name}LogStream:
-    Type: AWS::Logs::LogStream
-    Properties:
-      LogGroupName: !Ref DeliveryLogs
-      LogStreamName: {name}
-
   {name}Stream:
     Type: AWS::KinesisFirehose::DeliveryStream
     Properties:
       DeliveryStreamName: !Sub ${{Name}}-{name}
       DeliveryStreamType: DirectPut
-      DeliveryStreamEncryptionConfigurationInput:
-        KeyType: !If [HasKey, CUSTOMER_MANAGED_CMK, AWS_OWNED_CMK]
-        KeyARN: !If [HasKey, !Ref KmsKeyArn, !Ref AWS::NoValue]
+      DeliveryStreamEncryptionConfigurationInput: {{KeyType: !If [HasKey, CUSTOMER_MANAGED_CMK, AWS_OWNED_CMK], KeyARN: !If [HasKey, !Ref KmsKeyArn, !Ref AWS::NoValue]}}
       ExtendedS3DestinationConfiguration:
         BucketARN: !GetAtt Lake.Arn
         RoleARN: !GetAtt DeliveryRole.Arn
@@ -93,18 +85,12 @@ fn delivery_stream(schema: &Schema) -> String {
         ErrorOutputPrefix: errors/{folder}/!{{firehose:error-output-type}}/!{{timestamp:yyyy-MM-dd-HH}}/
         BufferingHints: {{IntervalInSeconds: !Ref DeliveryBufferSeconds, SizeInMBs: 128}}
         CompressionFormat: UNCOMPRESSED
-        CloudWatchLoggingOptions: {{Enabled: true, LogGroupName: !Ref DeliveryLogs, LogStreamName: !Ref {name}LogStream}}
+        CloudWatchLoggingOptions: {{Enabled: true, LogGroupName: !Ref DeliveryLogs, LogStreamName: !Ref DeliveryLogStream}}
         DataFormatConversionConfiguration:
           Enabled: true
           InputFormatConfiguration: {{Deserializer: {{HiveJsonSerDe: {{}}}}}}
           OutputFormatConfiguration: {{Serializer: {{ParquetSerDe: {{Compression: SNAPPY}}}}}}
-          SchemaConfiguration:
-            CatalogId: !Ref AWS::AccountId
-            DatabaseName: !Ref LakeDatabase
-            TableName: !Ref {name}Table
-            Region: !Ref AWS::Region
-            RoleARN: !GetAtt DeliveryRole.Arn
-            VersionId: LATEST
+          SchemaConfiguration: {{CatalogId: !Ref AWS::AccountId, DatabaseName: !Ref LakeDatabase, TableName: !Ref {name}Table, Region: !Ref AWS::Region, RoleARN: !GetAtt DeliveryRole.Arn, VersionId: LATEST}}
 
 ",
         about = schema.about,
@@ -114,7 +100,9 @@ fn delivery_stream(schema: &Schema) -> String {
 /// The rows of exports, as JSON. A query names the export.
 fn snapshot_table(schema: &Schema) -> String {
     let (name, folder) = (schema.delivery().replace("Changes", ""), schema.folder());
-    let mut text = format!(
+    let column = |column: Column| format!("{{Name: {}, Type: \"{}\"}}", column.name, column.kind.hive());
+    let columns = schema.columns().into_iter().map(column).collect::<Vec<_>>().join(", ");
+    format!(
         "  {name}SnapshotTable:
     Type: AWS::Glue::Table
     Properties:
@@ -138,15 +126,12 @@ fn snapshot_table(schema: &Schema) -> String {
           OutputFormat: org.apache.hadoop.hive.ql.io.HiveIgnoreKeyTextOutputFormat
           SerdeInfo:
             SerializationLibrary: org.apache.hive.hcatalog.data.JsonSerDe
-          Columns:
+          Columns: [{columns}]
+
 ",
         items = schema.items,
         about = schema.about,
-    );
-    for Column { name, kind, .. } in schema.columns() {
-        let _ = writeln!(text, "            - {{Name: {name}, Type: \"{}\"}}", kind.hive());
-    }
-    text + "\n"
+    )
 }
 
 fn glue_table(schema: &Schema) -> String {
