@@ -61,23 +61,18 @@ const REQUESTS: &[Mistake] = &[
     ("an id that does not exist", "GET /bank/transactions/nothing", "", ""),
     ("a quantity as a string", "POST /cart/accounts/A-1/items", JSON, r#"{"sku": "shoes", "quantity": "2"}"#),
     ("a quantity of 0", "POST /cart/accounts/A-1/items", JSON, r#"{"sku": "shoes", "quantity": 0}"#),
-    (
-        "a price without a currency",
-        "POST /cart/accounts/A-1/items",
-        JSON,
-        r#"{"sku": "shoes", "quantity": 1, "price": "1.00"}"#,
-    ),
+    ("a price without a currency", "PUT /cart/products/shoes", JSON, r#"{"name": "Shoes", "price": "1.00"}"#),
     (
         "a lower-case currency",
-        "POST /cart/accounts/A-1/items",
+        "PUT /cart/products/shoes",
         JSON,
-        r#"{"sku": "shoes", "quantity": 1, "price": "1.00", "currency": "usd"}"#,
+        r#"{"name": "Shoes", "price": "1.00", "currency": "usd"}"#,
     ),
     (
         "a price with a comma",
-        "POST /cart/accounts/A-1/items",
+        "PUT /cart/products/shoes",
         JSON,
-        r#"{"sku": "shoes", "quantity": 1, "price": "1,00", "currency": "USD"}"#,
+        r#"{"name": "Shoes", "price": "1,00", "currency": "USD"}"#,
     ),
     ("a checkout of an empty cart", "POST /cart/accounts/A-1/checkout", "", ""),
     (
