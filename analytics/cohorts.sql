@@ -4,7 +4,8 @@
 -- cohort: the month of the first purchase of an account in the covered months.
 -- buyers: the number of accounts of the cohort.
 -- months_later: the number of months after the first purchase.
--- active: how many of the buyers purchased in that month. active_percent: active in percent of buyers.
+-- active: the number of these buyers who purchased in that month.
+-- active_percent: active in percent of buyers.
 -- An account is a customer. A guest whose cart is merged into an account counts as that account.
 WITH arrived AS (
     SELECT *, row_number() OVER (PARTITION BY event_id ORDER BY hour) AS copy

@@ -2,7 +2,8 @@
 -- Covers the current week and the 12 weeks before it, in UTC. Raise both intervals to cover more.
 --
 -- sold_at: the beginning of the hour. Hours without a sale have no row.
--- orders: the number of orders. cart_items: the number of purchased items. pieces: their quantities.
+-- orders: the number of orders.
+-- cart_items: the number of purchased items. pieces: their quantities.
 -- revenue: the sum of quantity x price, over the items that have a price.
 -- Amounts of different currencies are never added. Items without a price have no currency.
 -- A change that arrives repeatedly is counted once.
