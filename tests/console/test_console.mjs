@@ -7,7 +7,7 @@ import { spawn } from 'node:child_process'
 import { execFileSync } from 'node:child_process'
 import { createServer } from 'node:net'
 import { createRequire } from 'node:module'
-import { readFileSync } from 'node:fs'
+import { readFileSync, unlinkSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 
 const [local, packages] = process.argv.slice(2)
@@ -323,6 +323,12 @@ async function jobs (browser, stack) {
   await tab.page.getByRole('button', { name: /^Try again: reconciliation/ }).click()
   await tab.page.locator('tr', { hasText: started.body.reconciliationId }).getByText('done').waitFor()
   check('a failed job is tried again', tab.errors.length === 0, tab.errors.join())
+  const report = `report-console-${process.pid}.html`
+  writeFileSync(report, '<!doctype html><title>Report</title><h1>Sales</h1>')
+  await tab.page.getByRole('link', { name: `console-${process.pid}` }).click()
+  await tab.page.getByRole('heading', { name: 'Sales' }).waitFor()
+  unlinkSync(report)
+  check('opens a report of the lake', (await stack.send('GET', '/_local/reports/..%2FREADME.md')).status === 404)
   await tab.page.close()
 }
 

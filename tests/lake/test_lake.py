@@ -190,7 +190,7 @@ def check_reports(answers, carts):
         by_sku = {row["sku"]: row for row in answers[report] if row["sku"] in ("shoes", "socks", "hat")}
         bought = sum(line["quantity"] * float(line["price"]) for line in carts.values() if line["status"] == "PURCHASED" and line["sku"] in by_sku)
         revenue = sum(float(row["revenue"] or 0) for row in by_sku.values())
-        assert by_sku and abs(revenue - bought) < 1e-9 and bought > 100, (report, revenue, bought, by_sku)
+        assert by_sku and abs(revenue - bought) < 1e-9 and bought > 90, (report, revenue, bought, by_sku)
     for name, rows in answers.items():
         print(f"{name}: {len(rows)} rows")
 

@@ -23,7 +23,7 @@ export function Jobs () {
         <td class="n">${number(job.done)}${job.total ? ` of ${number(job.total)}` : ''}${job.skipped ? `, ${number(job.skipped)} skipped` : ''}</td><td>${job.reason}</td>
         <td>${job.state === 'failed' && html`<${Retry} job=${job} done=${reload} />`}</td></tr>`)}</tbody></table></div>`}
     <h2>Lake</h2><${Trouble} error=${lake.error} />
-    ${lake.data && html`<p>Files are in <code>${lake.data.folder}</code>. <code>make report</code> writes the report of the lake.</p>
+    ${lake.data && html`<p>Files are in <code>${lake.data.folder}</code>. <code>make report</code> writes the reports${lake.data.reports.length > 0 && html`: ${lake.data.reports.map(name => html`<a key=${name} href=${`/_local/reports/${name}`}>${name.replace(/^report-?|\.html$/g, '') || 'cart'}</a> `)}`}.</p>
       ${lake.data.buckets.length === 0 && html`<p class="soft">The lake has no file yet. Change a cart, and wait a few seconds.</p>`}
       <div class="scroll"><table><thead><tr><th scope="col">bucket</th><th scope="col" class="n">files</th><th scope="col" class="n">size</th></tr></thead>
       <tbody>${lake.data.buckets.map(bucket => html`<tr key=${bucket.name}><td class="key">${short(bucket.name)}</td><td class="n">${number(bucket.files)}</td><td class="n">${bytes(bucket.bytes)}</td></tr>`)}</tbody></table></div>`}`

@@ -7,7 +7,12 @@ mod recorder;
 mod tables;
 mod trace;
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use axum::{body::Body, response::Response};
 use function::Trigger;
@@ -178,11 +183,27 @@ impl Console {
         self.store.page(&range).map_err(|error| (StatusCode::INTERNAL_SERVER_ERROR, error))
     }
 
+    /// The names of the report pages that `make report` has written.
+    fn reports(&self) -> Vec<String> {
+        let root = if self.root.as_os_str().is_empty() { Path::new(".") } else { &self.root };
+        let files = fs::read_dir(root).into_iter().flatten().filter_map(Result::ok);
+        let names = files.filter_map(|file| file.file_name().into_string().ok());
+        let mut names: Vec<_> =
+            names.filter(|name| name.starts_with("report") && name.strip_suffix(".html").is_some()).collect();
+        names.sort();
+        names
+    }
+
+    /// Returns a report page.
+    pub(crate) fn report(&self, name: &str) -> Option<Response> {
+        let known = self.reports().into_iter().find(|known| known == name)?;
+        fs::read(self.root.join(known)).ok().map(assets::report)
+    }
+
     /// The buckets of the lake with their number of files and bytes, and the report pages.
     fn lake(&self) -> Value {
-        let entries = |folder: &std::path::Path| {
-            std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok).collect::<Vec<_>>()
-        };
+        let entries =
+            |folder: &Path| fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok).collect::<Vec<_>>();
         let buckets: Vec<Value> = entries(&self.lake)
             .into_iter()
             .filter(|entry| entry.path().is_dir())
@@ -191,7 +212,7 @@ impl Console {
                 json!({"name": entry.file_name().to_string_lossy(), "files": files, "bytes": bytes})
             })
             .collect();
-        json!({"folder": self.lake, "buckets": buckets})
+        json!({"folder": self.lake, "buckets": buckets, "reports": self.reports()})
     }
 
     /// Signs a token for one of the people of the form.
@@ -225,8 +246,8 @@ impl Console {
 }
 
 /// The number of files in a folder and their bytes.
-fn contents(folder: &std::path::Path, depth: usize) -> (u64, u64) {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
+fn contents(folder: &Path, depth: usize) -> (u64, u64) {
+    let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
     entries.fold((0, 0), |(files, bytes), entry| match entry.metadata() {
         Ok(kind) if kind.is_dir() && depth > 0 => {
             let (more, size) = contents(&entry.path(), depth - 1);

@@ -45,6 +45,17 @@ pub(super) fn asset(name: &str) -> Option<Response> {
     Some(response)
 }
 
+/// Returns a report page. It may contain styles and scripts of its own, but loads and sends nothing.
+pub(super) fn report(content: Vec<u8>) -> Response {
+    const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; \
+        frame-ancestors 'none'";
+    let mut response = Response::new(Body::from(content));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+    response
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -60,6 +60,7 @@ impl Gateway {
                 Ok(invoke(lambda, schedule::event(&rule, Timestamp::now())).await)
             }
             ("GET", ["streams"]) => self.streams().await,
+            ("GET", ["reports", name]) => self.report(name),
             ("GET", ["api", rest @ ..]) if self.console.is_some() => self.console_api(request, rest).await,
             ("POST", ["ttl"]) => self.expire(&body).await,
             _ => Err(problem(StatusCode::NOT_FOUND, &format!("There is no route {method} /_local/{path}. {ROUTES}"))),
@@ -69,6 +70,13 @@ impl Gateway {
     /// Returns a file of the console. The page asks for a token itself.
     fn page(&self, path: &str) -> Option<Response> {
         self.console.as_ref().and_then(|_| Console::asset(path))
+    }
+
+    /// Returns a report page that `make report` has written.
+    #[expect(clippy::result_large_err, reason = "at most one per request")]
+    fn report(&self, name: &str) -> Result<Response, Response> {
+        let report = self.console.as_ref().and_then(|console| console.report(name));
+        report.ok_or_else(|| problem(StatusCode::NOT_FOUND, &format!("There is no report {name}.")))
     }
 
     async fn console_api(&self, request: &Parts, path: &[&str]) -> Result<Response, Response> {
