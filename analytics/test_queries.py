@@ -639,6 +639,25 @@ class Athena(unittest.TestCase):
                 self.assertEqual(self.athena(sql_at(name)), wanted)
                 self.athena((report.FOLDER / f"{name}.sql").read_text())
 
+    def test_added_column_is_null_in_older_files(self):
+        for bucket in ("lake", "results"):
+            self.send("PUT", f"/{bucket}")
+        columns = [{"Name": "event_id", "Type": "string"}, {"Name": "version", "Type": "bigint"}, {"Name": "added_later", "Type": "string"}]
+        for file, select in {"1.parquet": "SELECT 'a' AS event_id, 1::bigint AS version", "2.parquet": "SELECT 'b' AS event_id, 2::bigint AS version, 'new' AS added_later"}.items():
+            path = pathlib.Path(self.folder, file)
+            duckdb.connect().execute(f"COPY ({select}) TO '{path}' (FORMAT parquet)")
+            self.send("PUT", f"/lake/changes/some-items/hour=2026-03-0{file[0]}-00/{file}", path.read_bytes())
+        shape = {
+            "Name": "some_changes",
+            "PartitionKeys": [{"Name": "hour", "Type": "string"}],
+            "StorageDescriptor": {"Columns": columns, "Location": "s3://lake/changes/some-items/"},
+            "Parameters": {"classification": "parquet"},
+        }
+        self.call("AWSGlue.CreateDatabase", {"DatabaseInput": {"Name": "cart"}})
+        self.call("AWSGlue.CreateTable", {"DatabaseName": "cart", "TableInput": shape})
+        found = self.athena("SELECT event_id, version, added_later FROM some_changes ORDER BY event_id")
+        self.assertEqual(found, [["event_id", "version", "added_later"], ["a", "1", None], ["b", "2", "new"]])
+
     def athena(self, text):
         asked = {"QueryString": text, "QueryExecutionContext": {"Database": "cart"}, "ResultConfiguration": {"OutputLocation": "s3://results/"}}
         query = self.call("AmazonAthena.StartQueryExecution", asked)

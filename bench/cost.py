@@ -13,7 +13,7 @@ changes or returns. The computation does not use the formulas that the crates de
   from the table costs another ½ ⌈item size ÷ 4 KB⌉ R.
 
 The last column explains each difference. `make bench-counts` fails if a difference is not
-explained. Stream functions (C7, W11, W18 and reconcile of L8) are not in the table. Tests compare
+explained. Stream functions (C7, W11, W18 and reconcile of L8), K1 and K3 are not in the table. Tests compare
 the cost of these functions with the declarations."""
 
 import json
