@@ -85,7 +85,8 @@ async fn claim_all(client: &Client, table: &str, payments: &[Payment]) {
 
 /// The update of a claim.
 async fn claim(client: &Client, table: &str, payment: &Payment) {
-    let item: HashMap<String, String> = attributes(payment).collect();
+    let item: HashMap<String, String> =
+        attributes(payment).filter_map(|(name, value)| Some((name, value.as_str()?.to_owned()))).collect();
     let text = |name: &str| AttributeValue::S(item[name].clone());
     let pending = item["GSI1SK"].replacen("SCHEDULED", "PENDING", 1);
     let now = || AttributeValue::S("2099-01-01T23:59:59Z".to_owned());

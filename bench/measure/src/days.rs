@@ -6,6 +6,7 @@ use dynoxide::{Database, ImportOptions, types::AttributeValue};
 use jiff::{SignedDuration, Timestamp};
 use keys::bank::{DueSort, PaymentId, PaymentSort};
 use local::{Builder, Stack};
+use serde_json::Value;
 use std::{
     collections::HashMap,
     fs,
@@ -83,14 +84,16 @@ fn one(day: &str, number: usize, count: usize, shards: usize) -> Payment {
     Payment { sort: PaymentSort(id), due: DueSort { payment: id, ..like.due }, ..like }
 }
 
-/// Returns the attributes of a payment. Every attribute is a string.
-pub(crate) fn attributes(payment: &Payment) -> impl Iterator<Item = (String, String)> + use<> {
-    let Ok(serde_json::Value::Object(attributes)) = serde_json::to_value(payment) else { unreachable!("an object") };
-    let kind = (String::from("Type"), String::from("Payment"));
-    let text = |value: serde_json::Value| value.as_str().expect("a string").to_owned();
-    attributes.into_iter().map(move |(name, value)| (name, text(value))).chain([kind])
+/// Returns the attributes of a payment. Every attribute is a string or a number.
+pub(crate) fn attributes(payment: &Payment) -> impl Iterator<Item = (String, Value)> + use<> {
+    let Ok(Value::Object(attributes)) = serde_json::to_value(payment) else { unreachable!("an object") };
+    attributes.into_iter().chain([(String::from("Type"), Value::from("Payment"))])
 }
 
 fn item(payment: &Payment) -> HashMap<String, AttributeValue> {
-    attributes(payment).map(|(name, text)| (name, AttributeValue::S(text))).collect()
+    let value = |value: Value| match value {
+        Value::String(text) => AttributeValue::S(text),
+        number => AttributeValue::N(number.to_string()),
+    };
+    attributes(payment).map(|(name, found)| (name, value(found))).collect()
 }

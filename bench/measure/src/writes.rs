@@ -97,7 +97,11 @@ async fn put(dynamo: &aws_sdk_dynamodb::Client, table: &str, like: &Row) {
 }
 
 fn row(number: usize) -> Row {
-    attributes(&like(number)).map(|(name, text)| (name, AttributeValue::S(text))).collect()
+    let value = |value: Value| match value {
+        Value::String(text) => AttributeValue::S(text),
+        number => AttributeValue::N(number.to_string()),
+    };
+    attributes(&like(number)).map(|(name, found)| (name, value(found))).collect()
 }
 
 /// Creates a payment of 8 KB on the given shard, without storing it.
