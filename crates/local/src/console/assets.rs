@@ -45,7 +45,8 @@ pub(super) fn asset(name: &str) -> Option<Response> {
     Some(response)
 }
 
-/// Returns a report page. It may contain styles and scripts of its own, but loads and sends nothing.
+/// Returns a report page. It may contain styles and scripts of its own, but loads and sends
+/// nothing.
 pub(super) fn report(content: Vec<u8>) -> Response {
     const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; \
         frame-ancestors 'none'";
