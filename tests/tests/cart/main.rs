@@ -11,6 +11,7 @@ mod idempotency;
 mod isolation;
 mod lists;
 mod model;
+mod orders;
 mod products;
 mod random;
 mod requests;

@@ -23,6 +23,7 @@ use system_tests::{
 };
 
 const STATUSES: [Status; 3] = [Status::Active, Status::Saved, Status::Purchased];
+const NEW: [Status; 2] = [Status::Active, Status::Saved];
 const MINUTE: Duration = Duration::from_mins(1);
 
 /// Returns the random generator of this run. The environment variable `CART_SEED` repeats a run.
@@ -108,12 +109,10 @@ impl Customer {
         let item = self.item();
         let (quantity, status) = match self.rng.u8(..4) {
             0 => (Some(self.quantity()), None),
-            1 => (Some(self.quantity()), self.rng.choice(STATUSES)),
-            _ => (None, self.rng.choice([Status::Active, Status::Active, Status::Saved, Status::Purchased])),
+            1 => (Some(self.quantity()), self.rng.choice(NEW)),
+            _ => (None, self.rng.choice(NEW)),
         };
-        // Each item has its own order id, because all items of an order must have the same time.
-        let order = (status == Some(Status::Purchased) && self.rng.bool()).then(|| format!("O-{item}"));
-        Operation::Change { item, quantity, status, order: order.map(|order| order.parse().expect("an order")) }
+        Operation::Change { item, quantity, status }
     }
 
     fn operation(&mut self) -> Operation {

@@ -23,9 +23,7 @@ const PREVIOUS_BYTES: usize = CartItem::PREVIOUS.size()
 
 /// Number of bytes reserved for all other data that a status change adds, including attribute
 /// names.
-/// The reserve has 128 bytes for an order id. A longer order id is rejected if the item does not
-/// fit.
-const LATER_BYTES: usize = (CartItem::ORDER_ID.size() + 128)
+const LATER_BYTES: usize = (CartItem::ORDER_ID.size() + 32)
     + (CartItem::JOINED_TO.size() + 32)
     + (CartItem::EXPIRES_AT.size() + 7)
     // `PURCHASED` is three bytes longer than `ACTIVE` in each of the two sort keys. A version has
@@ -138,6 +136,8 @@ pub(crate) enum Move {
     Active,
     Saved,
     Purchased(OrderId),
+    Shipped,
+    Cancelled,
     Removed,
     Joined(ItemId),
 }
@@ -148,6 +148,8 @@ impl Move {
             Self::Active => Status::Active,
             Self::Saved => Status::Saved,
             Self::Purchased(_) => Status::Purchased,
+            Self::Shipped => Status::Shipped,
+            Self::Cancelled => Status::Cancelled,
             Self::Removed => Status::Removed,
             Self::Joined(_) => Status::Joined,
         }
@@ -169,13 +171,35 @@ impl FromStr for Listed {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let status = text.parse().ok().filter(|status: &Status| status.is_listed());
-        status.map(Self).ok_or("must be ACTIVE, SAVED or PURCHASED")
+        status.map(Self).ok_or("must be ACTIVE, SAVED, PURCHASED, SHIPPED or CANCELLED")
     }
 }
 
-impl<'de> Deserialize<'de> for Listed {
+/// Status that a request sets. A cart item is purchased by a checkout only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NewStatus {
+    /// In the cart.
+    Active,
+    /// Saved for later.
+    Saved,
+}
+
+impl<'de> Deserialize<'de> for NewStatus {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        Cow::<str>::deserialize(input)?.parse().map_err(D::Error::custom)
+        match &*Cow::<str>::deserialize(input)? {
+            "ACTIVE" => Ok(Self::Active),
+            "SAVED" => Ok(Self::Saved),
+            _ => Err(D::Error::custom("must be ACTIVE or SAVED")),
+        }
+    }
+}
+
+impl From<NewStatus> for Status {
+    fn from(status: NewStatus) -> Self {
+        match status {
+            NewStatus::Active => Self::Active,
+            NewStatus::Saved => Self::Saved,
+        }
     }
 }
 
@@ -238,16 +262,15 @@ impl CartItem {
     /// Returns the item with a new status.
     ///
     /// # Errors
-    /// 409 for a purchased item. 413 if the order id makes the item exceed 1 KB.
+    /// 413 if the item would exceed 1 KB.
     pub(crate) fn moved(&self, to: &Move, now: TimestampMillis, days: Days) -> Result<Self, Error> {
-        self.must_be_open()?;
         let status = to.status();
         // The clocks of two invocations may differ, but the status times of an item must never
         // decrease.
         let sort = CartItemSort { status, since: now.max(self.sort.since), item: self.id() };
         let expires_at = match status {
             Status::Active => Some(days.and_one().after(now)),
-            Status::Saved | Status::Purchased => None,
+            Status::Saved | Status::Purchased | Status::Shipped | Status::Cancelled => None,
             Status::Removed | Status::Joined => Some(Days::WEEK.after(now)),
         };
         let moved = Self {
@@ -256,24 +279,30 @@ impl CartItem {
             index_sort: status.is_listed().then_some(sort),
             version: self.version + 1,
             previous: Some(Previous { status: self.sort.status, since: self.sort.since, quantity: self.quantity }),
-            order_id: if let Move::Purchased(order) = to { Some(order.clone()) } else { None },
+            order_id: if let Move::Purchased(order) = to { Some(order.clone()) } else { self.order_id.clone() },
             joined_to: if let Move::Joined(item) = to { Some(*item) } else { None },
             expires_at,
             ..self.clone()
         };
         if table::size(&moved)? > MAX_BYTES {
-            return Err(Error::TooLarge("The cart item would exceed 1 KB: orderId is too long.".to_owned()));
+            return Err(Error::TooLarge("The cart item would exceed 1 KB.".to_owned()));
         }
         Ok(moved)
     }
 
-    /// Returns the error 409 if the item is purchased. A purchase is final.
+    /// Returns the error 409 if the item is part of an order.
     pub(crate) fn must_be_open(&self) -> Result<(), Error> {
-        if self.sort.status == Status::Purchased {
-            let detail = "The cart item was purchased and cannot change.".to_owned();
-            return Err(Error::Conflict(Problem::Purchased, detail));
+        if self.is_open() {
+            return Ok(());
         }
-        Ok(())
+        let detail = "The cart item was purchased and cannot change.".to_owned();
+        Err(Error::Conflict(Problem::Purchased, detail))
+    }
+
+    /// Returns whether the item is in the cart or saved for later.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        matches!(self.sort.status, Status::Active | Status::Saved)
     }
 
     /// Primary key.
@@ -398,10 +427,14 @@ mod tests {
             let mut cart_item = fits(account);
             cart_item.version = 9_999_999_999;
             let cart_item = cart_item.with_quantity(quantity(Quantity::MAX), now(), DAYS).expect("not purchased");
-            let saved = cart_item.moved(&Move::Saved, now(), DAYS).expect("not purchased");
-            let order = "o".repeat(128).parse().expect("an order id");
-            for to in [Move::Active, Move::Purchased(order), Move::Removed, Move::Joined(cart_item.id())] {
+            let saved = cart_item.moved(&Move::Saved, now(), DAYS).expect("it fits");
+            let order = "o".repeat(32).parse().expect("an order id");
+            for to in [Move::Active, Move::Removed, Move::Joined(cart_item.id())] {
                 assert!(saved.moved(&to, now(), DAYS).is_ok(), "{to:?} of {account}");
+            }
+            let bought = cart_item.moved(&Move::Purchased(order), now(), DAYS).expect("it fits");
+            for to in [Move::Shipped, Move::Cancelled] {
+                assert!(bought.moved(&to, now(), DAYS).is_ok(), "{to:?} of {account}");
             }
         }
         assert!(cart_item(128, 128).must_fit().is_ok(), "identifiers of 128 ASCII characters fit");
@@ -424,9 +457,10 @@ mod tests {
         assert_eq!((&removed.index_partition, removed.index_sort), (&None, None));
         let bought =
             saved.moved(&Move::Purchased("o".parse().expect("an order id")), later, DAYS).expect("not purchased");
-        for to in [Move::Active, Move::Saved, Move::Removed] {
-            assert!(matches!(bought.moved(&to, later, DAYS), Err(Error::Conflict(Problem::Purchased, _))));
-        }
+        assert!(matches!(bought.must_be_open(), Err(Error::Conflict(Problem::Purchased, _))));
+        assert!(matches!(bought.with_quantity(quantity(2), later, DAYS), Err(Error::Conflict(Problem::Purchased, _))));
+        let shipped = bought.moved(&Move::Shipped, later, DAYS).expect("it fits");
+        assert_eq!((shipped.order_id, shipped.version), (bought.order_id, bought.version + 1));
     }
 
     #[test]

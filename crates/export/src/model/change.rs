@@ -6,7 +6,7 @@ use cart::CartItem;
 use function::{EventRecord, Record};
 use keys::{
     IdempotencySort,
-    cart::{CartItemSort, CartSort, ItemSort, Status},
+    cart::{CartItemSort, CartSort, ItemSort, LinesSort, OrderSort, Status},
 };
 
 /// Result of reading a stream record.
@@ -79,8 +79,11 @@ fn must_be_a_cart_item(record: &Record) -> Result<(), Why> {
     if sort.parse::<CartItemSort>().is_ok() {
         return Ok(());
     }
-    let is_known =
-        sort.parse::<ItemSort>().is_ok() || sort.parse::<CartSort>().is_ok() || sort.parse::<IdempotencySort>().is_ok();
+    let is_known = sort.parse::<ItemSort>().is_ok()
+        || sort.parse::<CartSort>().is_ok()
+        || sort.parse::<IdempotencySort>().is_ok()
+        || sort.parse::<OrderSort>().is_ok()
+        || sort.parse::<LinesSort>().is_ok();
     Err(if is_known { Dropped::NotACartItem.into() } else { unsendable("not a cart key") })
 }
 
