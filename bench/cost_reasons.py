@@ -69,6 +69,10 @@ REASONS = {
         "37 R": "the contents of the cart, its items (3) and their products (33) are read first",
         "4 W": "the contents of the cart",
     },
+    "merge-carts, one item": {
+        "4 R": "the contents of both carts and their items are read first",
+        "6 W": "the guest's item is kept for a week as JOINED, with its pointer; the contents of both carts",
+    },
     "get-cart-job": {"0.5 R": STRONG},
     "create-template": {"1 W": ONCE},
     "get-template": {"0.5 R": STRONG},

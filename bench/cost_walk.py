@@ -97,6 +97,8 @@ def cart(step):
         step("C9", None, "PUT", f"/cart/products/book-{number}", {**product, "name": "Book"}, types="Product")
         step("C1", None, "POST", CART, {"sku": f"book-{number}"}, types="CartItem")
     many = step("C4", "checkout-cart, 33 items", "POST", "/cart/accounts/Erin/checkout", types="Order OrderLines Job")["orderId"]
+    step("C1", None, "POST", "/cart/accounts/guest/items", socks, types="CartItem")
+    step("C13", "merge-carts, one item", "POST", "/cart/accounts/Erin/merge", {"fromAccountId": "guest"}, types="CartItem")
     job = f"{many}-PURCHASED"
     step("C14", "get-cart-job", "GET", f"/cart/jobs/{job}", item=("Job", job))
 

@@ -68,7 +68,7 @@ const BANK: [Event; 54] = [
 ];
 
 /// The events of the cart. The added item is listed and then purchased.
-const CART: [Event; 37] = [
+const CART: [Event; 40] = [
     ("put-product", "", Some(201)),
     ("put-product", "no-currency", Some(400)),
     ("put-product", "no-operator", Some(403)),
@@ -92,6 +92,9 @@ const CART: [Event; 37] = [
     ("get-cart-item", "no-item-id", Some(400)),
     ("checkout-cart", "", Some(200)),
     ("checkout-cart", "empty-cart", Some(409)),
+    ("merge-carts", "", Some(200)),
+    ("merge-carts", "another-account", Some(403)),
+    ("merge-carts", "same-account", Some(400)),
     ("list-orders", "", Some(200)),
     ("list-orders", "bad-cursor", Some(400)),
     ("get-order", "", Some(404)),

@@ -13,6 +13,7 @@ pub mod list_cart_items;
 pub mod list_orders;
 pub mod list_products;
 pub mod list_sku_items;
+pub mod merge_carts;
 pub mod put_product;
 pub mod remove_cart_item;
 pub mod retry_cart_job;
@@ -36,6 +37,7 @@ pub fn patterns() -> Vec<Pattern> {
         list_orders::PATTERN,
         list_products::PATTERN,
         list_sku_items::PATTERN,
+        merge_carts::PATTERN,
         put_product::PATTERN,
         remove_cart_item::PATTERN,
         retry_cart_job::PATTERN,

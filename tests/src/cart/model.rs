@@ -4,7 +4,7 @@
 use super::MAX_ITEMS;
 use crate::{Asks, Client, cart::product, random};
 use aws_sdk_dynamodb::types::AttributeValue;
-use cart::{CartItem, CartItemBody, Order, OrderLines, Previous, Quantity};
+use cart::{CartItem, CartItemBody, Order, OrderLines, OrderStatus, Previous, Product, Quantity};
 use futures::future::join_all;
 use jiff::SignedDuration;
 use keys::{
@@ -12,7 +12,7 @@ use keys::{
     cart::{CartItemSort, ItemId, ItemSort, Status},
 };
 use local::Stack;
-use money::Money;
+use money::{Currency, Money};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use std::{
@@ -56,6 +56,13 @@ pub enum Operation {
     CheckOut {
         /// Idempotency key.
         key: Option<String>,
+    },
+    /// C12: changes the status of an order.
+    SetStatus {
+        /// Order id.
+        order: OrderId,
+        /// New status.
+        status: OrderStatus,
     },
     /// C8: reads a cart item.
     Look {
@@ -106,6 +113,7 @@ impl Operation {
             Self::Change { .. } => "update-cart-item",
             Self::Remove { .. } => "remove-cart-item",
             Self::CheckOut { .. } => "checkout-cart",
+            Self::SetStatus { .. } => "update-order",
             Self::Look { .. } => "get-cart-item",
         }
     }
@@ -130,6 +138,7 @@ impl Operation {
         let mut body = match self {
             Self::Add { sku, quantity, .. } => json!({"sku": sku, "quantity": quantity}),
             Self::Change { quantity, status, .. } => json!({"quantity": quantity, "status": status}),
+            Self::SetStatus { status, .. } => json!({"status": status}),
             _ => return None,
         };
         body.as_object_mut().expect("an object").retain(|_, value| !value.is_null());
@@ -145,14 +154,20 @@ impl Operation {
             Self::Change { .. } => ("PATCH", "/items/{itemId}"),
             Self::Remove { .. } => ("DELETE", "/items/{itemId}"),
             Self::Look { .. } => ("GET", "/items/{itemId}"),
+            Self::SetStatus { .. } => ("PATCH", "/orders/{orderId}"),
         };
         let item = self.item().map(|item| item.to_string());
         let route = format!("{method} /cart/accounts/{{accountId}}{rest}");
         let rest = item.as_deref().map_or(rest.to_owned(), |item| rest.replace("{itemId}", item));
+        let order = if let Self::SetStatus { order, .. } = self { Some(order.to_string()) } else { None };
+        let rest = order.as_deref().map_or(rest.clone(), |order| rest.replace("{orderId}", order));
         let path = format!("/cart/accounts/{account}{rest}");
         let mut parameters = json!({"accountId": account});
         if let Some(item) = item {
             parameters["itemId"] = item.into();
+        }
+        if let Some(order) = order {
+            parameters["orderId"] = order.into();
         }
         let body = self.body();
         Asks { route: &route, path: &path, parameters, key: self.key(), body: body.as_ref() }.at(now.instant())
@@ -230,6 +245,11 @@ pub enum Outcome {
         /// Order id.
         order: OrderId,
     },
+    /// Outcome of a merge.
+    MergeResult {
+        /// Number of merged items.
+        merged: usize,
+    },
 }
 
 /// Idempotency record.
@@ -285,8 +305,10 @@ pub struct Account {
     pub outcomes: BTreeMap<String, (String, Outcome)>,
     /// Expected sum of the quantities of all cart items, except `JOINED` items.
     pub balance: i64,
-    /// Orders as responses show them, with the status PLACED.
+    /// Orders as responses show them.
     pub orders: BTreeMap<OrderId, Value>,
+    /// Products. Any other product is that of [`product`].
+    pub catalog: BTreeMap<Sku, Product>,
 }
 
 /// Request with its response. `reply` is `None` if the outcome is unknown.
@@ -334,7 +356,11 @@ impl Account {
                 return self.add(account, (sku, quantity(*more)), operation, now, told);
             }
             Operation::CheckOut { .. } => return self.check_out(account, operation, now, told),
-            Operation::Look { item } => self.look(*item, now).map(|index| self.cart_items[index].clone()),
+            Operation::SetStatus { order, status } => return self.set_status(order, *status, now),
+            Operation::Look { item } => {
+                let found = self.look(*item, now).map(|index| self.marked(&self.cart_items[index]));
+                return found.unwrap_or_else(|reply| reply);
+            }
             Operation::Change { item, quantity: wanted, status } => {
                 self.change(*item, wanted.map(quantity), *status, now)
             }
@@ -354,7 +380,13 @@ impl Account {
         }
         Some(match outcome {
             Outcome::Added { created, cart_item } => Reply::cart_item(if *created { 201 } else { 200 }, cart_item),
-            Outcome::CheckedOut { order } => Reply { status: 200, body: self.orders[order].clone() },
+            Outcome::MergeResult { merged } => Reply { status: 200, body: json!({"merged": merged}) },
+            Outcome::CheckedOut { order } => {
+                let mut body = self.orders[order].clone();
+                body["status"] = json!("PLACED");
+                body["statusChangedAt"] = body["placedAt"].clone();
+                Reply { status: 200, body }
+            }
         })
     }
 
@@ -375,6 +407,56 @@ impl Account {
             "currency": total.currency(), "placedAt": at, "statusChangedAt": at,
             "items": cart_items.iter().map(item).collect::<Vec<_>>(),
         })
+    }
+
+    /// Returns the response to a read of the item, with the marks of its product.
+    fn marked(&self, cart_item: &CartItem) -> Reply {
+        let mut reply = Reply::cart_item(200, cart_item);
+        let product = self.product(&cart_item.sku);
+        match () {
+            () if !cart_item.is_open() => {}
+            () if !product.active => reply.body["unavailable"] = json!(true),
+            () if product.price != cart_item.price => reply.body["priceChanged"] = json!(true),
+            () => {}
+        }
+        reply
+    }
+
+    fn product(&self, sku: &Sku) -> Product {
+        self.catalog.get(sku).cloned().unwrap_or_else(|| product(sku.as_str()))
+    }
+
+    /// Returns whether the cart has an item of another product in another currency.
+    fn has_other_currency(&self, sku: &Sku, currency: Currency, now: TimestampMillis) -> bool {
+        let active = self.listed(Status::Active, now).into_iter();
+        active.filter(|other| other.sku != *sku).any(|other| other.price.currency() != currency)
+    }
+
+    fn set_status(&mut self, order: &OrderId, status: OrderStatus, now: TimestampMillis) -> Reply {
+        let Some(mut body) = self.orders.get(order).cloned() else { return Reply::problem(404, "not-found") };
+        let without_lines = |mut body: Value| {
+            body.as_object_mut().expect("an object").remove("items");
+            Reply { status: 200, body }
+        };
+        if body["status"] == json!(status) {
+            return without_lines(body);
+        }
+        let of_items = match (body["status"].as_str().expect("a status"), status) {
+            ("PLACED", OrderStatus::Shipped) => Some(Status::Shipped),
+            ("PLACED", OrderStatus::Cancelled) => Some(Status::Cancelled),
+            ("SHIPPED", OrderStatus::Delivered) => None,
+            _ => return Reply::problem(409, "order-status"),
+        };
+        let changed = id::<TimestampMillis>(&body["statusChangedAt"]).expect("a time").max(now);
+        body["status"] = json!(status);
+        body["statusChangedAt"] = json!(changed);
+        self.orders.insert(order.clone(), body.clone());
+        let of_order = |item: &CartItem| item.order_id.as_ref() == Some(order);
+        let indexes: Vec<_> = (0..self.cart_items.len()).filter(|index| of_order(&self.cart_items[*index])).collect();
+        for index in indexes.into_iter().filter(|_| of_items.is_some()) {
+            self.bring(index, of_items.expect("a status"), changed);
+        }
+        without_lines(body)
     }
 
     fn remember(&mut self, operation: &Operation, outcome: Outcome) {
@@ -417,17 +499,26 @@ impl Account {
         now: TimestampMillis,
         told: &Value,
     ) -> Reply {
+        let product = self.product(sku);
+        if !product.active {
+            return Reply::problem(409, "product-unavailable");
+        }
+        let other_currency = self.has_other_currency(sku, product.price.currency(), now);
         let there = self.active(sku, now);
         let index = match there {
+            Some(index) if self.cart_items[index].quantity.plus(more).is_some() && other_currency => {
+                return Reply::problem(409, "cart-currency");
+            }
             Some(index) => match self.grown(index, more, now) {
                 Ok(index) => index,
                 Err(reply) => return reply,
             },
             None if self.listed(Status::Active, now).len() >= MAX_ITEMS => return Reply::problem(409, "cart-full"),
+            None if other_currency => return Reply::problem(409, "cart-currency"),
             None => {
                 let item = id(&told["itemId"]).unwrap_or_else(|| ItemId::new(now.instant(), &random()));
                 let sort = CartItemSort { status: Status::Active, since: now, item };
-                let product = product(sku.as_str());
+                let product = product.clone();
                 self.balance += number(more);
                 self.cart_items.push(CartItem {
                     account: account.clone(),
@@ -448,6 +539,7 @@ impl Account {
                 self.cart_items.len() - 1
             }
         };
+        (self.cart_items[index].name, self.cart_items[index].price) = (product.name, product.price);
         let (created, cart_item) = (there.is_none(), self.cart_items[index].clone());
         let reply = Reply::cart_item(if created { 201 } else { 200 }, &cart_item);
         self.remember(operation, Outcome::Added { created, cart_item: cart_item.into() });
@@ -471,10 +563,15 @@ impl Account {
     }
 
     fn moved(&mut self, index: usize, status: Status, now: TimestampMillis) -> Result<usize, Reply> {
-        let old = &mut self.cart_items[index];
-        if old.sort.status == Status::Purchased {
+        if !self.cart_items[index].is_open() {
             return Err(Reply::problem(409, "purchased"));
         }
+        self.bring(index, status, now);
+        Ok(index)
+    }
+
+    fn bring(&mut self, index: usize, status: Status, now: TimestampMillis) {
+        let old = &mut self.cart_items[index];
         old.previous = Some(Previous { status: old.sort.status, since: old.sort.since, quantity: old.quantity });
         old.sort = CartItemSort { status, since: old.sort.since.max(now), item: old.id() };
         old.index_partition = status.is_listed().then(|| old.sku.clone());
@@ -485,7 +582,6 @@ impl Account {
             Status::Saved | Status::Purchased | Status::Shipped | Status::Cancelled => None,
             Status::Removed | Status::Joined => Some(after(now, WEEK)),
         };
-        Ok(index)
     }
 
     fn change(&mut self, item: ItemId, wanted: Option<Quantity>, to: Option<Status>, now: TimestampMillis) -> Done {
@@ -508,7 +604,7 @@ impl Account {
         let old = self.cart_items[index].clone();
         match to {
             Some(status) if status != old.sort.status => {
-                if old.sort.status == Status::Purchased {
+                if !old.is_open() {
                     return Err(Reply::problem(409, "purchased"));
                 }
                 let more = wanted.unwrap_or(old.quantity);
@@ -525,6 +621,9 @@ impl Account {
                     if self.listed(Status::Active, now).len() >= MAX_ITEMS {
                         return Err(Reply::problem(409, "cart-full"));
                     }
+                    if self.has_other_currency(&old.sku, old.price.currency(), now) {
+                        return Err(Reply::problem(409, "cart-currency"));
+                    }
                 }
                 self.moved(index, status, now)?;
                 self.balance += number(more) - number(old.quantity);
@@ -532,7 +631,7 @@ impl Account {
             }
             _ => {
                 if let Some(wanted) = wanted.filter(|wanted| *wanted != old.quantity) {
-                    if old.sort.status == Status::Purchased {
+                    if !old.is_open() {
                         return Err(Reply::problem(409, "purchased"));
                     }
                     self.counted(index, wanted, now);
@@ -548,14 +647,22 @@ impl Account {
         let Some(latest) = indexes.iter().map(|index| self.cart_items[*index].sort.since).max() else {
             return Reply::problem(409, "cart-empty");
         };
+        let products: Vec<_> = indexes.iter().map(|index| self.product(&self.cart_items[*index].sku)).collect();
+        if products.iter().any(|product| !product.active) {
+            return Reply::problem(409, "product-unavailable");
+        }
+        if products.iter().any(|product| product.price.currency() != products[0].price.currency()) {
+            return Reply::problem(409, "cart-currency");
+        }
         let last = self.orders.values().filter_map(|order| id::<TimestampMillis>(&order["placedAt"])).max();
         let after = |last: TimestampMillis| {
             TimestampMillis::containing(last.instant() + SignedDuration::from_millis(1)).expect("a time")
         };
         let at = latest.max(now).max(last.map_or(now, after));
         let order = id(&told["orderId"]).unwrap_or_else(|| OrderId::new(now.instant(), &random()));
-        for index in indexes {
+        for (index, product) in indexes.into_iter().zip(products) {
             self.moved(index, Status::Purchased, at).expect("an active cart item");
+            (self.cart_items[index].name, self.cart_items[index].price) = (product.name, product.price);
             self.cart_items[index].order_id = Some(order.clone());
         }
         let body = self.order(account, &order, at);
@@ -795,7 +902,7 @@ impl Stored {
         let outcome = |record: &Record| (record.sort.0.to_string(), (String::new(), record.outcome.clone()));
         let orders = self.orders.iter().filter(|order| order.account == *account);
         let orders = orders.map(|order| (order.id().clone(), self.order(order))).collect();
-        Account { cart_items, outcomes: records.map(outcome).collect(), balance: 0, orders }
+        Account { cart_items, outcomes: records.map(outcome).collect(), balance: 0, orders, catalog: BTreeMap::new() }
     }
 
     /// An order with its lines, as responses show it.

@@ -216,7 +216,7 @@ async fn every_route_requires_a_valid_token() {
         headers.push(Some(format!("Bearer {}", &operator[..operator.len() - 4])));
         headers.extend((auth == Auth::Required).then_some(None));
         let routes = routes(&stack);
-        assert_eq!(routes.len(), 15);
+        assert_eq!(routes.len(), 16);
         let before = stored(&stack).await;
         for (method, path) in &routes {
             for header in &headers {

@@ -182,6 +182,7 @@ async fn measure_all_patterns(sku: &str) -> CartItem {
     measured.assert("list-cart-items, purchased", &purchased, &list);
     measured.orders(&bought, purchased).await;
     measured.removes(sku).await;
+    measured.merges(sku).await;
     let labels = labels(&cart::patterns()).into_iter().filter(|label| !OF_JOBS.contains(&label.as_str()));
     assert_eq!(measured.functions, labels.collect(), "a pattern was not measured");
     let shipped = Stored::read(&measured.stack).await.cart_items;
@@ -211,6 +212,18 @@ impl Measured {
         self.assert("list-products", &Case { products: 3, product: size("S-1"), ..case }, &list);
         let again = client.put(&path, &json!({"name": "Product", "price": "12.500", "currency": "USD"})).await;
         assert_eq!((again.status, consumed(&again)), (200, reads("Products", Units::whole(1))), "nothing changes");
+    }
+
+    /// Merges the item of a guest into a cart without contents.
+    async fn merges(&mut self, sku: &str) {
+        let added = self.client.post("/cart/accounts/G-1/items", &new(sku)).await;
+        assert_eq!(added.status, 201, "{}", added.body);
+        let stored = Stored::read(&self.stack).await;
+        let item = stored.cart_items.iter().find(|item| item.account.as_str() == "G-1").expect("an item");
+        let contents = stored.contents_bytes("G-1");
+        let case = Case { cart_item: bytes(item), cart_items: 1, contents, ..self.case(Status::Saved, None).await };
+        let merged = self.client.post("/cart/accounts/N-1/merge", &json!({"fromAccountId": "G-1"})).await;
+        self.assert("merge-carts", &case, &merged);
     }
 
     /// Reads, ships and delivers the order.

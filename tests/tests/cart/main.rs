@@ -10,6 +10,7 @@ mod faults;
 mod idempotency;
 mod isolation;
 mod lists;
+mod merge;
 mod model;
 mod orders;
 mod products;

@@ -158,6 +158,6 @@ async fn list_of_an_example_customer_is_in_order() {
     let skus = |cart_items: Vec<Value>| cart_items.iter().map(|cart_item| cart_item["sku"].clone()).collect::<Vec<_>>();
     assert_eq!(skus(at.of_account("Sue", "ACTIVE").await), ["b932s", "ef9ca"]);
     assert_eq!(skus(at.of_account("Sue", "SAVED").await), ["72f49"]);
-    assert_eq!(skus(at.of_account("Liz", "PURCHASED").await), ["d9bl3"]);
+    assert_eq!(skus(at.of_account("Liz", "SHIPPED").await), ["d9bl3"]);
     shop.stack.stop().await;
 }

@@ -221,6 +221,7 @@ fn routes(client: &Client, account: &str, item: &str, sku: &str) -> Vec<(&'stati
         ("C11 list", client.request("GET", &format!("/cart/accounts/{account}/orders"))),
         ("C11", client.request("GET", &format!("/cart/accounts/{account}/orders/{item}"))),
         ("C12", sent(client, "PATCH", &format!("/cart/accounts/{account}/orders/{item}"), r#"{"status": "SHIPPED"}"#)),
+        ("C13", sent(client, "POST", &format!("/cart/accounts/{account}/merge"), r#"{"fromAccountId": "guest"}"#)),
         ("C14", client.request("GET", &format!("/cart/jobs/{sku}"))),
         ("C14 retry", client.request("POST", &format!("/cart/jobs/{sku}/retry"))),
     ]
@@ -448,6 +449,14 @@ fn states(client: &Client, bought: &Value) -> Vec<Case> {
     cases.push(Case::new("an inactive product", inactive, 409, "product-unavailable"));
     let foreign = add_request(client, "dollars", "in-yen", &json!({}));
     cases.push(Case::new("a product in another currency", foreign, 409, "cart-currency"));
+    let merge = |body: &'static str| sent(client, "POST", "/cart/accounts/A-1/merge", body);
+    for body in ["{}", r#"{"fromAccountId": "A-1"}"#, r##"{"fromAccountId": "#"}"##, r#"{"fromAccountId": null}"#] {
+        cases.push(Case::faults(format!("merge {body}"), merge(body), "/body/fromAccountId"));
+    }
+    cases.push(Case::faults("merge with more", merge(r#"{"fromAccountId": "A-2", "to": 1}"#), "/body/to"));
+    cases.push(Case::new("a merge of a full cart", merge(r#"{"fromAccountId": "over"}"#), 409, "cart-full"));
+    cases.push(Case::new("a merge of currencies", merge(r#"{"fromAccountId": "yen"}"#), 409, "cart-currency"));
+    cases.push(Case::new("a merge of many pieces", merge(r#"{"fromAccountId": "many"}"#), 409, "quantity-limit"));
     cases.push(Case::new("an empty cart", client.request("POST", &checkout_of("A-9")), 409, "cart-empty"));
     cases.push(Case::new("a full cart", add_request(client, "full", "one-more", &json!({})), 409, "cart-full"));
     let most = json!({"sku": "sku-0", "quantity": 9_999});
@@ -510,7 +519,11 @@ async fn filled(shop: &Shop) -> (Value, Value) {
     add(SECRET, SECRET).await;
     for number in 0..MAX_ITEMS {
         add("full", &format!("sku-{number}")).await;
+        add("over", &format!("sku-{number}")).await;
     }
+    add("yen", "in-yen").await;
+    add("A-1", "pot").await;
+    send(shop.now.request("POST", &items_of("many")).json(&json!({"sku": "pot", "quantity": 9_999}))).await;
     (cart_item, bought.body)
 }
 

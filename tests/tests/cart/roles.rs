@@ -46,6 +46,10 @@ fn attempts() -> Vec<Attempt> {
         order().with("SHIPPED", json!({"status": "CANCELLED"})).gets(Conflict, Outcome::Missing),
         Attempt::of_operators(ORDER, WRITE).with("PLACED", json!({"status": "SHIPPED"})),
         Attempt::of_operators(ORDER, WRITE).with("SHIPPED", json!({"status": "DELIVERED"})),
+        // An operator may merge any carts. A customer owns only one of these, so both get the same.
+        Attempt::of_operators("POST /cart/accounts/{accountId}/merge", WRITE)
+            .with("", json!({"fromAccountId": "guest"}))
+            .gets(Done, Done),
         jobs("GET /cart/jobs/{jobId}").gets(Outcome::Missing, Outcome::Missing),
         jobs("POST /cart/jobs/{jobId}/retry").gets(Outcome::Missing, Outcome::Missing),
         Attempt::of_customers("DELETE /cart/accounts/{accountId}/items/{itemId}", WRITE).with("ACTIVE", Value::Null),

@@ -182,6 +182,12 @@ impl<'a> Scene<'a> {
                 let body = (method == "PATCH").then_some(&body);
                 self.ask(&format!("{method} {route}"), path, parameters, None, body).await
             }
+            Reader::Merge => {
+                let (account, body) = (self.named("A-3"), json!({"fromAccountId": self.named("A-1")}));
+                let path = format!("/cart/accounts/{account}/merge");
+                let route = "POST /cart/accounts/{accountId}/merge";
+                self.ask(route, path, json!({"accountId": account}), None, Some(&body)).await
+            }
             Reader::Job | Reader::RetryJob => {
                 let id = format!("{}-PURCHASED", self.order);
                 let (route, end) = match reader {
@@ -238,6 +244,7 @@ enum Reader {
     Orders,
     Order,
     Ship,
+    Merge,
     Job,
     RetryJob,
     Buy(&'static str),
@@ -258,6 +265,7 @@ impl Reader {
             Self::Product => "C10",
             Self::Orders | Self::Order => "C11",
             Self::Ship => "C12",
+            Self::Merge => "C13",
             Self::Job | Self::RetryJob => "C14",
         }
     }
@@ -267,7 +275,7 @@ use Effect::{Failed, None as Nothing, Passed, Skipped};
 
 /// Each reader, and the effect of each type of item: cart item, pointer, CART, idempotency record,
 /// product, order and lines. Each reader has its own carts, because changes affect later readers.
-const MATRIX: [(Reader, [Effect; 7]); 26] = [
+const MATRIX: [(Reader, [Effect; 7]); 27] = [
     (Reader::List("A-1"), [Skipped, Nothing, Failed, Nothing, Passed, Nothing, Nothing]),
     (Reader::List("A-2"), [Nothing, Nothing, Nothing, Nothing, Passed, Nothing, Nothing]),
     (Reader::Sku("tea"), [Skipped, Nothing, Nothing, Nothing, Passed, Nothing, Nothing]),
@@ -291,6 +299,7 @@ const MATRIX: [(Reader, [Effect; 7]); 26] = [
     (Reader::Orders, [Nothing, Nothing, Nothing, Nothing, Nothing, Skipped, Nothing]),
     (Reader::Order, [Nothing, Nothing, Nothing, Nothing, Nothing, Failed, Failed]),
     (Reader::Ship, [Nothing, Nothing, Nothing, Nothing, Nothing, Failed, Failed]),
+    (Reader::Merge, [Passed, Nothing, Failed, Nothing, Nothing, Nothing, Nothing]),
     (Reader::Job, [Nothing; 7]),
     (Reader::RetryJob, [Nothing; 7]),
     (Reader::ChangeOthers, [Nothing; 7]),

@@ -233,6 +233,13 @@ impl CartItem {
         }
     }
 
+    /// Returns a new item for the same product, quantity and price in the cart of another account.
+    #[must_use]
+    pub(crate) fn of_account(&self, id: ItemId, account: AccountId, now: TimestampMillis, days: Days) -> Self {
+        let product = Product::new(self.sku.clone(), self.name.clone(), self.price, true);
+        Self::added(id, account, &product, self.quantity, now, days)
+    }
+
     /// Returns the item with a new quantity. Also renews the expiry if the last renewal is more
     /// than a day old.
     ///

@@ -92,12 +92,27 @@ impl Entry {
 }
 
 /// The `ACTIVE` items of a cart.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct InCart {
     /// The items, newest first.
     pub(crate) cart_items: Vec<CartItem>,
     /// Entries whose items cannot be read (docs/decisions/cart-unreadable-items.md).
     pub(crate) unreadable: BTreeMap<Sku, Entry>,
+}
+
+impl InCart {
+    /// Returns the items without some of them.
+    pub(crate) fn without(mut self, some: &[CartItem]) -> Self {
+        self.cart_items.retain(|cart_item| some.iter().all(|other| other.id() != cart_item.id()));
+        self
+    }
+
+    /// Returns the items with new ones, or with new versions of the same items.
+    pub(crate) fn with(self, new: Vec<CartItem>) -> Self {
+        let mut all = self.without(&new);
+        all.cart_items.extend(new);
+        all
+    }
 }
 
 impl Contents {

@@ -77,9 +77,9 @@ impl Input for Update {
     }
 }
 
-/// Changes the status of an order: PLACED to SHIPPED or CANCELLED, and SHIPPED to DELIVERED. The cart
-/// items of the order get the status SHIPPED or CANCELLED. A request for the status that the order
-/// has changes nothing.
+/// Changes the status of an order: PLACED to SHIPPED or CANCELLED, and SHIPPED to DELIVERED. The
+/// cart items of the order get the status SHIPPED or CANCELLED. A request for the status that the
+/// order has changes nothing.
 ///
 /// # Errors
 /// 403 for an account that the caller does not own, and for any status but CANCELLED without the

@@ -18,6 +18,7 @@ impl Guide {
         self.take_out(&socks).await?;
         self.buy(&shoes).await?;
         self.buy_many().await?;
+        self.merge().await?;
         // The stream passes all changes above to the export function. This function writes rows to
         // the delivery stream.
         let what = "Progress of the export, which writes rows to the lake";
@@ -95,6 +96,16 @@ impl Guide {
         let call = Call::patch(&path, json!({"status": "CANCELLED"}));
         let what = "Cancel the order, which is too late";
         self.step(Step { what, call, status: StatusCode::CONFLICT }).await.map(drop)
+    }
+
+    /// Merges the cart of a guest.
+    async fn merge(&self) -> Result<(), CliError> {
+        self.client.send(&Call::post("/cart/accounts/guest-1/items", json!({"sku": "socks-42"}))).await?;
+        let call = Call::post("/cart/accounts/Ann/merge", json!({"fromAccountId": "guest-1"}));
+        let step =
+            Step { what: "Merge the cart of a guest into the cart of the account", call, status: StatusCode::OK };
+        let reply = self.step(step).await?;
+        check(reply.body["merged"] == 1, "the socks must be in the cart of the account")
     }
 
     /// Buys more items than one transaction can move.
