@@ -172,7 +172,7 @@ async fn the_items_of_an_order_follow_its_status() {
 }
 
 /// A stack of the cart whose jobs run only when the test invokes them.
-async fn without_jobs() -> Stack {
+pub(crate) async fn without_jobs() -> Stack {
     let stream = "          Type: DynamoDB\n          Properties:\n";
     stocked(changed("cart", (stream, 1), &format!("{stream}            Enabled: false\n"))).await
 }
@@ -189,7 +189,7 @@ async fn fill(client: &Client, account: &str, count: usize) -> Vec<Value> {
 }
 
 /// The event of the stream of jobs.
-fn job_event(order: &str, status: &str) -> Value {
+pub(crate) fn job_event(order: &str, status: &str) -> Value {
     let keys = json!({"PK": {"S": format!("JOB#{order}-{status}")}, "SK": {"S": "JOB"}});
     json!({"Records": [{
         "eventID": "1", "eventName": "INSERT", "eventVersion": "1.1", "eventSource": "aws:dynamodb",
