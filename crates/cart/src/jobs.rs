@@ -81,8 +81,7 @@ impl JobRunner for MoveItems<'_> {
     async fn step(&mut self, _: &Job, moved: usize, _: Deadline) -> Result<Step<usize>, Error> {
         let (cart, account) = (self.cart, &self.account);
         if self.read.is_none() {
-            let order = cart.order(account, &self.order).await?;
-            self.read = Some((order, cart.lines(account, &self.order).await?));
+            self.read = Some(cart.order_with_lines(account, &self.order).await?);
         }
         let Some((order, lines)) = &self.read else { return Err(Error::stale()) };
         let rest = lines.get(moved..).unwrap_or_default();

@@ -162,8 +162,7 @@ impl Cart {
             return Ok((cart_item, Some(contents)));
         }
         for order in contents.moving.keys() {
-            let order = self.order(account, order).await?;
-            let lines = self.lines(account, order.id()).await?;
+            let (order, lines) = self.order_with_lines(account, order).await?;
             if let Some(line) = lines.iter().find(|line| line.item() == item) {
                 return Ok((line.purchased(&order)?, None));
             }

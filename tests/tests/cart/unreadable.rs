@@ -355,6 +355,21 @@ async fn checkout_leaves_an_unreadable_item_in_the_cart_and_repeats_its_response
 }
 
 #[tokio::test]
+async fn an_unknown_order_is_not_an_unreadable_item() {
+    let stack = shop().await;
+    let asks = Asks {
+        route: "GET /cart/accounts/{accountId}/orders/{orderId}",
+        path: "/cart/accounts/A-1/orders/O-1",
+        parameters: json!({"accountId": "A-1", "orderId": "O-1"}),
+        key: None,
+        body: None,
+    };
+    let reading = unreadable::request(&stack, &asks).await;
+    assert_eq!((reading.status, reading.logged), (404, Vec::new()));
+    stack.stop().await;
+}
+
+#[tokio::test]
 async fn checkout_repairs_a_damaged_pointer() {
     let stack = shop().await;
     for (number, how) in DAMAGES.into_iter().enumerate() {

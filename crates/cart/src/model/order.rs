@@ -1,5 +1,6 @@
 use crate::{Cart, CartItem, ProductName, Quantity, model::cart_item::Move, store::Days};
 use function::{Error, Problem, is_zero};
+use futures::future::join;
 use keys::{
     AccountId, OrderId, Sku, TimestampMillis,
     cart::{CartItemSort, ItemId, LinesSort, OrderSort, Status},
@@ -227,12 +228,23 @@ impl Cart {
         order.ok_or(Error::NotFound("order"))
     }
 
+    /// Reads an order and its lines with strong consistency.
+    pub(crate) async fn order_with_lines(
+        &self,
+        account: &AccountId,
+        order: &OrderId,
+    ) -> Result<(Order, Vec<Line>), Error> {
+        let lines_key = Key::new(account, &LinesSort(order.clone()));
+        let lines = self.table.get::<OrderLines>(&lines_key);
+        let (order, lines) = Box::pin(join(self.order(account, order), lines)).await;
+        Ok((order?, readable(lines_key, lines?)?))
+    }
+
     /// Reads the lines of an order with strong consistency.
     pub(crate) async fn lines(&self, account: &AccountId, order: &OrderId) -> Result<Vec<Line>, Error> {
         let key = Key::new(account, &LinesSort(order.clone()));
-        let lines = self.table.get::<OrderLines>(&key).await?.map(|lines| lines.lines);
-        let unreadable = || table::Error::unreadable_part(OrderLines::TYPE, key, &"the order has no lines").into();
-        lines.filter(|lines| !lines.is_empty()).ok_or_else(unreadable)
+        let lines = self.table.get::<OrderLines>(&key).await?;
+        readable(key, lines)
     }
 
     /// Returns the changes that move the cart items of these lines to the status of their order.
@@ -278,6 +290,13 @@ impl Cart {
             done => Ok(done?),
         }
     }
+}
+
+/// Returns the lines of an order. Every order has lines.
+fn readable(key: Key, lines: Option<OrderLines>) -> Result<Vec<Line>, Error> {
+    let lines = lines.map(|lines| lines.lines).filter(|lines| !lines.is_empty());
+    let unreadable = || table::Error::unreadable_part(OrderLines::TYPE, key, &"the order has no lines").into();
+    lines.ok_or_else(unreadable)
 }
 
 /// Response body of an order. Lists omit the items.

@@ -14,7 +14,6 @@ use function::{
     Error, Fields, Fingerprint, Function, IdempotentRequest, Input, Json, Problem, Request, Route, Trigger, is_zero,
     optimistically,
 };
-use futures::future::try_join;
 use jiff::SignedDuration;
 use keys::{
     AccountId, OrderId, TimestampMillis,
@@ -183,7 +182,7 @@ impl Cart {
 
     /// Returns the response to the first request: the order when it was placed.
     async fn repeated(&self, account: &AccountId, Bought { order, skipped }: Bought) -> Result<OrderBody, Error> {
-        let (order, lines) = Box::pin(try_join(self.order(account, &order), self.lines(account, &order))).await?;
+        let (order, lines) = self.order_with_lines(account, &order).await?;
         let order = Order { status: OrderStatus::Placed, status_changed_at: order.placed_at, ..order };
         Ok(OrderBody::from(order).with(lines, skipped))
     }

@@ -6,7 +6,6 @@ use crate::{
     model::order::OrderBody,
 };
 use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger};
-use futures::future::join;
 use keys::{AccountId, OrderId};
 use table::cost::{Cost, read};
 
@@ -55,6 +54,6 @@ impl Input for Wanted {
 pub async fn get_order(cart: Cart, request: Request<Wanted>) -> Result<Json<OrderBody>, Error> {
     let Wanted { account, order } = &request.input;
     request.caller.must_own(account, DOMAIN)?;
-    let (order, lines) = Box::pin(join(cart.order(account, order), cart.lines(account, order))).await;
-    Ok(Json(OrderBody::from(order?).with(lines?, 0)))
+    let (order, lines) = cart.order_with_lines(account, order).await?;
+    Ok(Json(OrderBody::from(order).with(lines, 0)))
 }

@@ -7,7 +7,6 @@ use crate::{
     store::unexpired,
 };
 use function::{Error, Fields, Function, Input, List, Listing, Request, Route, Trigger, optimistically};
-use futures::future::try_join;
 use keys::{
     AccountId, TimestampMillis,
     cart::{CartItemSort, Status},
@@ -133,7 +132,7 @@ impl Cart {
         }
         for order in contents.iter().flat_map(|contents| contents.moving.keys()) {
             page.items.retain(|cart_item| cart_item.order_id.as_ref() != Some(order));
-            let (order, lines) = Box::pin(try_join(self.order(account, order), self.lines(account, order))).await?;
+            let (order, lines) = self.order_with_lines(account, order).await?;
             for line in &lines {
                 page.items.push(line.purchased(&order)?);
             }
