@@ -102,6 +102,8 @@ pub use scheduled::{Scheduled, scheduled};
 pub use settings::{Settings, SettingsError, SettingsReader};
 pub use stream::{Batch, Clock, Record, stream};
 pub use system::system_random;
+#[doc(hidden)]
+pub use system::{now, set_clock};
 pub use text::{BoundedText, InvalidText};
 
 use futures::future::BoxFuture;

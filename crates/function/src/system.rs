@@ -5,12 +5,23 @@
 
 use jiff::Timestamp;
 use keys::Random;
-use std::io;
+use std::{cell::Cell, io};
 use tokio::time::Instant;
 
-/// The current time.
-pub(crate) fn now() -> Timestamp {
-    Timestamp::now()
+thread_local! {
+    static CLOCK: Cell<fn() -> Timestamp> = const { Cell::new(Timestamp::now) };
+}
+
+/// The current time. Outside this crate, only the local stack and the simulation call this
+/// function.
+#[must_use]
+pub fn now() -> Timestamp {
+    CLOCK.get()()
+}
+
+/// Replaces the clock of this thread, for the simulation (docs/simulation.md).
+pub fn set_clock(clock: fn() -> Timestamp) {
+    CLOCK.set(clock);
 }
 
 /// The monotonic clock, for deadlines and latencies.

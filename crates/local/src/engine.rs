@@ -19,6 +19,7 @@ use aws_smithy_http_client::{
 };
 
 use api::Api;
+pub(crate) use api::perform;
 use services::Services;
 
 use crate::{

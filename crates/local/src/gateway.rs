@@ -18,10 +18,9 @@ use tokio::time::timeout;
 use uuid::Uuid;
 
 pub(crate) use self::answer::json_response;
-pub(crate) use self::routes::Routes;
+pub(crate) use self::{event::Incoming, routes::Routes};
 use self::{
     answer::{explained, message},
-    event::Incoming,
     routes::Match,
 };
 use crate::{

@@ -133,7 +133,8 @@ pub(crate) fn length(value: &Value) -> usize {
 }
 
 fn deadline(timeout: Duration) -> u64 {
-    let end = (SystemTime::now() + timeout).duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let now = SystemTime::from(function::now());
+    let end = (now + timeout).duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     u64::try_from(end.as_millis()).unwrap_or(u64::MAX)
 }
 

@@ -12,6 +12,8 @@ mod domains;
 mod engine;
 mod follower;
 mod gateway;
+#[doc(hidden)]
+pub mod in_process;
 mod lake;
 mod lambda;
 mod nearest;

@@ -75,6 +75,11 @@ pub(crate) struct Arriving {
 }
 
 impl Arriving {
+    /// A body that has arrived.
+    pub(crate) fn of(body: Body) -> Self {
+        Self { parts: body.into_data_stream(), patience: PATIENCE }
+    }
+
     /// Returns the next part, or `None` at the end of the body.
     pub(crate) async fn next(&mut self) -> Option<Result<Bytes, Refusal>> {
         match timeout(self.patience, self.parts.next()).await {

@@ -41,6 +41,18 @@ const PATIENCE: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Position(i64);
 
+impl From<i64> for Position {
+    fn from(number: i64) -> Self {
+        Self(number)
+    }
+}
+
+impl From<Position> for i64 {
+    fn from(Position(number): Position) -> Self {
+        number
+    }
+}
+
 impl Position {
     /// Returns the position of a record, from its `SequenceNumber`.
     pub(crate) fn of(record: &Value) -> Option<Self> {

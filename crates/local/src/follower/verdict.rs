@@ -17,16 +17,28 @@ pub(crate) enum Verdict {
 
 /// Interprets a response as Lambda does. A response without batch item failures is a success.
 pub(crate) fn read(answer: &Value, records: &[Record]) -> Verdict {
+    match first(answer, records.len(), |index| records[index].number()) {
+        None => Verdict::Done,
+        Some(index) => Verdict::From(index),
+    }
+}
+
+/// Index of the first record to retry, by the response to a batch. `None` if all succeeded.
+pub(crate) fn first_failure(answer: &Value, records: &[Value]) -> Option<usize> {
+    first(answer, records.len(), |index| records[index]["dynamodb"]["SequenceNumber"].as_str().unwrap_or_default())
+}
+
+fn first<'a>(answer: &Value, count: usize, number_at: impl Fn(usize) -> &'a str) -> Option<usize> {
     let Some(failures) = answer["batchItemFailures"].as_array().filter(|failures| !failures.is_empty()) else {
-        return Verdict::Done;
+        return None;
     };
     let index = |failure: &Value| {
         let number = failure["itemIdentifier"].as_str()?;
-        records.iter().position(|record| record.number() == number)
+        (0..count).find(|index| number_at(*index) == number)
     };
     let indexes: Option<Vec<_>> = failures.iter().map(index).collect();
     // Lambda retries the whole batch if an identifier is empty or unknown.
-    Verdict::From(indexes.and_then(|indexes| indexes.into_iter().min()).unwrap_or(0))
+    Some(indexes.and_then(|indexes| indexes.into_iter().min()).unwrap_or(0))
 }
 
 #[cfg(test)]

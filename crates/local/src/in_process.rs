@@ -1,0 +1,349 @@
+//! A stack without listeners, threads and pollers, for the simulation (docs/simulation.md).
+//!
+//! The caller delivers every event. Clients of AWS services call the engine and the lake in the
+//! same task.
+use std::{collections::BTreeMap, net::Ipv4Addr, sync::Arc, time::Duration};
+
+use aws_config::{BehaviorVersion, Region, SdkConfig, retry::RetryConfig, timeout::TimeoutConfig};
+use aws_sdk_dynamodb::config::{
+    Credentials, RuntimeComponents, SharedCredentialsProvider, SharedHttpClient,
+    http::{HttpRequest, HttpResponse},
+};
+use aws_smithy_runtime_api::client::{
+    http::{
+        HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpConnector,
+    },
+    result::ConnectorError,
+};
+use axum::body::{Body, Bytes, to_bytes};
+use dynoxide::Database;
+use function::{Clients, Context, Invocation};
+use futures::future::BoxFuture;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Version};
+use jiff::Timestamp;
+use keys::Random;
+use serde_json::{Value, json};
+use table::{Dynamo, Usage};
+
+use crate::{
+    StartError,
+    auth::{self, Claims},
+    domains::functions,
+    engine,
+    follower::verdict,
+    gateway::{Incoming, Routes},
+    lake::{Lake, pending},
+    lambda::{self, Failure, Handler, Lambda, Outcome},
+    role::Role,
+    schedule,
+    server::{Arriving, Endpoint, Received},
+    store::{Position, Store},
+    template::{Mapping, REGION, Template},
+};
+
+const DYNAMODB: &str = "http://dynamodb.local";
+const SERVICES: &str = "http://services.local";
+const JSON: &str = "application/x-amz-json-1.0";
+
+/// Replaces the HTTP client of the functions, such as by one that injects faults.
+pub type Connect = dyn Fn(SharedHttpClient) -> SharedHttpClient;
+/// Replaces the future of an invocation.
+pub type Wrap = fn(BoxFuture<'static, Invocation>) -> BoxFuture<'static, Invocation>;
+
+/// A stack whose caller delivers all events.
+pub struct InProcess {
+    template: Template,
+    store: Store,
+    lake: Arc<Lake>,
+    lambdas: BTreeMap<String, Arc<Lambda>>,
+    routes: Routes,
+}
+
+/// Result of an invocation.
+#[derive(Debug)]
+pub struct Invoked {
+    /// The response of the function, or the type and the message of its error.
+    pub answer: Result<Value, (String, String)>,
+    /// The usage of its DynamoDB calls.
+    pub usage: Usage,
+}
+
+/// An HTTP request, with the claims of its caller.
+#[derive(Debug)]
+pub struct Asked<'a> {
+    /// Method in upper case.
+    pub method: &'a str,
+    /// Path, with the query after `?`.
+    pub path: &'a str,
+    /// Idempotency key.
+    pub key: Option<&'a str>,
+    /// Value of the header `Accept`.
+    pub accept: Option<&'a str>,
+    /// Body.
+    pub body: Option<String>,
+    /// Claims of the token.
+    pub claims: &'a Claims,
+    /// Time of the request.
+    pub now: Timestamp,
+    /// Id of the request.
+    pub id: &'a str,
+}
+
+/// Object event that no function has handled.
+#[derive(Debug)]
+pub struct ObjectEvent {
+    /// Function to invoke.
+    pub function: String,
+    /// The event.
+    pub event: Value,
+    file: std::path::PathBuf,
+}
+
+impl InProcess {
+    /// Creates the tables and binds all functions of the template.
+    ///
+    /// # Errors
+    /// [`StartError`] as for a stack.
+    pub fn start(template: Template, random: &Random, connect: &Connect, wrap: Wrap) -> Result<Self, StartError> {
+        let store = Store::open(None, &template.tables)?;
+        let lake = Arc::new(Lake::new(None, &template).map_err(StartError::Lake)?);
+        lake.set_roles(template.lambdas.iter().map(|spec| (spec.name.clone(), Role::new(spec, None))).collect());
+        let http = connect(SharedHttpClient::new(Direct { database: store.database(), lake: Arc::clone(&lake) }));
+        let config = config(http);
+        let mut lambdas = BTreeMap::new();
+        for (name, function) in functions() {
+            let Some(spec) = template.lambdas.iter().find(|spec| spec.name == name) else { continue };
+            let config = Role::new(spec, None).assume(&config);
+            let dynamo = Dynamo::new(&engine::client(&config, DYNAMODB), random.clone());
+            let clients = Clients::new(dynamo, config);
+            let clients = ["firehose", "s3", "secretsmanager"].into_iter().fold(clients, |all, name| all.at(name, SERVICES));
+            let settings = spec.environment.clone().into_iter().collect();
+            let bound = lambda::bind(function)(&settings, clients);
+            let handler = wrapped(bound.map_err(|error| StartError::Settings(name.to_owned(), error))?, wrap);
+            lambdas.insert(name.to_owned(), Arc::new(Lambda::new(spec.clone(), handler, None)));
+        }
+        Ok(Self { routes: Routes::of(&template), template, store, lake, lambdas })
+    }
+
+    /// Template of the stack.
+    #[must_use]
+    pub fn template(&self) -> &Template {
+        &self.template
+    }
+
+    /// Calls the engine directly, without a role and without faults.
+    ///
+    /// # Errors
+    /// The body of the engine's error.
+    pub fn dynamodb(&self, action: &str, request: &Value) -> Result<Value, String> {
+        let (status, body) = engine::perform(&self.store.database(), action, request.to_string().as_bytes());
+        if status == StatusCode::OK { serde_json::from_str(&body).map_err(|error| error.to_string()) } else { Err(body) }
+    }
+
+    /// All items of a table, sorted by key.
+    ///
+    /// # Errors
+    /// The body of the engine's error.
+    pub fn items(&self, table: &str) -> Result<Vec<Value>, String> {
+        let (mut items, mut start) = (Vec::new(), Value::Null);
+        loop {
+            let mut scan = json!({"TableName": table, "ConsistentRead": true});
+            if !start.is_null() {
+                scan["ExclusiveStartKey"] = start;
+            }
+            let mut page = self.dynamodb("Scan", &scan)?;
+            items.extend(page["Items"].as_array_mut().map(std::mem::take).unwrap_or_default());
+            start = page["LastEvaluatedKey"].take();
+            if start.is_null() {
+                break;
+            }
+        }
+        let key = |item: &Value| ["PK", "SK"].map(|name| item[name]["S"].as_str().unwrap_or_default().to_owned());
+        items.sort_by_cached_key(key);
+        Ok(items)
+    }
+
+    /// Deletes the items that have expired at this time. Returns their number.
+    ///
+    /// # Errors
+    /// The engine's error.
+    pub fn expire(&self, then: Timestamp) -> Result<usize, String> {
+        self.store.sweep(Some(then))
+    }
+
+    /// The function and the event of a request, or the response of the gateway.
+    ///
+    /// # Errors
+    /// The status of a request without a route or without a scope.
+    pub fn event(&self, asked: &Asked<'_>) -> Result<(String, Value), u16> {
+        let (path, query) = asked.path.split_once('?').unwrap_or((asked.path, ""));
+        let matched = self.routes.find(asked.method, path).ok_or(404_u16)?;
+        let (required, held) = (&matched.target.scopes, auth::scopes(asked.claims));
+        if !required.is_empty() && !held.iter().any(|scope| required.iter().any(|required| required == scope)) {
+            return Err(403);
+        }
+        let mut headers = HeaderMap::new();
+        let given = [
+            ("host", Some("api.local")),
+            ("content-type", asked.body.as_ref().map(|_| "application/json")),
+            ("idempotency-key", asked.key),
+            ("accept", asked.accept),
+        ];
+        for (name, value) in given {
+            if let Some(Ok(value)) = value.map(HeaderValue::from_str) {
+                headers.insert(HeaderName::from_static(name), value);
+            }
+        }
+        let incoming = Incoming {
+            method: &asked.method.parse::<Method>().unwrap_or_default(),
+            path,
+            query,
+            version: Version::HTTP_11,
+            headers: &headers,
+            body: &Bytes::from(asked.body.clone().unwrap_or_default()),
+            peer: Ipv4Addr::LOCALHOST.into(),
+            request_id: asked.id,
+            now: asked.now,
+        };
+        Ok((matched.target.function.clone(), incoming.event(&matched, asked.claims)))
+    }
+
+    /// The event of a schedule that is due at this time.
+    #[must_use]
+    pub fn schedule_event(rule: &str, due: Timestamp) -> Value {
+        schedule::event(rule, due)
+    }
+
+    /// Invokes a function as Lambda does. The invocation ends if the caller drops the future only
+    /// at the timeout of the function.
+    pub async fn invoke(&self, function: &str, event: Value) -> Invoked {
+        let Some(lambda) = self.lambdas.get(function) else {
+            let missing = ("Missing".to_owned(), format!("no function {function}"));
+            return Invoked { answer: Err(missing), usage: Usage::default() };
+        };
+        let Outcome { answer, usage } = lambda.invoke(event).await;
+        Invoked { answer: answer.map_err(|Failure { kind, message }| (kind, message)), usage }
+    }
+
+    /// Stream records of a table after a position, with their positions.
+    ///
+    /// # Errors
+    /// The engine's error.
+    pub fn changes(&self, table: &str, after: i64, limit: usize) -> Result<Vec<(i64, Value)>, String> {
+        let records = self.store.changes(table, Position::from(after), limit)?;
+        let number = |record: Value| Position::of(&record).map(|position| (position.into(), record));
+        Ok(records.into_iter().filter_map(number).collect())
+    }
+
+    /// Whether the filters of the mapping pass the record.
+    #[must_use]
+    pub fn wants(mapping: &Mapping, record: &Value) -> bool {
+        mapping.wants(record)
+    }
+
+    /// Index of the first record that failed, by the response of the function. `None` if all
+    /// succeeded.
+    #[must_use]
+    pub fn failed_from(answer: &Value, records: &[Value]) -> Option<usize> {
+        verdict::first_failure(answer, records)
+    }
+
+    /// Object events that no function has handled.
+    #[must_use]
+    pub fn object_events(&self) -> Vec<ObjectEvent> {
+        let events = pending(self.lake.folder()).into_iter();
+        events.map(|one| ObjectEvent { function: one.function, event: one.event, file: one.file }).collect()
+    }
+
+    /// Removes an object event, after its function has handled it.
+    pub fn handled(&self, event: &ObjectEvent) {
+        let _ = std::fs::remove_file(&event.file);
+    }
+
+    /// Puts an object into a bucket.
+    ///
+    /// # Errors
+    /// A message if the object can't be stored.
+    pub fn put_object(&self, bucket: &str, key: &str, data: &[u8]) -> Result<(), String> {
+        self.lake.put(bucket, key, data).map_err(|error| format!("{error:?}"))
+    }
+}
+
+fn wrapped(handler: Handler, wrap: Wrap) -> Handler {
+    Arc::new(move |event: Value, context: Context| wrap(handler(event, context)))
+}
+
+/// Client configuration with the retries and timeouts of a deployed function.
+fn config(http: SharedHttpClient) -> SdkConfig {
+    let timeouts = TimeoutConfig::builder()
+        .connect_timeout(Duration::from_secs(1))
+        .operation_attempt_timeout(Duration::from_secs(2))
+        .build();
+    SdkConfig::builder()
+        .behavior_version(BehaviorVersion::latest())
+        .region(Region::from_static(REGION))
+        .credentials_provider(SharedCredentialsProvider::new(Credentials::new("local", "local", None, None, "local")))
+        .retry_config(RetryConfig::standard().with_max_attempts(5).with_max_backoff(Duration::from_secs(1)))
+        .timeout_config(timeouts)
+        .http_client(http)
+        .build()
+}
+
+/// HTTP client that calls the engine and the lake in the same task.
+#[derive(Clone)]
+struct Direct {
+    database: Database,
+    lake: Arc<Lake>,
+}
+
+impl std::fmt::Debug for Direct {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("Direct")
+    }
+}
+
+impl HttpClient for Direct {
+    fn http_connector(&self, _: &HttpConnectorSettings, _: &RuntimeComponents) -> SharedHttpConnector {
+        SharedHttpConnector::new(self.clone())
+    }
+}
+
+impl HttpConnector for Direct {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let own = self.clone();
+        HttpConnectorFuture::new(async move {
+            let action = request.headers().get("x-amz-target").and_then(|target| target.strip_prefix("DynamoDB_20120810."));
+            match action.map(str::to_owned) {
+                Some(action) => Ok(own.dynamodb(&action, request.body().bytes().unwrap_or_default())),
+                None => own.service(request).await,
+            }
+        })
+    }
+}
+
+impl Direct {
+    fn dynamodb(&self, action: &str, body: &[u8]) -> HttpResponse {
+        let (status, body) = engine::perform(&self.database, action, body);
+        let mut response = HttpResponse::new(status.into(), body.into());
+        response.headers_mut().insert("content-type", JSON);
+        response
+    }
+
+    async fn service(&self, request: HttpRequest) -> Result<HttpResponse, ConnectorError> {
+        let fail = |error: String| ConnectorError::other(error.into(), None);
+        let request = request.try_into_http1x().map_err(|error| fail(error.to_string()))?;
+        let (parts, body) = request.into_parts();
+        let body = Body::new(body);
+        let response = if <Arc<Lake> as Endpoint>::streams(&parts) {
+            self.lake.receive(parts, Arriving::of(body)).await
+        } else {
+            let body = to_bytes(body, usize::MAX).await.map_err(|error| fail(error.to_string()))?;
+            let peer = (Ipv4Addr::LOCALHOST, 0).into();
+            self.lake.answer(Received { peer, parts, body }).await
+        };
+        let (parts, body) = response.into_parts();
+        let body = to_bytes(body, usize::MAX).await.map_err(|error| fail(error.to_string()))?;
+        let response = http::Response::from_parts(parts, body.into());
+        HttpResponse::try_from(response).map_err(|error| fail(error.to_string()))
+    }
+}

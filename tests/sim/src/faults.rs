@@ -1,0 +1,511 @@
+//! The network between the functions and the AWS services. It delays calls, and adds faults.
+//!
+//! A call that has been sent arrives, even if its function has stopped waiting for it.
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use aws_sdk_dynamodb::config::{
+    RuntimeComponents, SharedHttpClient,
+    http::{HttpRequest, HttpResponse},
+};
+use aws_smithy_runtime_api::client::{
+    http::{HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpConnector},
+    result::ConnectorError,
+};
+use aws_smithy_types::body::SdkBody;
+use function::{Diagnostic, Invocation};
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+use tokio::{
+    sync::{Notify, oneshot, watch},
+    time::sleep,
+};
+
+use crate::{draw::Draw, trace::Trace};
+
+/// A fault of one call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fault {
+    /// The connection breaks before the call arrives.
+    Unsent,
+    /// The connection breaks after the effect of the call.
+    Lost,
+    /// DynamoDB throttles the call.
+    Throttled,
+    /// DynamoDB answers 500 without an effect.
+    Failed,
+    /// DynamoDB answers 500 after the effect.
+    FailedAfter,
+    /// Another transaction uses an item of the call.
+    Conflict,
+    /// The call arrives after the timeout of its attempt.
+    Late,
+    /// The function is killed before the call arrives.
+    KilledBefore,
+    /// The function is killed after the effect of the call.
+    KilledAfter,
+    /// The function stops running for seconds, and then continues.
+    Frozen,
+    /// DynamoDB processes only a part of a batch.
+    Unprocessed,
+}
+
+const ALL: [Fault; 11] = [
+    Fault::Unsent,
+    Fault::Lost,
+    Fault::Throttled,
+    Fault::Failed,
+    Fault::FailedAfter,
+    Fault::Conflict,
+    Fault::Late,
+    Fault::KilledBefore,
+    Fault::KilledAfter,
+    Fault::Frozen,
+    Fault::Unprocessed,
+];
+
+/// The faults of a case.
+#[derive(Debug, Clone, Default)]
+pub struct Rates {
+    /// Faults that can happen.
+    kinds: Vec<Fault>,
+    /// Probability of a fault in thousandths of all calls.
+    calls: u64,
+    /// Probability in thousandths that a client gets no response.
+    pub(crate) clients: u64,
+    /// Probability in thousandths that a batch of stream records is repeated.
+    pub(crate) batches: u64,
+    /// Factor of all latencies.
+    slowness: u64,
+    /// Probability in thousandths of a long latency.
+    stalls: u64,
+}
+
+impl Rates {
+    /// Factor of the delays of stream records.
+    pub(crate) fn delay(&self) -> u64 {
+        self.slowness.max(1)
+    }
+
+    /// The faults of a case. Each case has some kinds of faults, and some cases have none.
+    #[must_use]
+    pub fn drawn(draw: &mut Draw) -> Self {
+        let calls = *draw.one(&[0, 5, 15, 40, 80]);
+        let most = *draw.one(&[300, 500, 800]);
+        Self {
+            kinds: ALL.into_iter().filter(|_| draw.happens(most)).collect(),
+            calls,
+            clients: *draw.one(&[0, 20, 80]),
+            batches: *draw.one(&[0, 100, 400]),
+            slowness: *draw.one(&[1, 1, 3, 10]),
+            stalls: *draw.one(&[0, 10, 50, 150]),
+        }
+    }
+}
+
+/// State of the network of a case.
+#[derive(Debug)]
+pub struct Net {
+    pub(crate) seed: u64,
+    pub(crate) trace: Trace,
+    pub(crate) rates: Rates,
+    /// Faults that do not happen, by the label of their call.
+    muted: BTreeSet<String>,
+    quiet: AtomicBool,
+    happened: Mutex<Vec<(String, Fault)>>,
+    calls: AtomicU32,
+    /// Number of writes. Pollers wait for its changes.
+    pub(crate) writes: watch::Sender<u64>,
+}
+
+/// An invocation of a function.
+#[derive(Debug)]
+pub(crate) struct Running {
+    label: String,
+    function: String,
+    calls: AtomicU32,
+    killed: Notify,
+    was_killed: AtomicBool,
+    frozen: Mutex<Option<tokio::time::Instant>>,
+    retried: AtomicU32,
+}
+
+impl Running {
+    pub(crate) fn new(label: String, function: &str) -> Arc<Self> {
+        Arc::new(Self {
+            label,
+            function: function.to_owned(),
+            calls: AtomicU32::new(0),
+            killed: Notify::new(),
+            was_killed: AtomicBool::new(false),
+            frozen: Mutex::default(),
+            retried: AtomicU32::new(0),
+        })
+    }
+
+    /// Whether a fault killed the invocation.
+    pub(crate) fn was_killed(&self) -> bool {
+        self.was_killed.load(Ordering::Relaxed)
+    }
+
+    /// Whether a fault hit a call of the invocation.
+    pub(crate) fn had_faults(&self) -> bool {
+        self.retried.load(Ordering::Relaxed) > 0
+    }
+
+    fn kill(&self) {
+        self.was_killed.store(true, Ordering::Relaxed);
+        self.killed.notify_one();
+    }
+}
+
+tokio::task_local! {
+    pub(crate) static RUNNING: Arc<Running>;
+}
+
+/// Runs an invocation so that a fault can kill or freeze it.
+pub(crate) fn fragile(work: BoxFuture<'static, Invocation>) -> BoxFuture<'static, Invocation> {
+    let Ok(running) = RUNNING.try_with(Arc::clone) else { return work };
+    let scope = Arc::clone(&running);
+    Box::pin(RUNNING.scope(scope, async move {
+        let mut work = work;
+        let thawing = std::future::poll_fn(|context| {
+            // A frozen process runs none of its tasks and sees none of its timers.
+            let until = *running.frozen.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(until) = until {
+                let left = until.saturating_duration_since(tokio::time::Instant::now());
+                if !left.is_zero() {
+                    let waker = context.waker().clone();
+                    tokio::spawn(async move {
+                        sleep(left).await;
+                        waker.wake();
+                    });
+                    return std::task::Poll::Pending;
+                }
+                *running.frozen.lock().unwrap_or_else(PoisonError::into_inner) = None;
+            }
+            work.as_mut().poll(context)
+        });
+        tokio::select! {
+            biased;
+            () = running.killed.notified() => {
+                let error_type = "Runtime.ExitError".to_owned();
+                let killed = Diagnostic { error_type, error_message: "killed".to_owned() };
+                Invocation { answer: Err(killed), usage: table::Usage::default() }
+            }
+            done = thawing => done,
+        }
+    }))
+}
+
+impl Net {
+    pub(crate) fn new(seed: u64, trace: Trace, rates: Rates, muted: BTreeSet<String>) -> Arc<Self> {
+        Arc::new(Self {
+            seed,
+            trace,
+            rates,
+            muted,
+            quiet: AtomicBool::new(true),
+            happened: Mutex::default(),
+            calls: AtomicU32::new(0),
+            writes: watch::Sender::new(0),
+        })
+    }
+
+    /// Starts or stops all faults.
+    pub(crate) fn set_quiet(&self, quiet: bool) {
+        self.quiet.store(quiet, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.quiet.load(Ordering::Relaxed)
+    }
+
+    /// Faults that happened, with the labels of their calls.
+    pub(crate) fn happened(&self) -> Vec<(String, Fault)> {
+        self.happened.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Number of calls.
+    pub(crate) fn calls(&self) -> u32 {
+        self.calls.load(Ordering::Relaxed)
+    }
+
+    /// Whether a fault with this probability happens at this place.
+    pub(crate) fn strikes(&self, label: &str, thousandths: u64) -> bool {
+        !self.is_quiet() && !self.muted.contains(label) && Draw::of(self.seed, label).happens(thousandths)
+    }
+
+    fn fault(&self, label: &str, draw: &mut Draw, call: &Call) -> Option<Fault> {
+        let fault = (draw.happens(self.rates.calls) && !self.rates.kinds.is_empty()).then(|| *draw.one(&self.rates.kinds));
+        let fits = |fault: &Fault| match fault {
+            Fault::Conflict => call.is_write && call.is_dynamodb && call.action != "BatchWriteItem",
+            Fault::Throttled => call.is_dynamodb,
+            Fault::Unprocessed => call.action.starts_with("Batch"),
+            _ => true,
+        };
+        let fault = fault.filter(|fault| !self.is_quiet() && !self.muted.contains(label) && fits(fault))?;
+        self.happened.lock().unwrap_or_else(PoisonError::into_inner).push((label.to_owned(), fault));
+        Some(fault)
+    }
+}
+
+/// HTTP client with the network of the case.
+#[derive(Debug)]
+pub(crate) struct Network<T> {
+    inner: T,
+    net: Arc<Net>,
+}
+
+impl Network<SharedHttpClient> {
+    pub(crate) fn around(inner: SharedHttpClient, net: &Arc<Net>) -> SharedHttpClient {
+        SharedHttpClient::new(Self { inner, net: Arc::clone(net) })
+    }
+}
+
+impl HttpClient for Network<SharedHttpClient> {
+    fn http_connector(&self, settings: &HttpConnectorSettings, components: &RuntimeComponents) -> SharedHttpConnector {
+        let inner = self.inner.http_connector(settings, components);
+        SharedHttpConnector::new(Network { inner, net: Arc::clone(&self.net) })
+    }
+}
+
+impl HttpConnector for Network<SharedHttpConnector> {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let Ok(running) = RUNNING.try_with(Arc::clone) else { return self.inner.call(request) };
+        let net = Arc::clone(&self.net);
+        let number = running.calls.fetch_add(1, Ordering::Relaxed);
+        net.calls.fetch_add(1, Ordering::Relaxed);
+        let label = format!("{}/{number}", running.label);
+        let mut draw = Draw::of(net.seed, &label);
+        let call = Call::of(&request);
+        let fault = net.fault(&label, &mut draw, &call);
+        let mut latency = || {
+            let stall = draw.happens(net.rates.stalls);
+            let base = if stall { draw.between(20, 600) } else { draw.between(1, 6) };
+            Duration::from_millis(base * net.rates.slowness.max(1))
+        };
+        let (before, after) = (latency(), latency());
+        let freeze = Duration::from_millis(draw.between(500, 12_000));
+        if fault.is_some() {
+            running.retried.fetch_add(1, Ordering::Relaxed);
+        }
+        let inner = self.inner.clone();
+        HttpConnectorFuture::new(async move {
+            if fault == Some(Fault::KilledBefore) {
+                net.trace.add(&label, format!("{} {} killed before", running.function, call.text));
+                running.kill();
+                return std::future::pending().await;
+            }
+            if fault == Some(Fault::Frozen) {
+                *running.frozen.lock().unwrap_or_else(PoisonError::into_inner) =
+                    Some(tokio::time::Instant::now() + freeze);
+            }
+            let (send, receive) = oneshot::channel();
+            tokio::spawn(async move {
+                sleep(before).await;
+                if fault == Some(Fault::Late) {
+                    sleep(Duration::from_millis(2_500)).await;
+                }
+                let answer = carry(&inner, request, &call, fault).await;
+                let outcome = outcome(&answer);
+                let fault_text = fault.map_or_else(String::new, |fault| format!(" [{fault:?}]"));
+                net.trace.add(&label, format!("{} {} -> {outcome}{fault_text}", running.function, call.text));
+                if call.is_write {
+                    net.writes.send_modify(|writes| *writes += 1);
+                }
+                if fault == Some(Fault::KilledAfter) {
+                    running.kill();
+                    return;
+                }
+                sleep(after).await;
+                // The function may have stopped waiting.
+                let _ = send.send(answer);
+            });
+            match receive.await {
+                Ok(answer) => answer,
+                Err(_) => std::future::pending().await,
+            }
+        })
+    }
+}
+
+async fn carry(
+    inner: &SharedHttpConnector,
+    request: HttpRequest,
+    call: &Call,
+    fault: Option<Fault>,
+) -> Result<HttpResponse, ConnectorError> {
+    let broken = || Err(ConnectorError::io("the connection broke".into()));
+    match fault {
+        Some(Fault::Unsent) => broken(),
+        Some(Fault::Throttled) => Ok(refused(400, "ProvisionedThroughputExceededException", "throttled")),
+        Some(Fault::Failed) => Ok(refused(500, "InternalServerError", "failed")),
+        Some(Fault::Conflict) => Ok(call.conflict()),
+        Some(Fault::Lost) => inner.call(request).await.and_then(|_| broken()),
+        Some(Fault::FailedAfter) => {
+            inner.call(request).await.map(|_| refused(500, "InternalServerError", "failed"))
+        }
+        Some(Fault::Unprocessed) => partly(inner, request).await,
+        _ => inner.call(request).await,
+    }
+}
+
+/// Sends the first half of a batch. The response names the rest as unprocessed.
+async fn partly(inner: &SharedHttpConnector, mut request: HttpRequest) -> Result<HttpResponse, ConnectorError> {
+    let mut body: Value = request.body().bytes().and_then(|body| serde_json::from_slice(body).ok()).unwrap_or_default();
+    let mut rest = json!({});
+    for (table, batch) in body["RequestItems"].as_object_mut().into_iter().flatten() {
+        match batch {
+            Value::Array(writes) if writes.len() > 1 => {
+                writes.sort_by_cached_key(Value::to_string);
+                rest[table] = writes.split_off(writes.len().div_ceil(2)).into();
+            }
+            Value::Object(reads) => {
+                let mut others = reads.clone();
+                if let Some(keys) = reads["Keys"].as_array_mut().filter(|keys| keys.len() > 1) {
+                    keys.sort_by_cached_key(Value::to_string);
+                    others["Keys"] = keys.split_off(keys.len().div_ceil(2)).into();
+                    rest[table] = others.into();
+                }
+            }
+            _ => {}
+        }
+    }
+    let left = if request.headers().get("x-amz-target").is_some_and(|target| target.ends_with("BatchGetItem")) {
+        "UnprocessedKeys"
+    } else {
+        "UnprocessedItems"
+    };
+    *request.body_mut() = SdkBody::from(body.to_string());
+    let answer = inner.call(request).await?;
+    let mut body: Value = answer.body().bytes().and_then(|body| serde_json::from_slice(body).ok()).unwrap_or_default();
+    if answer.status().is_success() {
+        body[left] = rest;
+    }
+    let mut changed = HttpResponse::new(answer.status(), SdkBody::from(body.to_string()));
+    changed.headers_mut().insert("content-type", "application/x-amz-json-1.0");
+    Ok(changed)
+}
+
+fn refused(status: u16, kind: &str, message: &str) -> HttpResponse {
+    let body = json!({"__type": format!("com.amazonaws.dynamodb.v20120810#{kind}"), "message": message});
+    answer(status, &body)
+}
+
+fn answer(status: u16, body: &Value) -> HttpResponse {
+    let status = status.try_into().unwrap_or(aws_smithy_runtime_api::http::StatusCode::try_from(500).unwrap_or_else(|_| unreachable!("a status")));
+    let mut response = HttpResponse::new(status, SdkBody::from(body.to_string()));
+    response.headers_mut().insert("content-type", "application/x-amz-json-1.0");
+    response
+}
+
+fn outcome(answer: &Result<HttpResponse, ConnectorError>) -> String {
+    match answer {
+        Err(_) => "no answer".to_owned(),
+        Ok(response) if response.status().is_success() => response.status().as_u16().to_string(),
+        Ok(response) => {
+            let body: Value = response.body().bytes().and_then(|body| serde_json::from_slice(body).ok()).unwrap_or_default();
+            let kind = body["__type"].as_str().unwrap_or_default();
+            let reasons = body["CancellationReasons"].as_array().into_iter().flatten();
+            let reasons: Vec<_> = reasons.map(|reason| reason["Code"].as_str().unwrap_or("?").get(..4).unwrap_or("?")).collect();
+            let reasons = if reasons.is_empty() { String::new() } else { format!(" {}", reasons.join(",")) };
+            format!("{} {}{reasons}", response.status().as_u16(), kind.rsplit('#').next().unwrap_or_default())
+        }
+    }
+}
+
+/// A call, as the trace shows it.
+#[derive(Debug)]
+struct Call {
+    action: String,
+    text: String,
+    is_write: bool,
+    is_dynamodb: bool,
+    parts: usize,
+}
+
+impl Call {
+    fn of(request: &HttpRequest) -> Self {
+        let target = request.headers().get("x-amz-target").and_then(|target| target.split_once('.'));
+        let Some((service, action)) = target else {
+            let path = request.uri().split_once("//").and_then(|(_, rest)| rest.split_once('/')).map_or("", |(_, path)| path);
+            let path = path.split('?').next().unwrap_or_default();
+            let (action, is_write) = (request.method().to_owned(), request.method() != "GET");
+            return Self { text: format!("s3 {action} {path}"), action, is_write, is_dynamodb: false, parts: 0 };
+        };
+        let body: Value = request.body().bytes().and_then(|body| serde_json::from_slice(body).ok()).unwrap_or_default();
+        let parts = body["TransactItems"].as_array().map_or(0, Vec::len);
+        Self {
+            action: action.to_owned(),
+            text: format!("{action} {}", keys(&body)),
+            is_write: !matches!(action, "GetItem" | "BatchGetItem" | "Query" | "Scan" | "TransactGetItems"),
+            is_dynamodb: service.starts_with("DynamoDB"),
+            parts,
+        }
+    }
+
+    fn conflict(&self) -> HttpResponse {
+        if self.parts == 0 {
+            return refused(400, "TransactionConflictException", "conflict");
+        }
+        let reason = |index: usize| if index == 0 { json!({"Code": "TransactionConflict", "Message": "conflict"}) } else { json!({"Code": "None"}) };
+        let body = json!({
+            "__type": "com.amazonaws.dynamodb.v20120810#TransactionCanceledException",
+            "Message": "Transaction cancelled, please refer cancellation reasons for specific reasons [TransactionConflict]",
+            "CancellationReasons": (0..self.parts).map(reason).collect::<Vec<_>>(),
+        });
+        answer(400, &body)
+    }
+}
+
+fn table(call: &Value) -> &str {
+    let name = call["TableName"].as_str().unwrap_or_default();
+    name.rsplit_once('-').map_or(name, |(_, name)| name)
+}
+
+fn key(key: &Value) -> String {
+    let part = |name: &str| key[name]["S"].as_str().unwrap_or_default();
+    format!("{}|{}", part("PK"), part("SK"))
+}
+
+/// Tables and keys of a request.
+fn keys(body: &Value) -> String {
+    let one = |call: &Value| {
+        let named = ["Key", "Item"].iter().find_map(|name| call.get(*name)).map(key);
+        format!("{} {}", table(call), named.unwrap_or_default())
+    };
+    if let Some(parts) = body["TransactItems"].as_array() {
+        let parts = parts.iter().filter_map(Value::as_object).flatten();
+        return parts.map(|(kind, call)| format!("{kind} {}", one(call))).collect::<Vec<_>>().join(", ");
+    }
+    if let Some(tables) = body["RequestItems"].as_object() {
+        let mut all: Vec<String> = Vec::new();
+        for (name, batch) in tables {
+            let name = name.rsplit_once('-').map_or(name.as_str(), |(_, name)| name);
+            let reads = batch["Keys"].as_array().into_iter().flatten().map(|read| format!("{name} {}", key(read)));
+            let writes = batch.as_array().into_iter().flatten().filter_map(Value::as_object).flatten();
+            let writes = writes.map(|(kind, write)| {
+                let inner = ["Key", "Item"].iter().find_map(|name| write.get(*name)).map(key);
+                format!("{kind} {name} {}", inner.unwrap_or_default())
+            });
+            all.extend(reads.chain(writes));
+        }
+        all.sort();
+        return all.join(", ");
+    }
+    if body.get("KeyConditionExpression").is_some() {
+        let mut values: Vec<_> = body["ExpressionAttributeValues"].as_object().into_iter().flatten().collect();
+        values.sort_by_key(|(name, _)| name.as_str());
+        let values: Vec<_> = values.into_iter().filter_map(|(_, value)| value["S"].as_str()).collect();
+        let index = body["IndexName"].as_str().unwrap_or("-");
+        return format!("{} {index} {}", table(body), values.join(" "));
+    }
+    one(body)
+}

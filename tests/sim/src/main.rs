@@ -1,0 +1,125 @@
+//! Runs cases of the simulation, and replays or shrinks a failing one (docs/simulation.md).
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool")]
+use std::{collections::BTreeMap, env, fs, process::ExitCode};
+
+use sim::{
+    case::{Case, Outcome, run},
+    shrink::shrink,
+    workloads::ALL,
+};
+
+const USAGE: &str = "sim [--seed N] [--cases N] [--service NAME] [--replay FILE] [--trace] [--digest] [--keep-going] [--out FOLDER] [--no-shrink]";
+
+fn main() -> ExitCode {
+    let mut options = BTreeMap::new();
+    let mut arguments = env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        let Some(name) = argument.strip_prefix("--") else { return usage() };
+        let value = match name {
+            "trace" | "digest" | "keep-going" | "no-shrink" => String::new(),
+            "seed" | "cases" | "service" | "replay" | "out" => match arguments.next() {
+                Some(value) => value,
+                None => return usage(),
+            },
+            _ => return usage(),
+        };
+        options.insert(name.to_owned(), value);
+    }
+    match options.get("replay") {
+        Some(file) => replay(file, &options),
+        None => many(&options),
+    }
+}
+
+fn usage() -> ExitCode {
+    eprintln!("{USAGE}");
+    ExitCode::from(2)
+}
+
+/// Runs the case of a file.
+fn replay(file: &str, options: &BTreeMap<String, String>) -> ExitCode {
+    let read = fs::read_to_string(file).map_err(|error| error.to_string());
+    let case = read.and_then(|text| serde_json::from_str::<Case>(&text).map_err(|error| error.to_string()));
+    match case.and_then(|case| run(&case).map(|outcome| (case, outcome))) {
+        Ok((case, outcome)) => {
+            tell(&case, &outcome, options.contains_key("trace"));
+            if outcome.violations.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        }
+        Err(error) => {
+            eprintln!("{file}: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Runs the cases of consecutive seeds, for each service in turn.
+fn many(options: &BTreeMap<String, String>) -> ExitCode {
+    let number = |name: &str, default: u64| options.get(name).map_or(Some(default), |text| text.parse().ok());
+    let (Some(first), Some(count)) = (number("seed", 1), number("cases", 100)) else { return usage() };
+    let services: Vec<&str> = match options.get("service") {
+        Some(service) => service.split(',').collect(),
+        None => ALL.to_vec(),
+    };
+    let (mut calls, mut faults, mut failures) = (0_u64, 0, 0);
+    for index in 0..count {
+        let service = services[usize::try_from(index).unwrap_or_default() % services.len()];
+        let case = Case::new(service, first + index);
+        let outcome = match run(&case) {
+            Ok(outcome) => outcome,
+            Err(error) => {
+                eprintln!("{error}");
+                return ExitCode::from(2);
+            }
+        };
+        calls += u64::from(outcome.calls);
+        faults += outcome.faults.len();
+        if options.contains_key("digest") {
+            println!("{service} {} {} {}", case.seed, outcome.trace.digest(), outcome.trace.lines().len());
+        }
+        if options.contains_key("trace") {
+            tell(&case, &outcome, true);
+        }
+        if !outcome.violations.is_empty() {
+            failures += 1;
+            report(&case, outcome, options);
+            if !options.contains_key("keep-going") {
+                return ExitCode::FAILURE;
+            }
+        }
+    }
+    println!("{count} cases, {calls} calls, {faults} faults, {failures} failures");
+    if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Prints a failing case, shortened, and writes its replay file.
+fn report(case: &Case, outcome: Outcome, options: &BTreeMap<String, String>) {
+    println!("seed {} of {} fails: {}", case.seed, case.service, outcome.violations[0]);
+    let (case, outcome) = if options.contains_key("no-shrink") { (case.clone(), outcome) } else { shrink(case, outcome) };
+    let Some(folder) = options.get("out") else { return tell(&case, &outcome, true) };
+    let file = format!("{folder}/{}-{}", case.service, case.seed);
+    let text = serde_json::to_string_pretty(&case).unwrap_or_default();
+    let story = outcome.trace.lines().join("\n");
+    let written = fs::create_dir_all(folder)
+        .and_then(|()| fs::write(format!("{file}.json"), text + "\n"))
+        .and_then(|()| fs::write(format!("{file}.txt"), story + "\n"));
+    match written {
+        Ok(()) => println!("replay with: make sim REPLAY={file}.json; the story is in {file}.txt"),
+        Err(error) => eprintln!("{file}: {error}"),
+    }
+}
+
+fn tell(case: &Case, outcome: &Outcome, with_trace: bool) {
+    if with_trace {
+        for line in outcome.trace.lines() {
+            println!("{line}");
+        }
+    }
+    let kept = outcome.steps.iter().filter(|step| !case.dropped.contains(&step.id)).count();
+    println!("{} seed {}: {kept} steps, {} faults, {} calls", case.service, case.seed, outcome.faults.len(), outcome.calls);
+    for (label, fault) in &outcome.faults {
+        println!("  fault {fault:?} at {label}");
+    }
+    for violation in &outcome.violations {
+        println!("  VIOLATION {violation}");
+    }
+}

@@ -1,0 +1,36 @@
+//! The trace of a case: one line per step.
+use std::sync::{Arc, Mutex, PoisonError};
+
+use sha2::{Digest, Sha256};
+
+use crate::clock;
+
+/// Lines of a case. Clones share the lines.
+#[derive(Debug, Clone, Default)]
+pub struct Trace(Arc<Mutex<Vec<String>>>);
+
+impl Trace {
+    /// Adds a line with the virtual time and the actor.
+    pub fn add(&self, actor: &str, text: impl AsRef<str>) {
+        let time = clock::elapsed();
+        let line = format!("{:>7}.{:03} {actor:<24} {}", time / 1000, time % 1000, text.as_ref());
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+    }
+
+    /// All lines.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Hash of all lines.
+    #[must_use]
+    pub fn digest(&self) -> String {
+        let mut hash = Sha256::new();
+        for line in self.0.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            hash.update(line);
+            hash.update("\n");
+        }
+        hash.finalize()[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
