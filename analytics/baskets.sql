@@ -5,6 +5,7 @@
 -- orders_with_both: the number of orders that contain both products.
 -- orders: the number of orders that contain sku.
 -- both_percent: orders_with_both in percent of orders.
+-- An order that is cancelled later still counts.
 -- Only pairs of at least two orders are listed.
 WITH arrived AS (
     SELECT *, row_number() OVER (PARTITION BY event_id ORDER BY hour) AS copy

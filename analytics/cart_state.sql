@@ -1,5 +1,5 @@
 -- Current items of every cart, rebuilt from the changes of the items.
--- Returns one row for each item that customers see: ACTIVE, SAVED or PURCHASED.
+-- Returns one row for each item that customers see: ACTIVE, SAVED, PURCHASED, SHIPPED or CANCELLED.
 --
 -- Left out: items that were removed, joined into another item, or deleted after their expiry.
 -- ACTIVE items past their expiry time are also left out, even if the table still contains them.
@@ -33,6 +33,6 @@ FROM (
     FROM cart_changes
 ) AS ranked
 WHERE place = 1
-    AND status IN ('ACTIVE', 'SAVED', 'PURCHASED')
+    AND status IN ('ACTIVE', 'SAVED', 'PURCHASED', 'SHIPPED', 'CANCELLED')
     AND (status <> 'ACTIVE' OR expires_at IS NULL OR expires_at > CAST(current_timestamp AT TIME ZONE 'UTC' AS timestamp))
 ORDER BY account_id, status, status_changed_at DESC, item_id

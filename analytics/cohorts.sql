@@ -6,6 +6,7 @@
 -- months_later: the number of months after the first purchase.
 -- active: the number of these buyers who purchased in that month.
 -- active_percent: active in percent of buyers.
+-- An order that is cancelled later still counts.
 -- An account is a customer. A guest whose cart is merged into an account counts as that account.
 WITH arrived AS (
     SELECT *, row_number() OVER (PARTITION BY event_id ORDER BY hour) AS copy

@@ -1,10 +1,12 @@
--- Outcome of the cart items added in a week, by SKU: saved, purchased, removed or expired.
+-- Outcome of the cart items added in a week, by SKU: saved, purchased, cancelled, removed or
+-- expired.
 -- Covers items added in the current week and in the 12 weeks before it, in UTC.
 -- To cover more weeks, raise both intervals.
 --
 -- added: the number of items added in the week. saved: how many of them were ever saved.
 -- The other columns are the current outcomes of the added items:
--- added = purchased + removed + expired + joined + still_active + still_saved.
+-- added = purchased + cancelled + removed + expired + joined + still_active + still_saved.
+-- purchased: items of an order, also of a shipped one. cancelled: items of a cancelled order.
 -- expired: ACTIVE items past their expiry time. The table may still contain them.
 -- joined: items that were merged into another item of the same SKU. A join is not a removal.
 -- purchased_percent: purchased items as a percentage of all added items except joined ones.
@@ -43,7 +45,8 @@ outcomes AS (
         CASE
             WHEN operation = 'remove' THEN 'removed'
             WHEN operation = 'expire' THEN 'expired'
-            WHEN status = 'PURCHASED' THEN 'purchased'
+            WHEN status IN ('PURCHASED', 'SHIPPED') THEN 'purchased'
+            WHEN status = 'CANCELLED' THEN 'cancelled'
             WHEN status = 'JOINED' THEN 'joined'
             WHEN status = 'SAVED' THEN 'still saved'
             WHEN expires_at <= CAST(current_timestamp AT TIME ZONE 'UTC' AS timestamp) THEN 'expired'
@@ -57,6 +60,7 @@ SELECT
     count(*) AS added,
     sum(saved) AS saved,
     sum(CASE WHEN outcome = 'purchased' THEN 1 ELSE 0 END) AS purchased,
+    sum(CASE WHEN outcome = 'cancelled' THEN 1 ELSE 0 END) AS cancelled,
     sum(CASE WHEN outcome = 'removed' THEN 1 ELSE 0 END) AS removed,
     sum(CASE WHEN outcome = 'expired' THEN 1 ELSE 0 END) AS expired,
     sum(CASE WHEN outcome = 'joined' THEN 1 ELSE 0 END) AS joined,

@@ -10,6 +10,8 @@
 -- Amounts of different currencies are never added.
 -- purchases_without_price: the number of purchases without a price, which revenue leaves out.
 -- Items without a price have no currency.
+-- cancelled: the number of items whose order was cancelled. revenue_cancelled: their revenue.
+-- A cancelled order still counts as an order and as revenue of the time at which it was placed.
 -- Not counted: decreases of a quantity, removals and expiries.
 -- A join moves the pieces of one item into another item, whose quantity increases.
 -- These pieces were already counted, so the joined item is subtracted from adds and pieces_added.
@@ -30,10 +32,11 @@ counted AS (
     SELECT
         CAST(date_trunc('month', changed_at) AS date) AS month,
         sku,
-        -- A joined item has the currency of the item into which it was merged.
+        -- A joined item has the currency of the item into which it was merged. A merge of carts
+        -- joins items of two accounts.
         CASE
             WHEN status = 'JOINED'
-                THEN max(CASE WHEN joined_to IS NULL THEN currency END) OVER (PARTITION BY account_id, coalesce(joined_to, item_id))
+                THEN max(CASE WHEN joined_to IS NULL THEN currency END) OVER (PARTITION BY coalesce(joined_to, item_id))
             ELSE currency
         END AS currency,
         CASE
@@ -50,6 +53,7 @@ counted AS (
         END AS pieces_added,
         CASE WHEN status = 'SAVED' AND coalesce(old_status, '') <> 'SAVED' THEN 1 ELSE 0 END AS saves,
         CASE WHEN status = 'PURCHASED' AND coalesce(old_status, '') <> 'PURCHASED' THEN 1 ELSE 0 END AS purchases,
+        CASE WHEN status = 'CANCELLED' AND coalesce(old_status, '') <> 'CANCELLED' THEN 1 ELSE 0 END AS cancelled,
         quantity,
         price,
         order_id
@@ -66,8 +70,10 @@ SELECT
     sum(CASE WHEN purchases = 1 THEN quantity ELSE 0 END) AS pieces_purchased,
     count(DISTINCT CASE WHEN purchases = 1 THEN order_id END) AS orders,
     sum(CASE WHEN purchases = 1 THEN quantity * price END) AS revenue,
-    sum(CASE WHEN purchases = 1 AND price IS NULL THEN 1 ELSE 0 END) AS purchases_without_price
+    sum(CASE WHEN purchases = 1 AND price IS NULL THEN 1 ELSE 0 END) AS purchases_without_price,
+    sum(cancelled) AS cancelled,
+    sum(CASE WHEN cancelled = 1 THEN quantity * price END) AS revenue_cancelled
 FROM counted
 GROUP BY month, sku, currency
-HAVING sum(adds) <> 0 OR sum(pieces_added) <> 0 OR sum(saves) > 0 OR sum(purchases) > 0
+HAVING sum(adds) <> 0 OR sum(pieces_added) <> 0 OR sum(saves) > 0 OR sum(purchases) > 0 OR sum(cancelled) > 0
 ORDER BY month DESC, sku, currency

@@ -6,6 +6,7 @@
 -- cart_items: the number of purchased items. pieces: their quantities.
 -- revenue: the sum of quantity x price, over the items that have a price.
 -- Amounts of different currencies are never added. Items without a price have no currency.
+-- An order that is cancelled later still counts.
 -- A change that arrives repeatedly is counted once.
 WITH arrived AS (
     SELECT *, row_number() OVER (PARTITION BY event_id ORDER BY hour) AS copy

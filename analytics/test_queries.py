@@ -170,42 +170,46 @@ def handmade():
     s.move("L14", "2026-01-05 12:00:00", "PURCHASED", "O3")
     s.insert("L18", "M", "pad", "2026-01-05 00:00:00", 1, "1.00", "USD")
     s.move("L18", "2026-01-05 00:00:10", "PURCHASED", "O4")
+    # One order is shipped, and one is cancelled.
+    s.move("L14", "2026-01-06 12:00:00", "SHIPPED", "O3")
+    s.move("L18", "2026-01-05 01:00:00", "CANCELLED", "O4")
     return s.rows
 
 
 EXPECTED = {
-    # week, sku, currency, adds, pieces, saves, purchases, pieces, orders, revenue, without price
+    # week, sku, currency, adds, pieces, saves, purchases, pieces, orders, revenue, without price,
+    # cancelled, their revenue
     "weekly_report": [
-        ("2026-03-09", "ink", "EUR", 1, 1, 0, 0, 0, 0, None, 0),
-        ("2026-03-02", "ink", "USD", 1, 1, 0, 0, 0, 0, None, 0),
-        ("2026-03-02", "pad", "USD", 2, 2, 1, 0, 0, 0, None, 0),
-        ("2026-03-02", "pad", None, 2, 3, 0, 0, 0, 0, None, 0),
-        ("2026-03-02", "pen", "EUR", 1, 2, 3, 1, 1, 1, D("3.00"), 0),
-        ("2026-03-02", "pen", "USD", 2, 2, 0, 1, 1, 1, D("4.00"), 0),
-        ("2026-02-23", "cap", "USD", 1, 1, 1, 0, 0, 0, None, 0),
-        ("2026-02-23", "ink", "EUR", 1, 3, 0, 0, 0, 0, None, 0),
-        ("2026-02-23", "ink", "USD", 1, 2, 0, 0, 0, 0, None, 0),
-        ("2026-02-23", "pad", None, 1, 3, 0, 0, 0, 0, None, 0),
-        ("2026-02-23", "pen", "EUR", 1, 1, 0, 0, 0, 0, None, 0),
-        ("2026-02-23", "pen", "USD", 2, 5, 0, 1, 5, 1, D("12.50"), 0),
-        ("2026-02-23", "pen", None, 1, 1, 0, 1, 1, 1, None, 1),
-        ("2026-01-05", "pad", "USD", 1, 1, 0, 2, 2, 2, D("2.00"), 0),
-        ("2025-12-15", "pad", "USD", 1, 1, 0, 0, 0, 0, None, 0),
+        ("2026-03-09", "ink", "EUR", 1, 1, 0, 0, 0, 0, None, 0, 0, None),
+        ("2026-03-02", "ink", "USD", 1, 1, 0, 0, 0, 0, None, 0, 0, None),
+        ("2026-03-02", "pad", "USD", 2, 2, 1, 0, 0, 0, None, 0, 0, None),
+        ("2026-03-02", "pad", None, 2, 3, 0, 0, 0, 0, None, 0, 0, None),
+        ("2026-03-02", "pen", "EUR", 1, 2, 3, 1, 1, 1, D("3.00"), 0, 0, None),
+        ("2026-03-02", "pen", "USD", 2, 2, 0, 1, 1, 1, D("4.00"), 0, 0, None),
+        ("2026-02-23", "cap", "USD", 1, 1, 1, 0, 0, 0, None, 0, 0, None),
+        ("2026-02-23", "ink", "EUR", 1, 3, 0, 0, 0, 0, None, 0, 0, None),
+        ("2026-02-23", "ink", "USD", 1, 2, 0, 0, 0, 0, None, 0, 0, None),
+        ("2026-02-23", "pad", None, 1, 3, 0, 0, 0, 0, None, 0, 0, None),
+        ("2026-02-23", "pen", "EUR", 1, 1, 0, 0, 0, 0, None, 0, 0, None),
+        ("2026-02-23", "pen", "USD", 2, 5, 0, 1, 5, 1, D("12.50"), 0, 0, None),
+        ("2026-02-23", "pen", None, 1, 1, 0, 1, 1, 1, None, 1, 0, None),
+        ("2026-01-05", "pad", "USD", 1, 1, 0, 2, 2, 2, D("2.00"), 0, 1, D("1.00")),
+        ("2025-12-15", "pad", "USD", 1, 1, 0, 0, 0, 0, None, 0, 0, None),
     ],
     "monthly_report": [
-        ("2026-03-01", "ink", "EUR", 2, 4, 0, 0, 0, 0, None, 0),
-        ("2026-03-01", "ink", "USD", 1, 1, 0, 0, 0, 0, None, 0),
-        ("2026-03-01", "pad", "USD", 2, 2, 1, 0, 0, 0, None, 0),
-        ("2026-03-01", "pad", None, 3, 6, 0, 0, 0, 0, None, 0),
-        ("2026-03-01", "pen", "EUR", 2, 3, 3, 1, 1, 1, D("3.00"), 0),
-        ("2026-03-01", "pen", "USD", 2, 2, 0, 1, 1, 1, D("4.00"), 0),
-        ("2026-02-01", "cap", "USD", 1, 1, 1, 0, 0, 0, None, 0),
-        ("2026-02-01", "ink", "USD", 1, 2, 0, 0, 0, 0, None, 0),
-        ("2026-02-01", "pen", "USD", 2, 5, 0, 1, 5, 1, D("12.50"), 0),
-        ("2026-02-01", "pen", None, 1, 1, 0, 1, 1, 1, None, 1),
-        ("2026-01-01", "pad", "USD", 1, 1, 0, 2, 2, 2, D("2.00"), 0),
-        ("2025-12-01", "pad", "USD", 2, 5, 0, 0, 0, 0, None, 0),
-        ("2025-10-01", "cap", "USD", 1, 1, 1, 0, 0, 0, None, 0),
+        ("2026-03-01", "ink", "EUR", 2, 4, 0, 0, 0, 0, None, 0, 0, None),
+        ("2026-03-01", "ink", "USD", 1, 1, 0, 0, 0, 0, None, 0, 0, None),
+        ("2026-03-01", "pad", "USD", 2, 2, 1, 0, 0, 0, None, 0, 0, None),
+        ("2026-03-01", "pad", None, 3, 6, 0, 0, 0, 0, None, 0, 0, None),
+        ("2026-03-01", "pen", "EUR", 2, 3, 3, 1, 1, 1, D("3.00"), 0, 0, None),
+        ("2026-03-01", "pen", "USD", 2, 2, 0, 1, 1, 1, D("4.00"), 0, 0, None),
+        ("2026-02-01", "cap", "USD", 1, 1, 1, 0, 0, 0, None, 0, 0, None),
+        ("2026-02-01", "ink", "USD", 1, 2, 0, 0, 0, 0, None, 0, 0, None),
+        ("2026-02-01", "pen", "USD", 2, 5, 0, 1, 5, 1, D("12.50"), 0, 0, None),
+        ("2026-02-01", "pen", None, 1, 1, 0, 1, 1, 1, None, 1, 0, None),
+        ("2026-01-01", "pad", "USD", 1, 1, 0, 2, 2, 2, D("2.00"), 0, 1, D("1.00")),
+        ("2025-12-01", "pad", "USD", 2, 5, 0, 0, 0, 0, None, 0, 0, None),
+        ("2025-10-01", "cap", "USD", 1, 1, 1, 0, 0, 0, None, 0, 0, None),
     ],
     # week, reason, sku, currency, lines, carts, pieces, value, without price
     "abandoned_carts": [
@@ -218,19 +222,19 @@ EXPECTED = {
     # sku, purchases, average, median, slowest. The times are 24 h, 47 h, 48 h and 4 d 1 s for pen,
     # and 21.5 d and 10 s for pad.
     "time_to_purchase": [("pen", 4, 193_500, 171_000, 345_601), ("pad", 2, 928_805, 928_805, 1_857_600)],
-    # week, sku, added, saved, purchased, removed, expired, joined, still active, still saved,
-    # purchased %
+    # week, sku, added, saved, purchased, cancelled, removed, expired, joined, still active,
+    # still saved, purchased %
     "conversion_funnel": [
-        ("2026-03-09", "ink", 1, 0, 0, 0, 1, 0, 0, 0, 0.0),
-        ("2026-03-02", "ink", 1, 0, 0, 0, 1, 0, 0, 0, 0.0),
-        ("2026-03-02", "pad", 4, 1, 0, 1, 0, 0, 2, 1, 0.0),
-        ("2026-03-02", "pen", 3, 1, 1, 1, 0, 1, 0, 0, 50.0),
-        ("2026-02-23", "cap", 1, 1, 0, 0, 1, 0, 0, 0, 0.0),
-        ("2026-02-23", "ink", 2, 0, 0, 0, 1, 0, 1, 0, 0.0),
-        ("2026-02-23", "pad", 1, 0, 0, 0, 0, 0, 1, 0, 0.0),
-        ("2026-02-23", "pen", 3, 1, 3, 0, 0, 0, 0, 0, 100.0),
-        ("2026-01-05", "pad", 1, 0, 1, 0, 0, 0, 0, 0, 100.0),
-        ("2025-12-15", "pad", 1, 0, 1, 0, 0, 0, 0, 0, 100.0),
+        ("2026-03-09", "ink", 1, 0, 0, 0, 0, 1, 0, 0, 0, 0.0),
+        ("2026-03-02", "ink", 1, 0, 0, 0, 0, 1, 0, 0, 0, 0.0),
+        ("2026-03-02", "pad", 4, 1, 0, 0, 1, 0, 0, 2, 1, 0.0),
+        ("2026-03-02", "pen", 3, 1, 1, 0, 1, 0, 1, 0, 0, 50.0),
+        ("2026-02-23", "cap", 1, 1, 0, 0, 0, 1, 0, 0, 0, 0.0),
+        ("2026-02-23", "ink", 2, 0, 0, 0, 0, 1, 0, 1, 0, 0.0),
+        ("2026-02-23", "pad", 1, 0, 0, 0, 0, 0, 0, 1, 0, 0.0),
+        ("2026-02-23", "pen", 3, 1, 3, 0, 0, 0, 0, 0, 0, 100.0),
+        ("2026-01-05", "pad", 1, 0, 0, 1, 0, 0, 0, 0, 0, 0.0),
+        ("2025-12-15", "pad", 1, 0, 1, 0, 0, 0, 0, 0, 0, 100.0),
     ],
     # hour, currency, orders, items, pieces, revenue
     "sales_per_hour": [
@@ -255,11 +259,11 @@ EXPECTED = {
         ("F", "L8", "ink", "ACTIVE", 3, D("9.00"), "EUR", None, 1),
         ("F", "L9", "pad", "ACTIVE", 1, None, None, None, 2),
         ("G", "L11", "pad", "SAVED", 1, D("1.10"), "USD", None, 2),
-        ("H", "L14", "pad", "PURCHASED", 1, D("1.00"), "USD", "O3", 2),
+        ("H", "L14", "pad", "SHIPPED", 1, D("1.00"), "USD", "O3", 3),
         ("J", "L12", "cap", "SAVED", 1, D("5"), "USD", None, 2),
         ("K", "L16", "pad", "ACTIVE", 2, None, None, None, 1),
         ("L", "L17", "pad", "ACTIVE", 1, None, None, None, 1),
-        ("M", "L18", "pad", "PURCHASED", 1, D("1.00"), "USD", "O4", 2),
+        ("M", "L18", "pad", "CANCELLED", 1, D("1.00"), "USD", "O4", 3),
         ("O", "L20", "pen", "PURCHASED", 1, D("4.00"), "USD", "O5", 2),
     ],
 }
@@ -475,6 +479,8 @@ class Questions(unittest.TestCase):
                     s.move(item, str(at), "SAVED" if line["status"] == "ACTIVE" else "ACTIVE")
                 elif kind == "buy":
                     s.move(item, str(at), "PURCHASED", f"O{step}")
+                    if later := chance.choice([None, "SHIPPED", "CANCELLED"]):
+                        s.move(item, str(at), later, f"O{step}")
                 elif kind == "join" and others:
                     s.join(item, others[0], str(at))
                 elif kind == "remove":
@@ -524,7 +530,7 @@ class Questions(unittest.TestCase):
         funnel = answer(lake.database, "conversion_funnel")
         self.assertEqual(sum(row[2] for row in funnel), len(inserted), seed)
         for row in funnel:
-            self.assertEqual(row[2], sum(row[4:10]), seed)
+            self.assertEqual(row[2], sum(row[4:11]), seed)
 
     def test_empty_table_returns_no_rows(self):
         lake = report.Lake("no-such-folder")

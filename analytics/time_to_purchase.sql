@@ -5,6 +5,7 @@
 -- purchases: the number of purchased items.
 -- average_seconds, median_seconds, slowest_seconds: the time from the first addition of an item to
 -- its purchase. This includes the time during which the item was saved for later.
+-- An order that is cancelled later still counts.
 -- Not counted: items that have not been purchased.
 -- Pieces added later do not change the time of the first addition.
 -- If items were joined, only the remaining item counts.

@@ -85,8 +85,22 @@ def cart(step):
     step("C5", "list-cart-items", "GET", CART)
     step("C8", "get-cart-item", "GET", f"{CART}/{line}", item=("CartItem", line))
     step("C3", "remove-cart-item", "DELETE", f"{CART}/{other}", types="CartItem", under="ACTIVE#")
-    step("C4", "checkout-cart, one item", "POST", "/cart/accounts/Erin/checkout", types="CartItem", key="cost-order")
+    order = step("C4", "checkout-cart, one item", "POST", "/cart/accounts/Erin/checkout", types="CartItem Order OrderLines",
+                 key="cost-order")["orderId"]
     step("C6", "list-sku-items", "GET", "/cart/skus/shoes-42/items?status=PURCHASED")
+    path = f"/cart/accounts/Erin/orders/{order}"
+    step("C11", "list-orders", "GET", "/cart/accounts/Erin/orders")
+    step("C11", "get-order", "GET", path, item=("Order", order))
+    step("C12", "update-order to SHIPPED", "PATCH", path, {"status": "SHIPPED"}, types="CartItem Order")
+    step("C12", "update-order to DELIVERED", "PATCH", path, {"status": "DELIVERED"}, types="Order")
+    for number in range(33):
+        step("C9", None, "PUT", f"/cart/products/book-{number}", {**product, "name": "Book"}, types="Product")
+        step("C1", None, "POST", CART, {"sku": f"book-{number}"}, types="CartItem")
+    many = step("C4", "checkout-cart, 33 items", "POST", "/cart/accounts/Erin/checkout", types="Order OrderLines Job")["orderId"]
+    step("C1", None, "POST", "/cart/accounts/guest/items", socks, types="CartItem")
+    step("C13", "merge-carts, one item", "POST", "/cart/accounts/Erin/merge", {"fromAccountId": "guest"}, types="CartItem")
+    job = f"{many}-PURCHASED"
+    step("C14", "get-cart-job", "GET", f"/cart/jobs/{job}", item=("Job", job))
 
 
 def wellness(step):

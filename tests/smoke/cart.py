@@ -33,4 +33,10 @@ def walk(stack):
     stack.expect(204, "cart: remove an item", "DELETE", one)
     stack.refused(404, "not-found", "cart: get a removed item", "GET", one)
     stack.expect(204, "cart: remove the other item", "DELETE", f"{items}/{other['itemId']}")
+    stack.expect(200, "cart: list the orders", "GET", f"/cart/accounts/{account}/orders")
+    stack.refused(404, "not-found", "cart: get an unknown order", "GET", f"/cart/accounts/{account}/orders/unknown")
+    stack.refused(404, "not-found", "cart: ship an unknown order", "PATCH", f"/cart/accounts/{account}/orders/unknown",
+                  body={"status": "SHIPPED"})
+    stack.refused(404, "not-found", "cart: get an unknown job", "GET", "/cart/jobs/unknown")
+    stack.refused(404, "not-found", "cart: retry an unknown job", "POST", "/cart/jobs/unknown/retry")
     stack.refused(409, "cart-empty", "cart: reject a checkout of an empty cart", "POST", f"/cart/accounts/{account}/checkout")

@@ -17,6 +17,9 @@ use table::BatchWrite;
 pub const STATUSES: [&str; 3] = ["ACTIVE", "SAVED", "PURCHASED"];
 /// Maximum number of ACTIVE items in a cart.
 pub const MAX_ITEMS: usize = cart::MAX_ITEMS;
+/// Maximum number of cart items that a checkout moves itself. A job moves the items of larger
+/// orders.
+pub const MAX_MOVED_AT_ONCE: usize = cart::MAX_MOVED_AT_ONCE;
 
 /// Path of a cart item.
 #[must_use]
@@ -89,7 +92,7 @@ pub async fn stock(stack: &Stack, skus: impl IntoIterator<Item = impl AsRef<str>
 async fn stock_all(stack: &Stack) {
     const NAMES: &str = "tea cup pot te tea_ Tea left saved one-more another ACTIVE SAVED a b c d e f secret \
         secret-1 secret-2 secret-3 secret-4 72f49 shoes";
-    let numbered = (0..240).flat_map(|number| [format!("sku-{number}"), format!("S-{number}")]);
+    let numbered = (0..520).flat_map(|number| [format!("sku-{number}"), format!("S-{number}")]);
     stock(stack, NAMES.split_whitespace().map(str::to_owned).chain(numbered)).await;
 }
 
@@ -140,18 +143,53 @@ impl At<'_> {
         answer.body
     }
 
-    /// Changes the status of a cart item and returns the changed item.
+    /// Changes the status of a cart item and returns the changed item. To purchase it alone, saves
+    /// the other items of the cart for the time of the checkout.
     pub async fn bring_to(self, cart_item: &Value, status: &str) -> Value {
+        if ["PURCHASED", "SHIPPED"].contains(&status) {
+            let bought = self.buy(cart_item).await;
+            if status == "PURCHASED" {
+                return bought;
+            }
+            let member = |name: &str| bought[name].as_str().expect("a text").to_owned();
+            let order = format!("/cart/accounts/{}/orders/{}", member("accountId"), member("orderId"));
+            assert_eq!(self.patch(&order, &json!({"status": status})).await.status, 200);
+            return self.get(&path(cart_item)).await.body;
+        }
         let answer = self.patch(&path(cart_item), &json!({"status": status})).await;
         assert_eq!(answer.status, 200, "{cart_item} to {status}: {}", answer.body);
         answer.body
     }
 
-    /// Buys a cart and returns the purchased items.
+    async fn buy(self, cart_item: &Value) -> Value {
+        let change = async |cart_item: &Value, status: &str| {
+            let answer = self.patch(&path(cart_item), &json!({"status": status})).await;
+            assert_eq!(answer.status, 200, "{cart_item} to {status}: {}", answer.body);
+        };
+        let account = cart_item["accountId"].as_str().expect("an account");
+        let others = self.of_account(account, "ACTIVE").await;
+        let others: Vec<_> = others.iter().filter(|other| other["itemId"] != cart_item["itemId"]).collect();
+        for other in &others {
+            change(other, "SAVED").await;
+        }
+        change(cart_item, "ACTIVE").await;
+        self.check_out(account).await;
+        for other in &others {
+            change(other, "ACTIVE").await;
+        }
+        self.get(&path(cart_item)).await.body
+    }
+
+    /// Buys a cart and returns the purchased cart items.
     pub async fn check_out(self, account: &str) -> Vec<Value> {
         let answer = self.post(&checkout_of(account), &json!({})).await;
         assert_eq!(answer.status, 200, "{account}: {}", answer.body);
-        answer.body["items"].as_array().expect("items").clone()
+        let mut bought = self.of_account(account, "PURCHASED").await;
+        bought.retain(|cart_item| cart_item["orderId"] == answer.body["orderId"]);
+        let ids = |items: &[Value]| items.iter().map(|item| item["itemId"].clone()).collect::<Vec<_>>();
+        let lines = answer.body["items"].as_array().expect("items");
+        assert_eq!(ids(&bought), ids(lines), "the lines of the order, and the purchased items");
+        bought
     }
 
     /// Lists an account's cart items with a status.

@@ -68,7 +68,7 @@ const BANK: [Event; 54] = [
 ];
 
 /// The events of the cart. The added item is listed and then purchased.
-const CART: [Event; 23] = [
+const CART: [Event; 40] = [
     ("put-product", "", Some(201)),
     ("put-product", "no-currency", Some(400)),
     ("put-product", "no-operator", Some(403)),
@@ -81,7 +81,7 @@ const CART: [Event; 23] = [
     ("add-cart-item", "no-product", Some(409)),
     ("update-cart-item", "", Some(404)),
     ("update-cart-item", "no-such-status", Some(400)),
-    ("update-cart-item", "no-operator", Some(403)),
+    ("update-cart-item", "to-purchased", Some(400)),
     ("remove-cart-item", "", Some(404)),
     ("remove-cart-item", "another-account", Some(403)),
     ("list-cart-items", "", Some(200)),
@@ -92,12 +92,30 @@ const CART: [Event; 23] = [
     ("get-cart-item", "no-item-id", Some(400)),
     ("checkout-cart", "", Some(200)),
     ("checkout-cart", "empty-cart", Some(409)),
+    ("merge-carts", "", Some(200)),
+    ("merge-carts", "another-account", Some(403)),
+    ("merge-carts", "same-account", Some(400)),
+    ("list-orders", "", Some(200)),
+    ("list-orders", "bad-cursor", Some(400)),
+    ("get-order", "", Some(404)),
+    ("get-order", "another-account", Some(403)),
+    ("update-order", "", Some(404)),
+    ("update-order", "no-operator", Some(403)),
+    ("update-order", "no-such-status", Some(400)),
+    ("continue-cart-job", "", None),
+    ("continue-cart-job", "unreadable-keys", None),
+    ("continue-cart-job", "no-batch", None),
+    ("get-cart-job", "", Some(404)),
+    ("get-cart-job", "no-operator", Some(403)),
+    ("retry-cart-job", "", Some(404)),
+    ("retry-cart-job", "no-operator", Some(403)),
 ];
 
 /// Batches of the streams of the exported tables, and the steps of the workflow. export-changes
 /// accepts all batches except the last one, even if it cannot process single records.
-const LAKE: [Event; 15] = [
+const LAKE: [Event; 16] = [
     ("export-changes", "", None),
+    ("export-changes", "orders", None),
     ("export-changes", "payments", None),
     ("export-changes", "ledger", None),
     ("export-changes", "ttl", None),

@@ -55,8 +55,9 @@ pub async fn damage(
     damage: Damage,
 ) -> (String, String) {
     let (client, table) = (stack.client().expect("a client"), stack.table(table).expect("a table"));
-    let items = client.scan().table_name(table).consistent_read(true).send().await.expect("items").items;
-    let items = items.unwrap_or_default().into_iter().map(|item| item.into_iter().collect::<Item>());
+    let pages = client.scan().table_name(table).consistent_read(true).into_paginator();
+    let items: Vec<_> = pages.items().send().collect::<Result<_, _>>().await.expect("items");
+    let items = items.into_iter().map(|item| item.into_iter().collect::<Item>());
     let mut found = items.filter(is_it);
     let (mut item, None) = (found.next().expect("the item"), found.next()) else {
         unreachable!("several items match");

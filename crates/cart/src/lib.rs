@@ -5,19 +5,23 @@
 //! status change therefore deletes the item and puts it under a new key. The same transaction
 //! updates the pointer from the item id to the sort key (docs/decisions/cart-moves.md).
 //!
-//! Every addition also writes the item `CART`, so additions to one cart are serialised. A cart
-//! therefore never contains a product twice, and never more items than one checkout transaction can
-//! buy (docs/decisions/cart-additions.md).
+//! The item `CART` names the items of the cart, and every change of an item in the cart also
+//! changes `CART`. A cart therefore never contains a product twice, and a checkout takes all items
+//! out of the cart with one write (docs/decisions/cart-contents.md). An order has a copy of its
+//! items. Large orders move their cart items with a job (docs/decisions/cart-orders.md).
 #![deny(clippy::disallowed_methods)]
 
 mod cost;
+mod jobs;
 mod model;
 pub mod patterns;
 mod store;
 
+pub use crate::jobs::Task;
 pub use cost::{Case, Pattern};
 pub use model::{
-    cart_item::{CartItem, CartItemBody, Listed, MAX_BYTES, Previous, Quantity},
+    cart_item::{CartItem, CartItemBody, Listed, MAX_BYTES, NewStatus, Previous, Quantity},
+    order::{Line, MAX_MOVED_AT_ONCE, Order, OrderLines, OrderStatus},
     product::{Product, ProductName},
 };
 pub use patterns::patterns;

@@ -1,6 +1,7 @@
-//! Items of the table `Cart`, and the rules for changing them.
+//! Items of the tables `Cart` and `Products`, and the rules for changing them.
 
-pub(crate) mod additions;
 pub(crate) mod cart_item;
+pub(crate) mod contents;
+pub(crate) mod order;
 pub(crate) mod pointer;
 pub(crate) mod product;

@@ -1,16 +1,17 @@
-use crate::{CartItem, Product, model::pointer::Pointer};
+use crate::{
+    CartItem, Product,
+    model::{contents::Contents, pointer::Pointer},
+};
 use function::{App, Clients, Error, SettingsReader};
+use jobs::Jobs;
 use keys::{
     AccountId, TimestampMillis,
-    cart::{CartItemSort, ItemId, ItemSort},
+    cart::{CartItemSort, ItemId, ItemSort, Status},
 };
-use table::{Change, Condition, Dynamo, Index, Key, MAX_CHANGES, Query, Table};
+use table::{Change, Condition, Dynamo, Index, Key, Query, Table};
 
-/// Maximum number of ACTIVE items in a cart.
-///
-/// A checkout buys all of these items in one transaction. The transaction needs three changes for
-/// each cart item, one for the item `CART` and one for the idempotency record.
-pub const MAX_ITEMS: usize = (MAX_CHANGES - 2) / 3;
+/// Maximum number of ACTIVE items in a cart (docs/requirements/cart.md#large-carts).
+pub const MAX_ITEMS: usize = 200;
 
 /// Maximum number of attempts to read a cart item whose key changes concurrently.
 const MAX_LOOKS: usize = 5;
@@ -25,6 +26,7 @@ pub struct Cart {
     pub(crate) products: Table,
     /// `GSI1` of `Products`: all products by SKU.
     pub(crate) by_product: Index,
+    pub(crate) jobs: Jobs,
     /// Days until an unchanged cart item expires.
     pub(crate) days: Days,
 }
@@ -61,10 +63,11 @@ impl App for Cart {
     fn start(settings: &mut SettingsReader<'_>, clients: &Clients) -> Option<Self> {
         let mut table = |name: &str| Some(clients.dynamo().table(settings.get::<String>(name)?));
         let (table, products) = (table("CART_TABLE"), table("PRODUCTS_TABLE"));
+        let jobs = settings.get("CART_JOBS_TABLE").map(|name| Jobs::new(clients.dynamo(), name));
         let by_sku = Index { name: "GSI1".into(), partition: CartItem::INDEX_PARTITION, sort: CartItem::INDEX_SORT };
         let by_product = Index { name: "GSI1".into(), partition: Product::INDEX_PARTITION, sort: Product::INDEX_SORT };
         let (dynamo, days) = (clients.dynamo().clone(), settings.get("CART_DAYS"));
-        Some(Self { dynamo, table: table?, by_sku, products: products?, by_product, days: days? })
+        Some(Self { dynamo, table: table?, by_sku, products: products?, by_product, jobs: jobs?, days: days? })
     }
 }
 
@@ -83,6 +86,10 @@ impl Cart {
         let _ = self.table.page::<CartItem>(&Query::new(&"#", &CartItemSort::nothing()).on(&self.by_sku), 1).await;
     }
 
+    pub(crate) async fn warm_by_job(self) {
+        self.jobs.warm_up().await;
+    }
+
     pub(crate) async fn warm_by_product(self) {
         let _ = self.products.get_eventually::<Product>(&Key::placeholder()).await;
     }
@@ -94,24 +101,37 @@ impl Cart {
 }
 
 impl Cart {
-    /// Reads the cart item whose id is `item`, with strong consistency. `REMOVED`, `JOINED` and
-    /// expired items are treated as missing.
+    /// Reads the stored cart item whose id is `item`, with strong consistency. The item may have
+    /// expired. `REMOVED` and `JOINED` items are treated as missing.
+    ///
+    /// The id contains the first sort key of the item. After a status change, a pointer has the
+    /// sort key.
     ///
     /// # Errors
-    /// 404 for a missing item. [`Error::stale`] if the key of the item changed during every
-    /// attempt. The caller retries in this case.
-    pub(crate) async fn locate(
+    /// [`Error::stale`] if the key of the item changed during every attempt. The caller retries in
+    /// this case.
+    pub(crate) async fn find(
         &self,
         account: &AccountId,
         item: ItemId,
         now: TimestampMillis,
-    ) -> Result<CartItem, Error> {
-        for _ in 0..MAX_LOOKS {
-            let found = self.pointer(account, item).await?;
-            let found = found.filter(|pointer| pointer.cart_item.status.is_listed() && pointer.is_live(now));
-            let pointer = found.ok_or(Error::NotFound("cart item"))?;
-            if let Some(cart_item) = self.table.get::<CartItem>(&pointer.cart_item_key()).await? {
-                return if cart_item.is_live(now) { Ok(cart_item) } else { Err(Error::NotFound("cart item")) };
+    ) -> Result<Option<CartItem>, Error> {
+        for look in 0..MAX_LOOKS {
+            if let Some(first) = CartItemSort::first(item)
+                && let Some(cart_item) = self.table.get::<CartItem>(&Key::new(account, &first)).await?
+            {
+                return Ok(Some(cart_item));
+            }
+            match self.pointer(account, item).await? {
+                Some(pointer) if pointer.cart_item.status.is_listed() && pointer.is_live(now) => {
+                    if let Some(cart_item) = self.table.get::<CartItem>(&pointer.cart_item_key()).await? {
+                        return Ok(Some(cart_item));
+                    }
+                }
+                Some(_) => return Ok(None),
+                // The first status change may have happened between the two reads.
+                None if look > 0 => return Ok(None),
+                None => {}
             }
             // Read again: the status changed between the two reads, or only one of the reads saw
             // the transaction of the status change.
@@ -119,36 +139,93 @@ impl Cart {
         Err(Error::stale())
     }
 
+    /// Reads the cart item whose id is `item` as customers see it. For an item in the cart, also
+    /// returns the contents of the cart.
+    ///
+    /// # Errors
+    /// 404 for an item that does not exist or has expired. [`Error::stale`] if the item changed
+    /// during the reads.
+    pub(crate) async fn locate(
+        &self,
+        account: &AccountId,
+        item: ItemId,
+        now: TimestampMillis,
+    ) -> Result<(CartItem, Option<Contents>), Error> {
+        let found = self.find(account, item, now).await?.filter(|found| found.is_live(now));
+        let cart_item = found.ok_or(Error::NotFound("cart item"))?;
+        if cart_item.sort.status != Status::Active {
+            return Ok((cart_item, None));
+        }
+        let contents = self.contents(account).await?;
+        let Some(contents) = contents else { return Ok((cart_item, None)) };
+        if contents.has(&cart_item)? {
+            return Ok((cart_item, Some(contents)));
+        }
+        for order in contents.moving.keys() {
+            let (order, lines) = self.order_with_lines(account, order).await?;
+            if let Some(line) = lines.iter().find(|line| line.item() == item) {
+                return Ok((line.purchased(&order), None));
+            }
+        }
+        // A change between the two reads has moved the item, or an addition has replaced it because
+        // it had expired.
+        match self.find(account, item, now).await? {
+            Some(found) if found == cart_item => Err(Error::NotFound("cart item")),
+            _ => Err(Error::stale()),
+        }
+    }
+
+    /// Reads a cart item that a request changes. Creates the contents of the cart if an operator
+    /// has deleted them.
+    ///
+    /// # Errors
+    /// The errors of [`Cart::locate`].
+    pub(crate) async fn locate_to_change(
+        &self,
+        account: &AccountId,
+        item: ItemId,
+        now: TimestampMillis,
+    ) -> Result<CartItem, Error> {
+        let (cart_item, contents) = self.locate(account, item, now).await?;
+        if cart_item.sort.status == Status::Active && contents.is_none() {
+            self.restore(account, now).await?;
+            return Err(Error::stale());
+        }
+        Ok(cart_item)
+    }
+
     /// Reads the pointer of the cart item with the id `item`.
     pub(crate) async fn pointer(&self, account: &AccountId, item: ItemId) -> Result<Option<Pointer>, Error> {
         Ok(self.table.get(&Key::new(account, &ItemSort(item))).await?)
     }
 
-    /// Returns the changes that put a new cart item and its pointer.
-    pub(crate) fn insertion(&self, cart_item: &CartItem) -> Result<Vec<Change>, Error> {
-        Ok(vec![self.table.put_new(cart_item)?, self.table.put_new(&Pointer::to(cart_item))?])
-    }
-
     /// Returns the changes that replace the cart item `old` with its next version `new`. They fail
     /// if the version of the stored item differs from `old`. If the sort key stays the same, the
-    /// item is overwritten. Otherwise `old` is deleted and `new` is put. The pointer is put if the
-    /// sort key or the expiry changes. The put needs no condition, because every change of a
-    /// pointer also changes the version of its item. It therefore repairs a damaged pointer.
+    /// item is overwritten. Otherwise `old` is deleted and `new` is put.
     ///
     /// Always execute the changes in a transaction, even a single change. If a response is lost,
     /// the SDK retries with the same client token, so the changes are applied only once.
     pub(crate) fn transition(&self, old: &CartItem, new: &CartItem) -> Result<Vec<Change>, Error> {
         let unchanged = Condition::is(CartItem::VERSION, old.version);
-        let (was, is) = (Pointer::to(old), Pointer::to(new));
-        let mut changes = if old.sort == new.sort {
-            vec![self.table.replace(new)?.only_if(unchanged)]
-        } else {
-            vec![self.table.delete(old.key()).only_if(unchanged), self.table.put_new(new)?]
-        };
-        if was != is {
-            changes.push(self.table.put(&is)?);
+        if old.sort != new.sort {
+            let delete = self.table.delete(old.key()).only_if(unchanged);
+            // An item without a pointer that leaves its first key does not exist any more.
+            let is_gone = new.sort.status == Status::Removed && old.previous.is_none();
+            let put = if is_gone { vec![self.table.put_new(new)?] } else { self.arrival(new)? };
+            return Ok([delete].into_iter().chain(put).collect());
+        }
+        let mut changes = vec![self.table.replace(new)?.only_if(unchanged)];
+        if new.previous.is_some() && old.expires_at != new.expires_at {
+            changes.push(self.table.put(&Pointer::to(new))?);
         }
         Ok(changes)
+    }
+
+    /// Returns the changes that put a cart item under a new key, and its pointer. The put of the
+    /// pointer needs no condition, because every change of a pointer also changes its item. It
+    /// therefore repairs a damaged pointer.
+    pub(crate) fn arrival(&self, new: &CartItem) -> Result<Vec<Change>, Error> {
+        Ok(vec![self.table.put_new(new)?, self.table.put(&Pointer::to(new))?])
     }
 }
 

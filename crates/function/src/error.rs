@@ -65,6 +65,9 @@ pub enum Error {
     /// `detail`.
     #[error("{name}: {1}", name = .0.name())]
     Conflict(Problem, String),
+    /// 409 with further members, which describe the current state.
+    #[error("{name}: {1}", name = .0.name())]
+    Differs(Problem, String, serde_json::Map<String, serde_json::Value>),
     /// 412: the resource has changed since the version in the request.
     #[error("the stored version differs")]
     AnotherVersion,
@@ -115,7 +118,7 @@ impl Error {
                 return (Problem::Forbidden, format!("This request requires the scope {domain}:operate."));
             }
             Self::NotFound(what) => return (Problem::NotFound, format!("There is no such {what}.")),
-            Self::Conflict(problem, detail) => (*problem, detail.as_str()),
+            Self::Conflict(problem, detail) | Self::Differs(problem, detail, _) => (*problem, detail.as_str()),
             Self::TooLarge(detail) => (Problem::TooLarge, detail.as_str()),
             Self::Forbidden => (Problem::Forbidden, "The resource does not belong to the caller."),
             Self::AnotherVersion => {
@@ -145,9 +148,12 @@ impl Error {
         struct Extensions {
             #[serde(skip_serializing_if = "Option::is_none")]
             errors: Option<Vec<Fault>>,
+            #[serde(flatten)]
+            current: serde_json::Map<String, serde_json::Value>,
         }
         let (problem_type, detail) = self.problem();
         let errors = if let Self::Invalid(faults) = self { Some(listed(faults)) } else { None };
+        let current = if let Self::Differs(_, _, current) = self { current.clone() } else { serde_json::Map::new() };
         let code = StatusCode::from_u16(problem_type.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut problem = ProblemDetails::from_status_code(code).with_title(problem_type.title()).with_detail(detail);
         if let Ok(kind) = format!("/problems/{}", problem_type.name()).parse::<Uri>() {
@@ -156,7 +162,7 @@ impl Error {
         if let Ok(instance) = instance.parse::<Uri>() {
             problem = problem.with_instance(instance);
         }
-        let body = serde_json::to_string(&problem.with_extensions(Extensions { errors })).unwrap_or_default();
+        let body = serde_json::to_string(&problem.with_extensions(Extensions { errors, current })).unwrap_or_default();
         let mut response = Response::new(Body::Text(body));
         *response.status_mut() = code;
         let headers = response.headers_mut();

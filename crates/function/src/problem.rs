@@ -58,7 +58,7 @@ problems! {
     DispatchingDisabled, 409, "dispatching-disabled", CONFLICT,
         "an operator has disabled dispatching";
     CartFull, 409, "cart-full", CONFLICT,
-        "the cart has 32 active items";
+        "the cart has 200 active items";
     ProductUnavailable, 409, "product-unavailable", CONFLICT,
         "the product does not exist or is not active";
     CartCurrency, 409, "cart-currency", CONFLICT,
@@ -69,6 +69,10 @@ problems! {
         "the quantity of a cart item would exceed 9,999";
     Purchased, 409, "purchased", CONFLICT,
         "the cart item was purchased and cannot be changed";
+    TotalChanged, 409, "total-changed", CONFLICT,
+        "the total of the checkout differs from `expectedTotal`; the problem has the new `total`, `currency` and `items`";
+    OrderStatus, 409, "order-status", CONFLICT,
+        "the status of the order does not allow the change";
     ProgressBackwards, 409, "progress-backwards", CONFLICT,
         "the progress or the points are lower than recorded, and `correction` is not set";
     ActivityNotOpen, 409, "activity-not-open", CONFLICT,

@@ -3,11 +3,19 @@
 //! | item | PK | SK | GSI1PK | GSI1SK |
 //! | --- | --- | --- | --- | --- |
 //! | cart item | account | `<STATUS>#<time of the last status change>#<item id>` | SKU | as SK |
-//! | pointer, one per cart item | account | `ITEM#<item id>` | | |
-//! | cart, written by every addition | account | `CART` | | |
+//! | pointer, once an item has changed its status | account | `ITEM#<item id>` | | |
+//! | contents of the cart | account | `CART` | | |
+//! | order | account | `ORDER#<order id>` | | |
+//! | lines of an order | account | `LINES#<order id>` | | |
 //! | idempotency record | account | `IDEMPOTENCY#<key>` | | |
 //!
 //! A cart item with the status `REMOVED` or `JOINED` has no GSI1 keys.
+//!
+//! Keys of `CartJobs`:
+//!
+//! | item | PK | SK |
+//! | --- | --- | --- |
+//! | job | `JOB#<job id>` | `JOB` |
 //!
 //! Keys of `Products` (docs/requirements/cart.md#products-and-prices):
 //!
@@ -16,7 +24,8 @@
 //! | product | SKU | `PRODUCT` | `PRODUCTS` | `SKU#<SKU>` |
 
 use crate::{
-    Day, KeyRange, Random, Sku, TimestampMillis,
+    Day, KeyRange, OrderId, Random, Sku, TimestampMillis,
+    id::identifier,
     text::{Invalid, constant_key, names, parse_simple, prefixed_key, serde_as_text, uuid_of},
 };
 use jiff::Timestamp;
@@ -29,30 +38,36 @@ use uuid::Uuid;
 pub enum Status {
     /// In the cart.
     Active,
+    /// Bought in an order that was cancelled. This status is final.
+    Cancelled,
     /// Merged into the ACTIVE item of the same product. Hidden from customers.
     Joined,
-    /// Bought. This status is final.
+    /// Bought.
     Purchased,
     /// Removed by the customer. Hidden from customers.
     Removed,
     /// Saved for later.
     Saved,
+    /// Bought and shipped. This status is final.
+    Shipped,
 }
 
 names!(
-    Status, "must be ACTIVE, SAVED or PURCHASED",
+    Status, "must be ACTIVE, SAVED, PURCHASED, SHIPPED or CANCELLED",
     Active => "ACTIVE",
+    Cancelled => "CANCELLED",
     Joined => "JOINED",
     Purchased => "PURCHASED",
     Removed => "REMOVED",
     Saved => "SAVED",
+    Shipped => "SHIPPED",
 );
 
 impl Status {
     /// Returns whether lists show cart items with this status.
     #[must_use]
     pub const fn is_listed(self) -> bool {
-        matches!(self, Self::Active | Self::Saved | Self::Purchased)
+        !matches!(self, Self::Joined | Self::Removed)
     }
 }
 
@@ -65,6 +80,15 @@ impl ItemId {
     #[must_use]
     pub fn new(now: Timestamp, random: &Random) -> Self {
         Self(uuid_of(now, random))
+    }
+
+    /// Returns the time in the UUID: the time at which the item was added to the cart. `None` if
+    /// the id has no valid time.
+    #[must_use]
+    pub fn time(self) -> Option<TimestampMillis> {
+        let (seconds, nanoseconds) = self.0.get_timestamp()?.to_unix();
+        let instant = Timestamp::new(i64::try_from(seconds).ok()?, i32::try_from(nanoseconds).ok()?).ok()?;
+        TimestampMillis::containing(instant).ok()
     }
 }
 
@@ -97,6 +121,12 @@ pub struct CartItemSort {
 }
 
 impl CartItemSort {
+    /// Returns the sort key of a cart item that has never changed its status.
+    #[must_use]
+    pub fn first(item: ItemId) -> Option<Self> {
+        Some(Self { status: Status::Active, since: item.time()?, item })
+    }
+
     /// Returns the range of all cart items that have the status
     /// (docs/requirements/cart.md#access-pattern-2-list-products-of-a-customer,
     /// docs/requirements/cart.md#access-pattern-3-list-items-of-a-product).
@@ -160,9 +190,57 @@ prefixed_key!(
 );
 
 constant_key!(
-    /// Sort key of the item `CART`, which every addition to a cart writes.
+    /// Sort key of the item `CART`, which has the contents of a cart.
     CartSort,
     "CART"
+);
+
+prefixed_key!(
+    /// Sort key of an order: `ORDER#<order id>`. Generated order ids start with their time.
+    OrderSort,
+    "ORDER",
+    OrderId
+);
+
+impl OrderSort {
+    /// Returns the range of all orders.
+    #[must_use]
+    pub fn all() -> KeyRange {
+        KeyRange::beginning_with("ORDER#")
+    }
+}
+
+prefixed_key!(
+    /// Sort key of the lines of an order: `LINES#<order id>`.
+    LinesSort,
+    "LINES",
+    OrderId
+);
+
+identifier!(
+    /// Id of a job that moves the cart items of an order: `<order id>-<STATUS>`.
+    JobId
+);
+
+impl JobId {
+    /// Returns the id of the job that moves the cart items of the order to the status.
+    #[must_use]
+    pub fn of(order: &OrderId, status: Status) -> Self {
+        Self::generated(&format!("{order}-{status}"))
+    }
+}
+
+prefixed_key!(
+    /// Partition key of a job: `JOB#<job id>`.
+    JobPartition,
+    "JOB",
+    JobId
+);
+
+constant_key!(
+    /// Sort key of a job.
+    JobSort,
+    "JOB"
 );
 
 constant_key!(

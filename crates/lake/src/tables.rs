@@ -5,6 +5,7 @@ mod archived_payments;
 mod cart_items;
 mod ledger_legs;
 mod ledger_transactions;
+mod orders;
 mod payments;
 
 use crate::model::{change::Dropped, schema::Schema};
@@ -15,8 +16,9 @@ use serde_json::Value;
 use table::{Attribute, Key};
 
 /// Every table of the lake.
-pub const SCHEMAS: [Schema; 5] = [
+pub const SCHEMAS: [Schema; 6] = [
     Schema::of::<CartItem>(),
+    Schema::of::<cart::Order>(),
     Schema::of::<bank::Payment>(),
     Schema::of::<bank::Transaction>(),
     Schema::of::<Leg>(),

@@ -212,7 +212,7 @@ impl Table {
         attributes: &[Attribute],
     ) -> Result<(Vec<Attributes>, Vec<Attributes>), Error> {
         let mut placeholders = Placeholders::default();
-        let names: Vec<String> = attributes.iter().map(|attribute| placeholders.name(*attribute)).collect();
+        let names: Vec<String> = attributes.iter().map(|attribute| placeholders.name(&(*attribute).into())).collect();
         let keys = KeysAndAttributes::builder().set_keys(Some(keys)).consistent_read(consistent);
         let keys = keys.set_projection_expression((!names.is_empty()).then(|| names.join(", ")));
         let keys = keys.set_expression_attribute_names((!names.is_empty()).then_some(placeholders.names)).build();

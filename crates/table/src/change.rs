@@ -1,6 +1,6 @@
 use crate::{
     Attribute, Condition, Dynamo, Error, Item, Key, Table, Value,
-    condition::Placeholders,
+    condition::{Path, Placeholders},
     error::{despite_contention, while_underway},
     item::{Attributes, read, written},
     usage,
@@ -47,7 +47,7 @@ impl Presence {
 #[derive(Debug, Clone)]
 enum Action {
     Put(Attributes),
-    Update { key: Key, set: Vec<(Attribute, Value)>, add: Vec<(Attribute, Value)>, remove: Vec<Attribute> },
+    Update { key: Key, set: Vec<(Path, Value)>, add: Vec<(Attribute, Value)>, remove: Vec<Path> },
     Delete(Key),
     Check(Key),
 }
@@ -130,7 +130,27 @@ impl Change {
     #[must_use]
     pub fn set(mut self, attribute: Attribute, value: impl Into<Value>) -> Self {
         if let Action::Update { set, .. } = &mut self.action {
-            set.push((attribute, value.into()));
+            set.push((attribute.into(), value.into()));
+        }
+        self
+    }
+
+    /// Sets the entry of an attribute that is a map. The attribute must exist. Only for updates
+    /// that [`Dynamo::write`] or a transaction executes.
+    #[must_use]
+    pub fn set_entry(mut self, attribute: Attribute, entry: &impl Display, value: impl Into<Value>) -> Self {
+        if let Action::Update { set, .. } = &mut self.action {
+            set.push((Path::of_entry(attribute, entry), value.into()));
+        }
+        self
+    }
+
+    /// Removes the entry of an attribute that is a map, if present. Only for the updates of
+    /// [`Change::set_entry`].
+    #[must_use]
+    pub fn remove_entry(mut self, attribute: Attribute, entry: &impl Display) -> Self {
+        if let Action::Update { remove, .. } = &mut self.action {
+            remove.push(Path::of_entry(attribute, entry));
         }
         self
     }
@@ -149,7 +169,7 @@ impl Change {
     #[must_use]
     pub fn remove(mut self, attribute: Attribute) -> Self {
         if let Action::Update { remove, .. } = &mut self.action {
-            remove.push(attribute);
+            remove.push(attribute.into());
         }
         self
     }
@@ -170,12 +190,12 @@ impl Change {
     /// Returns the item after the update.
     fn applied_to(&self, mut stored: Attributes) -> Attributes {
         if let Action::Update { set, add, remove, .. } = &self.action {
-            let set = set.iter().map(|(name, value)| (name.to_string(), value.attribute()));
+            let set = set.iter().map(|(path, value)| (path.attribute.to_string(), value.attribute()));
             let added = add.iter().map(|(name, value)| (name.to_string(), value.plus(stored.get(name.as_str()))));
             let changed: Vec<_> = set.chain(added).collect();
             stored.extend(changed);
-            for name in remove {
-                stored.remove(name.as_str());
+            for path in remove {
+                stored.remove(path.attribute.as_str());
             }
         }
         stored
@@ -185,12 +205,12 @@ impl Change {
         let mut placeholders = Placeholders::default();
         let mut update = String::new();
         if let Action::Update { set, add, remove, .. } = &self.action {
-            let mut pair = |(name, value): &(Attribute, Value), sign: &str| {
-                format!("{}{sign}{}", placeholders.name(*name), placeholders.value(value))
+            let mut pair = |path: &Path, value: &Value, sign: &str| {
+                format!("{}{sign}{}", placeholders.name(path), placeholders.value(value))
             };
-            let sets = set.iter().map(|part| pair(part, " = ")).collect();
-            let adds = add.iter().map(|part| pair(part, " ")).collect();
-            let removes = remove.iter().map(|name| placeholders.name(*name)).collect();
+            let sets = set.iter().map(|(path, value)| pair(path, value, " = ")).collect();
+            let adds = add.iter().map(|(name, value)| pair(&(*name).into(), value, " ")).collect();
+            let removes = remove.iter().map(|path| placeholders.name(path)).collect();
             let clause = |(word, parts): (&str, Vec<String>)| {
                 (!parts.is_empty()).then(|| format!("{word} {}", parts.join(", ")))
             };

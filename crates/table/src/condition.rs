@@ -67,8 +67,27 @@ impl Value {
 /// [`Query`](crate::Query).
 #[derive(Debug, Clone)]
 pub struct Condition {
-    attribute: Attribute,
+    path: Path,
     test: Test,
+}
+
+/// An attribute, or an entry of an attribute that is a map.
+#[derive(Debug, Clone)]
+pub(crate) struct Path {
+    pub(crate) attribute: Attribute,
+    pub(crate) entry: Option<String>,
+}
+
+impl From<Attribute> for Path {
+    fn from(attribute: Attribute) -> Self {
+        Self { attribute, entry: None }
+    }
+}
+
+impl Path {
+    pub(crate) fn of_entry(attribute: Attribute, entry: &impl Display) -> Self {
+        Self { attribute, entry: Some(entry.to_string()) }
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -77,6 +96,7 @@ enum Test {
     IsNot(Value),
     AtMost(Value),
     Missing,
+    FewerEntries(i64),
     MissingOrIs(Value),
     MissingOrOver(i64),
     MissingOrUnder(i64),
@@ -87,61 +107,82 @@ impl Condition {
     /// The attribute must equal the value.
     #[must_use]
     pub fn is(attribute: Attribute, value: impl Into<Value>) -> Self {
-        Self { attribute, test: Test::Is(value.into()) }
+        Self { path: attribute.into(), test: Test::Is(value.into()) }
+    }
+
+    /// The entry of a map must equal the value.
+    #[must_use]
+    pub fn entry_is(attribute: Attribute, entry: &impl Display, value: impl Into<Value>) -> Self {
+        Self { path: Path::of_entry(attribute, entry), test: Test::Is(value.into()) }
+    }
+
+    /// The map must not have the entry.
+    #[must_use]
+    pub fn entry_missing(attribute: Attribute, entry: &impl Display) -> Self {
+        Self { path: Path::of_entry(attribute, entry), test: Test::Missing }
+    }
+
+    /// The map must have fewer entries than the number.
+    #[must_use]
+    pub fn fewer_entries(attribute: Attribute, number: i64) -> Self {
+        Self { path: attribute.into(), test: Test::FewerEntries(number) }
     }
 
     /// The attribute must exist and differ from the value.
     #[must_use]
     pub fn is_not(attribute: Attribute, value: impl Into<Value>) -> Self {
-        Self { attribute, test: Test::IsNot(value.into()) }
+        Self { path: attribute.into(), test: Test::IsNot(value.into()) }
     }
 
     /// The attribute must be less than or equal to the value.
     #[must_use]
     pub fn at_most(attribute: Attribute, value: impl Into<Value>) -> Self {
-        Self { attribute, test: Test::AtMost(value.into()) }
+        Self { path: attribute.into(), test: Test::AtMost(value.into()) }
     }
 
     /// The attribute must not exist.
     #[must_use]
     pub fn missing(attribute: Attribute) -> Self {
-        Self { attribute, test: Test::Missing }
+        Self { path: attribute.into(), test: Test::Missing }
     }
 
     /// The attribute must equal the value, or must not exist.
     #[must_use]
     pub fn missing_or_is(attribute: Attribute, value: impl Into<Value>) -> Self {
-        Self { attribute, test: Test::MissingOrIs(value.into()) }
+        Self { path: attribute.into(), test: Test::MissingOrIs(value.into()) }
     }
 
     /// The attribute must be greater than the number, or must not exist. Use this condition for
     /// expiry times.
     #[must_use]
     pub fn missing_or_over(attribute: Attribute, number: impl Into<i64>) -> Self {
-        Self { attribute, test: Test::MissingOrOver(number.into()) }
+        Self { path: attribute.into(), test: Test::MissingOrOver(number.into()) }
     }
 
     /// The attribute must be less than the number, or must not exist. Use this condition for
     /// counters with a limit.
     #[must_use]
     pub fn missing_or_under(attribute: Attribute, number: i64) -> Self {
-        Self { attribute, test: Test::MissingOrUnder(number) }
+        Self { path: attribute.into(), test: Test::MissingOrUnder(number) }
     }
 
     /// The string attribute must start with the prefix.
     #[must_use]
     pub fn begins(attribute: Attribute, prefix: impl Into<String>) -> Self {
-        Self { attribute, test: Test::Begins(prefix.into()) }
+        Self { path: attribute.into(), test: Test::Begins(prefix.into()) }
     }
 
     /// Whether the condition can accept the item. Only [`Condition::is`] is evaluated.
     pub(crate) fn may_accept(&self, item: &Attributes) -> bool {
-        let stored = item.get(self.attribute.as_str());
-        if let Test::Is(value) = &self.test { stored == Some(&value.0) } else { true }
+        let stored = item.get(self.path.attribute.as_str());
+        match &self.test {
+            Test::Is(value) if self.path.entry.is_none() => stored == Some(&value.0),
+            _ => true,
+        }
     }
 
     pub(crate) fn expression(&self, placeholders: &mut Placeholders) -> String {
-        let name = placeholders.name(self.attribute);
+        let name = placeholders.name(&self.path);
         match &self.test {
             Test::Is(value) => format!("{name} = {}", placeholders.value(value)),
             Test::IsNot(value) => {
@@ -149,6 +190,7 @@ impl Condition {
             }
             Test::AtMost(value) => format!("{name} <= {}", placeholders.value(value)),
             Test::Missing => format!("attribute_not_exists({name})"),
+            Test::FewerEntries(number) => format!("size({name}) < {}", placeholders.value(&Value::from(*number))),
             Test::MissingOrIs(value) => {
                 format!("(attribute_not_exists({name}) OR {name} = {})", placeholders.value(value))
             }
@@ -174,10 +216,14 @@ pub(crate) struct Placeholders {
 }
 
 impl Placeholders {
-    pub(crate) fn name(&mut self, attribute: Attribute) -> String {
-        let name = format!("#{}", self.names.len());
-        self.names.insert(name.clone(), attribute.as_str().to_owned());
-        name
+    pub(crate) fn name(&mut self, path: &Path) -> String {
+        let mut placeholder = |name: &str| {
+            let placeholder = format!("#{}", self.names.len());
+            self.names.insert(placeholder.clone(), name.to_owned());
+            placeholder
+        };
+        let attribute = placeholder(path.attribute.as_str());
+        path.entry.as_deref().map_or(attribute.clone(), |entry| format!("{attribute}.{}", placeholder(entry)))
     }
 
     pub(crate) fn value(&mut self, value: &Value) -> String {

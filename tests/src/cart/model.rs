@@ -1,15 +1,18 @@
 //! Model of one account's cart. Helpers send requests at a given time, and read the table.
 #![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may panic")]
 
+use super::MAX_ITEMS;
 use crate::{Asks, Client, cart::product, random};
 use aws_sdk_dynamodb::types::AttributeValue;
-use cart::{CartItem, CartItemBody, Previous, Quantity};
+use cart::{CartItem, CartItemBody, Order, OrderLines, OrderStatus, Previous, Product, Quantity};
 use futures::future::join_all;
+use jiff::SignedDuration;
 use keys::{
     AccountId, IdempotencySort, OrderId, Sku, TimestampMillis,
     cart::{CartItemSort, ItemId, ItemSort, Status},
 };
 use local::Stack;
+use money::{Currency, Money};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use std::{
@@ -17,9 +20,6 @@ use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
 };
 use table::Item;
-
-/// Maximum number of ACTIVE items in a cart.
-pub const MAX_ITEMS: usize = 32;
 
 /// Parameter `CartDays`. A cart item expires this number of days after its last change, or up to
 /// one day later.
@@ -44,10 +44,8 @@ pub enum Operation {
         item: ItemId,
         /// New quantity.
         quantity: Option<u32>,
-        /// New status.
+        /// New status: ACTIVE or SAVED.
         status: Option<Status>,
-        /// Order id of a purchase.
-        order: Option<OrderId>,
     },
     /// C3: removes a cart item.
     Remove {
@@ -58,6 +56,13 @@ pub enum Operation {
     CheckOut {
         /// Idempotency key.
         key: Option<String>,
+    },
+    /// C12: changes the status of an order.
+    SetStatus {
+        /// Order id.
+        order: OrderId,
+        /// New status.
+        status: OrderStatus,
     },
     /// C8: reads a cart item.
     Look {
@@ -76,13 +81,13 @@ impl Operation {
     /// Changes the quantity only.
     #[must_use]
     pub fn count(item: ItemId, quantity: u32) -> Self {
-        Self::Change { item, quantity: Some(quantity), status: None, order: None }
+        Self::Change { item, quantity: Some(quantity), status: None }
     }
 
     /// Changes the status only.
     #[must_use]
     pub fn bring(item: ItemId, status: Status) -> Self {
-        Self::Change { item, quantity: None, status: Some(status), order: None }
+        Self::Change { item, quantity: None, status: Some(status) }
     }
 
     /// Buys the cart without an idempotency key.
@@ -108,6 +113,7 @@ impl Operation {
             Self::Change { .. } => "update-cart-item",
             Self::Remove { .. } => "remove-cart-item",
             Self::CheckOut { .. } => "checkout-cart",
+            Self::SetStatus { .. } => "update-order",
             Self::Look { .. } => "get-cart-item",
         }
     }
@@ -131,9 +137,8 @@ impl Operation {
     fn body(&self) -> Option<Value> {
         let mut body = match self {
             Self::Add { sku, quantity, .. } => json!({"sku": sku, "quantity": quantity}),
-            Self::Change { quantity, status, order, .. } => {
-                json!({"quantity": quantity, "status": status, "orderId": order})
-            }
+            Self::Change { quantity, status, .. } => json!({"quantity": quantity, "status": status}),
+            Self::SetStatus { status, .. } => json!({"status": status}),
             _ => return None,
         };
         body.as_object_mut().expect("an object").retain(|_, value| !value.is_null());
@@ -149,14 +154,20 @@ impl Operation {
             Self::Change { .. } => ("PATCH", "/items/{itemId}"),
             Self::Remove { .. } => ("DELETE", "/items/{itemId}"),
             Self::Look { .. } => ("GET", "/items/{itemId}"),
+            Self::SetStatus { .. } => ("PATCH", "/orders/{orderId}"),
         };
         let item = self.item().map(|item| item.to_string());
         let route = format!("{method} /cart/accounts/{{accountId}}{rest}");
         let rest = item.as_deref().map_or(rest.to_owned(), |item| rest.replace("{itemId}", item));
+        let order = if let Self::SetStatus { order, .. } = self { Some(order.to_string()) } else { None };
+        let rest = order.as_deref().map_or(rest.clone(), |order| rest.replace("{orderId}", order));
         let path = format!("/cart/accounts/{account}{rest}");
         let mut parameters = json!({"accountId": account});
         if let Some(item) = item {
             parameters["itemId"] = item.into();
+        }
+        if let Some(order) = order {
+            parameters["orderId"] = order.into();
         }
         let body = self.body();
         Asks { route: &route, path: &path, parameters, key: self.key(), body: body.as_ref() }.at(now.instant())
@@ -233,8 +244,11 @@ pub enum Outcome {
     CheckedOut {
         /// Order id.
         order: OrderId,
-        /// Status time of the order's items.
-        at: TimestampMillis,
+    },
+    /// Outcome of a merge.
+    MergeResult {
+        /// Number of merged items.
+        merged: usize,
     },
 }
 
@@ -291,6 +305,10 @@ pub struct Account {
     pub outcomes: BTreeMap<String, (String, Outcome)>,
     /// Expected sum of the quantities of all cart items, except `JOINED` items.
     pub balance: i64,
+    /// Orders as responses show them.
+    pub orders: BTreeMap<OrderId, Value>,
+    /// Products. Any other product is that of [`product`].
+    pub catalog: BTreeMap<Sku, Product>,
 }
 
 /// Request with its response. `reply` is `None` if the outcome is unknown.
@@ -337,11 +355,14 @@ impl Account {
             Operation::Add { sku, quantity: more, .. } => {
                 return self.add(account, (sku, quantity(*more)), operation, now, told);
             }
-            Operation::CheckOut { .. } => return self.check_out(operation, now, told),
-            Operation::Look { item } => self.look(*item, now).map(|index| self.cart_items[index].clone()),
-            Operation::Change { item, quantity: wanted, status, order } => {
-                let (order, given) = (order.clone().or_else(|| id(&told["orderId"])), order.is_some());
-                self.change(*item, wanted.map(quantity), *status, (order, given), now)
+            Operation::CheckOut { .. } => return self.check_out(account, operation, now, told),
+            Operation::SetStatus { order, status } => return self.set_status(order, *status, now),
+            Operation::Look { item } => {
+                let found = self.look(*item, now).map(|index| self.marked(&self.cart_items[index]));
+                return found.unwrap_or_else(|reply| reply);
+            }
+            Operation::Change { item, quantity: wanted, status } => {
+                self.change(*item, wanted.map(quantity), *status, now)
             }
             Operation::Remove { item } => {
                 let found = self.look(*item, now);
@@ -359,16 +380,83 @@ impl Account {
         }
         Some(match outcome {
             Outcome::Added { created, cart_item } => Reply::cart_item(if *created { 201 } else { 200 }, cart_item),
-            Outcome::CheckedOut { order, at } => self.order(order, *at),
+            Outcome::MergeResult { merged } => Reply { status: 200, body: json!({"merged": merged}) },
+            Outcome::CheckedOut { order } => {
+                let mut body = self.orders[order].clone();
+                body["status"] = json!("PLACED");
+                body["statusChangedAt"] = body["placedAt"].clone();
+                Reply { status: 200, body }
+            }
         })
     }
 
-    fn order(&self, order: &OrderId, at: TimestampMillis) -> Reply {
-        let bought = |cart_item: &&CartItem| cart_item.order_id.as_ref() == Some(order) && cart_item.sort.since == at;
-        let mut cart_items: Vec<_> = self.cart_items.iter().filter(bought).cloned().collect();
+    /// Returns the response to a checkout, from the purchased cart items.
+    fn order(&self, account: &AccountId, order: &OrderId, at: TimestampMillis) -> Value {
+        let bought = |cart_item: &&CartItem| cart_item.order_id.as_ref() == Some(order);
+        let mut cart_items: Vec<_> = self.cart_items.iter().filter(bought).collect();
         cart_items.sort_by_key(|cart_item| Reverse(cart_item.sort));
-        let items: Vec<_> = cart_items.into_iter().map(CartItemBody::from).collect();
-        Reply { status: 200, body: json!({"orderId": order, "items": items}) }
+        let total = |cart_item: &&CartItem| cart_item.price.minor() * i128::from(u32::from(cart_item.quantity));
+        let total =
+            Money::of_minor(cart_items.iter().map(total).sum(), cart_items[0].price.currency()).expect("a total");
+        let item = |cart_item: &&CartItem| {
+            json!({"itemId": cart_item.id(), "sku": cart_item.sku, "name": cart_item.name,
+                "quantity": cart_item.quantity, "price": cart_item.price.amount()})
+        };
+        json!({
+            "orderId": order, "accountId": account, "status": "PLACED", "total": total.amount(),
+            "currency": total.currency(), "placedAt": at, "statusChangedAt": at,
+            "items": cart_items.iter().map(item).collect::<Vec<_>>(),
+        })
+    }
+
+    /// Returns the response to a read of the item, with the marks of its product.
+    fn marked(&self, cart_item: &CartItem) -> Reply {
+        let mut reply = Reply::cart_item(200, cart_item);
+        let product = self.product(&cart_item.sku);
+        match () {
+            () if !cart_item.is_open() => {}
+            () if !product.active => reply.body["unavailable"] = json!(true),
+            () if product.price != cart_item.price => reply.body["priceChanged"] = json!(true),
+            () => {}
+        }
+        reply
+    }
+
+    fn product(&self, sku: &Sku) -> Product {
+        self.catalog.get(sku).cloned().unwrap_or_else(|| product(sku.as_str()))
+    }
+
+    /// Returns whether the cart has an item of another product in another currency.
+    fn has_other_currency(&self, sku: &Sku, currency: Currency, now: TimestampMillis) -> bool {
+        let active = self.listed(Status::Active, now).into_iter();
+        active.filter(|other| other.sku != *sku).any(|other| other.price.currency() != currency)
+    }
+
+    fn set_status(&mut self, order: &OrderId, status: OrderStatus, now: TimestampMillis) -> Reply {
+        let Some(mut body) = self.orders.get(order).cloned() else { return Reply::problem(404, "not-found") };
+        let without_lines = |mut body: Value| {
+            body.as_object_mut().expect("an object").remove("items");
+            Reply { status: 200, body }
+        };
+        if body["status"] == json!(status) {
+            return without_lines(body);
+        }
+        let of_items = match (body["status"].as_str().expect("a status"), status) {
+            ("PLACED", OrderStatus::Shipped) => Some(Status::Shipped),
+            ("PLACED", OrderStatus::Cancelled) => Some(Status::Cancelled),
+            ("SHIPPED", OrderStatus::Delivered) => None,
+            _ => return Reply::problem(409, "order-status"),
+        };
+        let changed = id::<TimestampMillis>(&body["statusChangedAt"]).expect("a time").max(now);
+        body["status"] = json!(status);
+        body["statusChangedAt"] = json!(changed);
+        self.orders.insert(order.clone(), body.clone());
+        let of_order = |item: &CartItem| item.order_id.as_ref() == Some(order);
+        let indexes: Vec<_> = (0..self.cart_items.len()).filter(|index| of_order(&self.cart_items[*index])).collect();
+        for index in indexes.into_iter().filter(|_| of_items.is_some()) {
+            self.bring(index, of_items.expect("a status"), changed);
+        }
+        without_lines(body)
     }
 
     fn remember(&mut self, operation: &Operation, outcome: Outcome) {
@@ -411,17 +499,26 @@ impl Account {
         now: TimestampMillis,
         told: &Value,
     ) -> Reply {
+        let product = self.product(sku);
+        if !product.active {
+            return Reply::problem(409, "product-unavailable");
+        }
+        let other_currency = self.has_other_currency(sku, product.price.currency(), now);
         let there = self.active(sku, now);
         let index = match there {
+            Some(index) if self.cart_items[index].quantity.plus(more).is_some() && other_currency => {
+                return Reply::problem(409, "cart-currency");
+            }
             Some(index) => match self.grown(index, more, now) {
                 Ok(index) => index,
                 Err(reply) => return reply,
             },
             None if self.listed(Status::Active, now).len() >= MAX_ITEMS => return Reply::problem(409, "cart-full"),
+            None if other_currency => return Reply::problem(409, "cart-currency"),
             None => {
                 let item = id(&told["itemId"]).unwrap_or_else(|| ItemId::new(now.instant(), &random()));
                 let sort = CartItemSort { status: Status::Active, since: now, item };
-                let product = product(sku.as_str());
+                let product = product.clone();
                 self.balance += number(more);
                 self.cart_items.push(CartItem {
                     account: account.clone(),
@@ -442,6 +539,7 @@ impl Account {
                 self.cart_items.len() - 1
             }
         };
+        (self.cart_items[index].name, self.cart_items[index].price) = (product.name, product.price);
         let (created, cart_item) = (there.is_none(), self.cart_items[index].clone());
         let reply = Reply::cart_item(if created { 201 } else { 200 }, &cart_item);
         self.remember(operation, Outcome::Added { created, cart_item: cart_item.into() });
@@ -465,31 +563,29 @@ impl Account {
     }
 
     fn moved(&mut self, index: usize, status: Status, now: TimestampMillis) -> Result<usize, Reply> {
-        let old = &mut self.cart_items[index];
-        if old.sort.status == Status::Purchased {
+        if !self.cart_items[index].is_open() {
             return Err(Reply::problem(409, "purchased"));
         }
-        old.previous = Some(Previous { status: old.sort.status, since: old.sort.since, quantity: old.quantity });
+        self.bring(index, status, now);
+        Ok(index)
+    }
+
+    fn bring(&mut self, index: usize, status: Status, now: TimestampMillis) {
+        let old = &mut self.cart_items[index];
+        let (status_before, since, quantity) = (old.sort.status, old.sort.since, old.quantity);
+        old.previous = Some(Previous { status: status_before, since, quantity, price: None });
         old.sort = CartItemSort { status, since: old.sort.since.max(now), item: old.id() };
         old.index_partition = status.is_listed().then(|| old.sku.clone());
         old.index_sort = status.is_listed().then_some(old.sort);
         old.version += 1;
         old.expires_at = match status {
             Status::Active => Some(after(now, DAYS + 1)),
-            Status::Saved | Status::Purchased => None,
+            Status::Saved | Status::Purchased | Status::Shipped | Status::Cancelled => None,
             Status::Removed | Status::Joined => Some(after(now, WEEK)),
         };
-        Ok(index)
     }
 
-    fn change(
-        &mut self,
-        item: ItemId,
-        wanted: Option<Quantity>,
-        to: Option<Status>,
-        (order, given): (Option<OrderId>, bool),
-        now: TimestampMillis,
-    ) -> Done {
+    fn change(&mut self, item: ItemId, wanted: Option<Quantity>, to: Option<Status>, now: TimestampMillis) -> Done {
         let index = match self.look(item, now) {
             Err(missing) if to == Some(Status::Active) => {
                 // If the requested item was merged into another item, a repeated request returns
@@ -509,7 +605,7 @@ impl Account {
         let old = self.cart_items[index].clone();
         match to {
             Some(status) if status != old.sort.status => {
-                if old.sort.status == Status::Purchased {
+                if !old.is_open() {
                     return Err(Reply::problem(409, "purchased"));
                 }
                 let more = wanted.unwrap_or(old.quantity);
@@ -526,20 +622,17 @@ impl Account {
                     if self.listed(Status::Active, now).len() >= MAX_ITEMS {
                         return Err(Reply::problem(409, "cart-full"));
                     }
+                    if self.has_other_currency(&old.sku, old.price.currency(), now) {
+                        return Err(Reply::problem(409, "cart-currency"));
+                    }
                 }
                 self.moved(index, status, now)?;
                 self.balance += number(more) - number(old.quantity);
                 self.cart_items[index].quantity = more;
-                if status == Status::Purchased {
-                    self.cart_items[index].order_id = order.or_else(|| Some(OrderId::new(now.instant(), &random())));
-                }
-            }
-            Some(Status::Purchased) if given && order != old.order_id => {
-                return Err(Reply::problem(409, "purchased"));
             }
             _ => {
                 if let Some(wanted) = wanted.filter(|wanted| *wanted != old.quantity) {
-                    if old.sort.status == Status::Purchased {
+                    if !old.is_open() {
                         return Err(Reply::problem(409, "purchased"));
                     }
                     self.counted(index, wanted, now);
@@ -549,21 +642,37 @@ impl Account {
         Ok(self.cart_items[index].clone())
     }
 
-    fn check_out(&mut self, operation: &Operation, now: TimestampMillis, told: &Value) -> Reply {
+    fn check_out(&mut self, account: &AccountId, operation: &Operation, now: TimestampMillis, told: &Value) -> Reply {
         let is_in = |cart_item: &CartItem| cart_item.sort.status == Status::Active && cart_item.is_live(now);
         let indexes: Vec<usize> = (0..self.cart_items.len()).filter(|index| is_in(&self.cart_items[*index])).collect();
         let Some(latest) = indexes.iter().map(|index| self.cart_items[*index].sort.since).max() else {
             return Reply::problem(409, "cart-empty");
         };
-        let at = latest.max(now);
-        let order = id(&told["orderId"]).unwrap_or_else(|| OrderId::new(now.instant(), &random()));
-        for index in indexes {
-            self.moved(index, Status::Purchased, at).expect("an active cart item");
-            self.cart_items[index].order_id = Some(order.clone());
+        let products: Vec<_> = indexes.iter().map(|index| self.product(&self.cart_items[*index].sku)).collect();
+        if products.iter().any(|product| !product.active) {
+            return Reply::problem(409, "product-unavailable");
         }
-        let reply = self.order(&order, at);
-        self.remember(operation, Outcome::CheckedOut { order, at });
-        reply
+        if products.iter().any(|product| product.price.currency() != products[0].price.currency()) {
+            return Reply::problem(409, "cart-currency");
+        }
+        let last = self.orders.values().filter_map(|order| id::<TimestampMillis>(&order["placedAt"])).max();
+        let after = |last: TimestampMillis| {
+            TimestampMillis::containing(last.instant() + SignedDuration::from_millis(1)).expect("a time")
+        };
+        let at = latest.max(now).max(last.map_or(now, after));
+        let order = id(&told["orderId"]).unwrap_or_else(|| OrderId::new(now.instant(), &random()));
+        for (index, product) in indexes.into_iter().zip(products) {
+            self.moved(index, Status::Purchased, at).expect("an active cart item");
+            let bought = &mut self.cart_items[index];
+            if let Some(previous) = &mut bought.previous {
+                previous.price = (bought.price != product.price).then_some(bought.price);
+            }
+            (bought.name, bought.price, bought.order_id) = (product.name, product.price, Some(order.clone()));
+        }
+        let body = self.order(account, &order, at);
+        self.orders.insert(order.clone(), body.clone());
+        self.remember(operation, Outcome::CheckedOut { order });
+        Reply { status: 200, body }
     }
 
     /// Searches for an order of the concurrent requests in which the model produces every response
@@ -629,7 +738,7 @@ impl Account {
             let outcomes = account.outcomes.iter().map(|(key, (_, outcome))| (key.clone(), outcome.clone()));
             outcomes.collect::<BTreeMap<_, _>>()
         };
-        sorted(self) == sorted(stored) && outcomes(self) == outcomes(stored)
+        sorted(self) == sorted(stored) && outcomes(self) == outcomes(stored) && self.orders == stored.orders
     }
 
     /// Returns whether the sum of all quantities equals `balance`. Removed items count, and
@@ -714,7 +823,34 @@ pub struct Stored {
     pub cart_items: Vec<CartItem>,
     /// Idempotency records.
     pub records: Vec<Record>,
+    /// Orders.
+    pub orders: Vec<Order>,
+    /// Lines of the orders.
+    pub lines: Vec<OrderLines>,
+    contents: Vec<Contents>,
     pointers: Vec<Pointer>,
+}
+
+/// The contents of a cart. All attributes are present, so that their size can be computed.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Contents {
+    #[serde(rename = "PK")]
+    account: AccountId,
+    #[serde(rename = "SK")]
+    sort: String,
+    version: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    currency: Option<String>,
+    items: BTreeMap<Sku, String>,
+    moving: BTreeMap<OrderId, TimestampMillis>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ordered_at: Option<TimestampMillis>,
+    expires_at: i64,
+}
+
+impl Item for Contents {
+    const TYPE: &'static str = "Cart";
 }
 
 impl Stored {
@@ -741,11 +877,19 @@ impl Stored {
             items.entry(item["Type"].as_s().expect("a type").clone()).or_default().push(item);
         }
         let mut of = |kind: &str| items.remove(kind).unwrap_or_default();
-        drop(of("Cart"));
         let (cart_items, pointers) = (typed(of("CartItem")), typed(of("CartPointer")));
-        let stored = Self { cart_items, records: typed(of("IdempotencyRecord")), pointers };
+        let (orders, lines) = (typed(of("Order")), typed(of("OrderLines")));
+        let (records, contents) = (typed(of("IdempotencyRecord")), typed(of("Cart")));
+        let stored = Self { cart_items, records, orders, lines, contents, pointers };
         assert!(items.is_empty(), "items of other types: {items:?}");
         stored
+    }
+
+    /// Size of the contents of an account's cart. 0 if the cart has no contents.
+    #[must_use]
+    pub fn contents_bytes(&self, account: &str) -> usize {
+        let contents = self.contents.iter().find(|contents| contents.account.as_str() == account);
+        contents.map_or(0, |contents| table::size(contents).expect("a size"))
     }
 
     /// Returns the idempotency record with the key.
@@ -760,7 +904,32 @@ impl Stored {
         let cart_items = self.cart_items.iter().filter(|cart_item| cart_item.account == *account).cloned().collect();
         let records = self.records.iter().filter(|record| record.account == *account);
         let outcome = |record: &Record| (record.sort.0.to_string(), (String::new(), record.outcome.clone()));
-        Account { cart_items, outcomes: records.map(outcome).collect(), balance: 0 }
+        let orders = self.orders.iter().filter(|order| order.account == *account);
+        let orders = orders.map(|order| (order.id().clone(), self.order(order))).collect();
+        Account { cart_items, outcomes: records.map(outcome).collect(), balance: 0, orders, catalog: BTreeMap::new() }
+    }
+
+    /// An order with its lines, as responses show it.
+    #[must_use]
+    pub fn order(&self, order: &Order) -> Value {
+        let lines = self.lines.iter().find(|lines| lines.account == order.account && lines.sort.0 == *order.id());
+        let lines = json!(lines.expect("the lines of the order").lines);
+        let item = |line: &Value| {
+            json!({"itemId": line["Item"], "sku": line["Sku"], "name": line["Name"], "quantity": line["Quantity"],
+                "price": line["Price"]["Amount"]})
+        };
+        json!({
+            "orderId": order.id(), "accountId": order.account, "status": order.status,
+            "total": order.total.amount(), "currency": order.total.currency(), "placedAt": order.placed_at,
+            "statusChangedAt": order.status_changed_at,
+            "items": lines.as_array().expect("lines").iter().map(item).collect::<Vec<_>>(),
+        })
+    }
+
+    /// Whether a job still has to move cart items.
+    #[must_use]
+    pub fn is_moving(&self) -> bool {
+        self.contents.iter().any(|contents| !contents.moving.is_empty()) || self.orders.iter().any(|order| order.moving)
     }
 
     /// Checks the invariants of the table at the time `now`.
@@ -774,7 +943,11 @@ impl Stored {
             if cart_item.sort.status == Status::Active && cart_item.is_live(now) {
                 let skus = active.entry(&cart_item.account).or_default();
                 assert!(skus.insert(&cart_item.sku), "duplicate product in a cart: {cart_item:?}");
-                assert!(skus.len() <= MAX_ITEMS, "more items than a checkout can buy: {cart_item:?}");
+                assert!(skus.len() <= MAX_ITEMS, "too many items in a cart: {cart_item:?}");
+                let contents = self.contents.iter().find(|contents| contents.account == cart_item.account);
+                let entry = contents.and_then(|contents| contents.items.get(&cart_item.sku));
+                let wanted = format!("{}#{}", cart_item.id(), cart_item.version);
+                assert!(entry == Some(&wanted) || self.is_moving(), "{entry:?} is not {cart_item:?}");
             }
             if let Some(order) = &cart_item.order_id {
                 let at = *orders.entry((&cart_item.account, order)).or_insert(cart_item.sort.since);
@@ -784,6 +957,13 @@ impl Stored {
                 assert!(other != cart_item.id() && ids.contains(&other), "joined to an unknown item: {cart_item:?}");
             }
         }
+        // An item has a pointer after its first status change. If that was its removal, it has
+        // none.
+        let has_pointer = |cart_item: &&CartItem| {
+            let is = |pointer: &Pointer| pointer.sort == ItemSort(cart_item.id());
+            let is_removed = cart_item.sort.status == Status::Removed;
+            cart_item.previous.is_some() && (!is_removed || self.pointers.iter().any(is))
+        };
         let key = |cart_item: &CartItem| {
             (cart_item.account.clone(), ItemSort(cart_item.id()), cart_item.sort, cart_item.expires_at)
         };
@@ -792,7 +972,7 @@ impl Stored {
             keys.sort();
             keys
         };
-        let wanted = sorted(self.cart_items.iter().map(key).collect());
+        let wanted = sorted(self.cart_items.iter().filter(has_pointer).map(key).collect());
         assert_eq!(
             sorted(self.pointers.iter().map(pointed).collect()),
             wanted,
@@ -816,9 +996,10 @@ fn check_cart_item(cart_item: &CartItem) {
         "wrong index partition key: {cart_item:?}"
     );
     assert_eq!(cart_item.index_sort, indexed.then_some(cart_item.sort), "wrong index sort key: {cart_item:?}");
-    assert_eq!(cart_item.order_id.is_some(), status == Status::Purchased, "wrong order id: {cart_item:?}");
+    let is_ordered = matches!(status, Status::Purchased | Status::Shipped | Status::Cancelled);
+    assert_eq!(cart_item.order_id.is_some(), is_ordered, "wrong order id: {cart_item:?}");
     assert_eq!(cart_item.joined_to.is_some(), status == Status::Joined, "wrong joined item: {cart_item:?}");
-    let stays = matches!(status, Status::Saved | Status::Purchased);
+    let stays = status == Status::Saved || is_ordered;
     assert_eq!(cart_item.expires_at.is_none(), stays, "wrong expiry: {cart_item:?}");
     match cart_item.previous {
         None => {
@@ -830,7 +1011,8 @@ fn check_cart_item(cart_item: &CartItem) {
             assert!(cart_item.version >= 1, "{cart_item:?}");
         }
         Some(previous) => {
-            let open = matches!(previous.status, Status::Active | Status::Saved) && previous.status != status;
+            let open = matches!(previous.status, Status::Active | Status::Saved) || is_ordered;
+            let open = open && previous.status != status;
             assert!(open && cart_item.version >= 2, "wrong previous status or version: {cart_item:?}");
             assert!(
                 cart_item.added_at <= previous.since && previous.since <= cart_item.sort.since,

@@ -1,6 +1,7 @@
 //! Compares the cart with a model under random requests. Many customers send concurrent requests
 //! over several weeks of simulated time. Functions are killed at any call, and responses are lost.
 
+use cart::{OrderStatus, Product};
 use fastrand::Rng;
 use function::Function;
 use futures::future::join_all;
@@ -10,19 +11,21 @@ use keys::{
     cart::{ItemId, Status},
 };
 use local::Stack;
+use money::Money;
 use serde_json::json;
 use std::{collections::BTreeMap, time::Duration};
 use system_tests::{
     Client,
     cart::{
         model::{Account, Asked, Operation, Reply, Stored},
-        stocked,
+        product, put_products, stocked,
     },
     faults::{Call, Fault, MOMENTS, Moment, Process, Proxy},
-    stack,
+    parsed, stack,
 };
 
 const STATUSES: [Status; 3] = [Status::Active, Status::Saved, Status::Purchased];
+const NEW: [Status; 2] = [Status::Active, Status::Saved];
 const MINUTE: Duration = Duration::from_mins(1);
 
 /// Returns the random generator of this run. The environment variable `CART_SEED` repeats a run.
@@ -108,12 +111,10 @@ impl Customer {
         let item = self.item();
         let (quantity, status) = match self.rng.u8(..4) {
             0 => (Some(self.quantity()), None),
-            1 => (Some(self.quantity()), self.rng.choice(STATUSES)),
-            _ => (None, self.rng.choice([Status::Active, Status::Active, Status::Saved, Status::Purchased])),
+            1 => (Some(self.quantity()), self.rng.choice(NEW)),
+            _ => (None, self.rng.choice(NEW)),
         };
-        // Each item has its own order id, because all items of an order must have the same time.
-        let order = (status == Some(Status::Purchased) && self.rng.bool()).then(|| format!("O-{item}"));
-        Operation::Change { item, quantity, status, order: order.map(|order| order.parse().expect("an order")) }
+        Operation::Change { item, quantity, status }
     }
 
     fn operation(&mut self) -> Operation {
@@ -126,9 +127,18 @@ impl Customer {
             0..=5 => self.change(),
             6..=7 => Operation::Remove { item: self.item() },
             8 if !hoards || self.rng.u8(..5) == 0 => Operation::CheckOut { key: self.key() },
+            10 => self.set_status(),
             9 => Operation::Look { item: self.item() },
             _ => self.add(),
         }
+    }
+
+    /// Ships, delivers or cancels an order. The order may not exist.
+    fn set_status(&mut self) -> Operation {
+        let orders: Vec<_> = self.account.orders.keys().cloned().collect();
+        let order = self.rng.choice(&orders).cloned().unwrap_or_else(|| "O-1".parse().expect("an order"));
+        let status = [OrderStatus::Shipped, OrderStatus::Delivered, OrderStatus::Cancelled];
+        Operation::SetStatus { order, status: self.rng.choice(status).expect("a status") }
     }
 
     /// Returns the next concurrent requests: the requests to repeat, and new ones.
@@ -221,6 +231,19 @@ fn functions() -> BTreeMap<&'static str, Function> {
     cart::patterns().into_iter().map(|pattern| (pattern.name, (pattern.function)())).collect()
 }
 
+/// Changes the price, currency or availability of some products.
+async fn change_products(stack: &Stack, rng: &mut Rng, catalog: &mut BTreeMap<Sku, Product>) {
+    for _ in 0..rng.usize(..4) {
+        let sku = format!("S-{}", rng.usize(..8));
+        let (amount, currency) =
+            rng.choice([("12.40", "USD"), ("0", "USD"), ("12.49", "USD"), ("3", "EUR")]).expect("a price");
+        let price = Money::new(parsed(amount), parsed(currency)).expect("a price");
+        let product = Product { price, active: rng.u8(..8) > 0, ..product(&sku) };
+        put_products(stack, [product.clone()]).await;
+        catalog.insert(product.sku.clone(), product);
+    }
+}
+
 async fn twenty_customers(rounds: usize, at_once: usize) {
     let mut rng = random();
     let stack = stocked(stack()).await;
@@ -228,7 +251,12 @@ async fn twenty_customers(rounds: usize, at_once: usize) {
     let proxies = join_all((0..customers.len()).map(|_| Proxy::start(stack.dynamo_url()))).await;
     let functions = functions();
     let (mut now, mut unanswered, mut died) = (start(), 0, 0);
+    let mut catalog = BTreeMap::new();
     for _ in 0..rounds {
+        change_products(&stack, &mut rng, &mut catalog).await;
+        for customer in &mut customers {
+            customer.account.catalog.clone_from(&catalog);
+        }
         let asked = join_all(customers.iter_mut().zip(&proxies).map(async |(customer, proxy)| {
             let operations = customer.operations(at_once);
             let troubles = customer.troubles(&operations);

@@ -60,7 +60,17 @@ fn bank() -> Room<bank::Case> {
 }
 
 fn cart() -> Room<cart::Case> {
-    let case = |cart_item, cart_items| cart::Case { cart_item, cart_items, record: None, product: 200, products: 10 };
+    let case = |cart_item, cart_items| cart::Case {
+        cart_item,
+        cart_items,
+        contents: 120 + 50 * cart_items,
+        record: None,
+        product: 200,
+        products: 10,
+        order: 250,
+        orders: 10,
+        lines: 100 + 200 * cart_items,
+    };
     let both = |lines| [300, 900].map(|line| case(line, lines));
     Room {
         name: "cart",

@@ -37,7 +37,7 @@ const EMPLOYEE: &str = "events/wellness/register-new-employee.json";
 type Item = BTreeMap<String, Value>;
 
 /// Types of the attributes that no item of the sample has.
-const ABSENT: [(&str, &[(&str, &str)]); 9] = [
+const ABSENT: [(&str, &[(&str, &str)]); 10] = [
     (
         "PaymentScheduler",
         &[
@@ -53,6 +53,7 @@ const ABSENT: [(&str, &[(&str, &str)]); 9] = [
     ("TransactionHistory", &[("Attempts", "N"), ("FailureReason", "S"), ("RetryOf", "S")]),
     ("BankJobs", &JOB),
     ("Cart", &[("JoinedTo", "S")]),
+    ("CartJobs", &JOB),
     (
         "Activities",
         &[
@@ -122,7 +123,7 @@ fn declared(table: &str) -> Vec<&'static [Attribute]> {
     match table {
         "PaymentScheduler" => vec![bank::Payment::ATTRIBUTES],
         "TransactionHistory" => vec![bank::Transaction::ATTRIBUTES],
-        "Cart" => vec![cart::CartItem::ATTRIBUTES],
+        "Cart" => vec![cart::CartItem::ATTRIBUTES, cart::Order::ATTRIBUTES, cart::OrderLines::ATTRIBUTES],
         "Products" => vec![cart::Product::ATTRIBUTES],
         "Activities" => vec![
             wellness::Activity::ATTRIBUTES,
@@ -141,7 +142,7 @@ fn declared(table: &str) -> Vec<&'static [Attribute]> {
             ledger::Transaction::ATTRIBUTES,
         ],
         "Totals" => vec![ledger::Total::ATTRIBUTES],
-        "BankJobs" | "WellnessJobs" | "LedgerJobs" => vec![jobs::Job::ATTRIBUTES],
+        "BankJobs" | "CartJobs" | "WellnessJobs" | "LedgerJobs" => vec![jobs::Job::ATTRIBUTES],
         other => unreachable!("the items of the table {other}"),
     }
 }

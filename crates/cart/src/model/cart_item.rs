@@ -23,11 +23,11 @@ const PREVIOUS_BYTES: usize = CartItem::PREVIOUS.size()
 
 /// Number of bytes reserved for all other data that a status change adds, including attribute
 /// names.
-/// The reserve has 128 bytes for an order id. A longer order id is rejected if the item does not
-/// fit.
-const LATER_BYTES: usize = (CartItem::ORDER_ID.size() + 128)
+const LATER_BYTES: usize = (CartItem::ORDER_ID.size() + 32)
     + (CartItem::JOINED_TO.size() + 32)
     + (CartItem::EXPIRES_AT.size() + 7)
+    // The price before a checkout: a map with an amount and a currency.
+    + (Previous::PRICE.size() + 3 + (6 + 21 + 1) + (8 + 3 + 1))
     // `PURCHASED` is three bytes longer than `ACTIVE` in each of the two sort keys. A version has
     // up to ten digits.
     + (2 * 3 + 10);
@@ -67,8 +67,8 @@ pub struct CartItem {
     /// Version number of the item. It starts at 1 and increases by 1 with each change, including
     /// status changes.
     pub version: i64,
-    /// Status, status time and quantity before the last status change. `None` if the status has
-    /// never changed.
+    /// Status, status time, quantity and price before the last status change. `None` if the status
+    /// has never changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub previous: Option<Previous>,
     /// Id of the cart item into which this item was merged.
@@ -93,6 +93,9 @@ pub struct Previous {
     pub since: TimestampMillis,
     /// Previous quantity.
     pub quantity: Quantity,
+    /// Previous price, if it was another. Only a checkout changes the price.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<Money>,
 }
 
 impl Item for CartItem {
@@ -137,7 +140,10 @@ impl From<Quantity> for u32 {
 pub(crate) enum Move {
     Active,
     Saved,
-    Purchased(OrderId),
+    /// Bought at the current price of the product.
+    Purchased(OrderId, Money),
+    Shipped,
+    Cancelled,
     Removed,
     Joined(ItemId),
 }
@@ -147,7 +153,9 @@ impl Move {
         match self {
             Self::Active => Status::Active,
             Self::Saved => Status::Saved,
-            Self::Purchased(_) => Status::Purchased,
+            Self::Purchased(..) => Status::Purchased,
+            Self::Shipped => Status::Shipped,
+            Self::Cancelled => Status::Cancelled,
             Self::Removed => Status::Removed,
             Self::Joined(_) => Status::Joined,
         }
@@ -169,13 +177,35 @@ impl FromStr for Listed {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let status = text.parse().ok().filter(|status: &Status| status.is_listed());
-        status.map(Self).ok_or("must be ACTIVE, SAVED or PURCHASED")
+        status.map(Self).ok_or("must be ACTIVE, SAVED, PURCHASED, SHIPPED or CANCELLED")
     }
 }
 
-impl<'de> Deserialize<'de> for Listed {
+/// Status that a request sets. A cart item is purchased by a checkout only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NewStatus {
+    /// In the cart.
+    Active,
+    /// Saved for later.
+    Saved,
+}
+
+impl<'de> Deserialize<'de> for NewStatus {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        Cow::<str>::deserialize(input)?.parse().map_err(D::Error::custom)
+        match &*Cow::<str>::deserialize(input)? {
+            "ACTIVE" => Ok(Self::Active),
+            "SAVED" => Ok(Self::Saved),
+            _ => Err(D::Error::custom("must be ACTIVE or SAVED")),
+        }
+    }
+}
+
+impl From<NewStatus> for Status {
+    fn from(status: NewStatus) -> Self {
+        match status {
+            NewStatus::Active => Self::Active,
+            NewStatus::Saved => Self::Saved,
+        }
     }
 }
 
@@ -209,6 +239,13 @@ impl CartItem {
         }
     }
 
+    /// Returns a new item for the same product, quantity and price in the cart of another account.
+    #[must_use]
+    pub(crate) fn of_account(&self, id: ItemId, account: AccountId, now: TimestampMillis, days: Days) -> Self {
+        let product = Product::new(self.sku.clone(), self.name.clone(), self.price, true);
+        Self::added(id, account, &product, self.quantity, now, days)
+    }
+
     /// Returns the item with a new quantity. Also renews the expiry if the last renewal is more
     /// than a day old.
     ///
@@ -235,45 +272,55 @@ impl CartItem {
         self.with_quantity(quantity, now, days)
     }
 
-    /// Returns the item with a new status.
-    ///
-    /// # Errors
-    /// 409 for a purchased item. 413 if the order id makes the item exceed 1 KB.
-    pub(crate) fn moved(&self, to: &Move, now: TimestampMillis, days: Days) -> Result<Self, Error> {
-        self.must_be_open()?;
+    /// Returns the item with a new status. Items have a reserve for it ([`Self::must_fit`]). Only
+    /// an item whose product got a longer name since can exceed 1 KB.
+    #[must_use]
+    pub(crate) fn moved(&self, to: &Move, now: TimestampMillis, days: Days) -> Self {
         let status = to.status();
         // The clocks of two invocations may differ, but the status times of an item must never
         // decrease.
         let sort = CartItemSort { status, since: now.max(self.sort.since), item: self.id() };
         let expires_at = match status {
             Status::Active => Some(days.and_one().after(now)),
-            Status::Saved | Status::Purchased => None,
+            Status::Saved | Status::Purchased | Status::Shipped | Status::Cancelled => None,
             Status::Removed | Status::Joined => Some(Days::WEEK.after(now)),
         };
-        let moved = Self {
+        let (order_id, price) = match to {
+            Move::Purchased(order, price) => (Some(order.clone()), *price),
+            _ => (self.order_id.clone(), self.price),
+        };
+        Self {
             sort,
             index_partition: status.is_listed().then(|| self.sku.clone()),
             index_sort: status.is_listed().then_some(sort),
             version: self.version + 1,
-            previous: Some(Previous { status: self.sort.status, since: self.sort.since, quantity: self.quantity }),
-            order_id: if let Move::Purchased(order) = to { Some(order.clone()) } else { None },
+            previous: Some(self.before_move(price)),
+            order_id,
+            price,
             joined_to: if let Move::Joined(item) = to { Some(*item) } else { None },
             expires_at,
             ..self.clone()
-        };
-        if table::size(&moved)? > MAX_BYTES {
-            return Err(Error::TooLarge("The cart item would exceed 1 KB: orderId is too long.".to_owned()));
         }
-        Ok(moved)
     }
 
-    /// Returns the error 409 if the item is purchased. A purchase is final.
+    fn before_move(&self, next: Money) -> Previous {
+        let price = (self.price != next).then_some(self.price);
+        Previous { status: self.sort.status, since: self.sort.since, quantity: self.quantity, price }
+    }
+
+    /// Returns the error 409 if the item is part of an order.
     pub(crate) fn must_be_open(&self) -> Result<(), Error> {
-        if self.sort.status == Status::Purchased {
-            let detail = "The cart item was purchased and cannot change.".to_owned();
-            return Err(Error::Conflict(Problem::Purchased, detail));
+        if self.is_open() {
+            return Ok(());
         }
-        Ok(())
+        let detail = "The cart item was purchased and cannot change.".to_owned();
+        Err(Error::Conflict(Problem::Purchased, detail))
+    }
+
+    /// Returns whether the item is in the cart or saved for later.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        matches!(self.sort.status, Status::Active | Status::Saved)
     }
 
     /// Primary key.
@@ -398,10 +445,17 @@ mod tests {
             let mut cart_item = fits(account);
             cart_item.version = 9_999_999_999;
             let cart_item = cart_item.with_quantity(quantity(Quantity::MAX), now(), DAYS).expect("not purchased");
-            let saved = cart_item.moved(&Move::Saved, now(), DAYS).expect("not purchased");
-            let order = "o".repeat(128).parse().expect("an order id");
-            for to in [Move::Active, Move::Purchased(order), Move::Removed, Move::Joined(cart_item.id())] {
-                assert!(saved.moved(&to, now(), DAYS).is_ok(), "{to:?} of {account}");
+            let saved = cart_item.moved(&Move::Saved, now(), DAYS);
+            let fits = |moved: &CartItem| table::size(moved).expect("a size") <= MAX_BYTES;
+            let order = "o".repeat(32).parse().expect("an order id");
+            let price = Money::new("888888888888.88".parse().expect("a number"), cart_item.price.currency());
+            for to in [Move::Active, Move::Removed, Move::Joined(cart_item.id())] {
+                assert!(fits(&saved.moved(&to, now(), DAYS)), "{to:?} of {account}");
+            }
+            let bought = cart_item.moved(&Move::Purchased(order, price.expect("a price")), now(), DAYS);
+            assert!(fits(&bought));
+            for to in [Move::Shipped, Move::Cancelled] {
+                assert!(fits(&bought.moved(&to, now(), DAYS)), "{to:?} of {account}");
             }
         }
         assert!(cart_item(128, 128).must_fit().is_ok(), "identifiers of 128 ASCII characters fit");
@@ -414,19 +468,21 @@ mod tests {
     fn status_change_keeps_the_item_and_records_its_previous_values() {
         let later: TimestampMillis = "2026-12-02T00:00:00.000Z".parse().expect("a time");
         let active = cart_item(3, 3);
-        let saved = active.moved(&Move::Saved, later, DAYS).expect("not purchased");
+        let saved = active.moved(&Move::Saved, later, DAYS);
         assert_eq!((saved.id(), saved.added_at, saved.version), (active.id(), active.added_at, 2));
         assert_eq!((saved.sort.status, saved.sort.since, saved.expires_at), (Status::Saved, later, None));
-        let previous = Previous { status: Status::Active, since: now(), quantity: quantity(1) };
+        let previous = Previous { status: Status::Active, since: now(), quantity: quantity(1), price: None };
         assert_eq!(saved.previous, Some(previous));
-        let removed = saved.moved(&Move::Removed, now(), DAYS).expect("not purchased");
+        let removed = saved.moved(&Move::Removed, now(), DAYS);
         assert_eq!(removed.sort.since, later, "status times must not decrease");
         assert_eq!((&removed.index_partition, removed.index_sort), (&None, None));
-        let bought =
-            saved.moved(&Move::Purchased("o".parse().expect("an order id")), later, DAYS).expect("not purchased");
-        for to in [Move::Active, Move::Saved, Move::Removed] {
-            assert!(matches!(bought.moved(&to, later, DAYS), Err(Error::Conflict(Problem::Purchased, _))));
-        }
+        let (order, price) = ("o".parse().expect("an order id"), Money::of_minor(1, saved.price.currency()));
+        let bought = saved.moved(&Move::Purchased(order, price.expect("a price")), later, DAYS);
+        assert_eq!((bought.price.minor(), bought.previous.and_then(|old| old.price)), (1, Some(saved.price)));
+        assert!(matches!(bought.must_be_open(), Err(Error::Conflict(Problem::Purchased, _))));
+        assert!(matches!(bought.with_quantity(quantity(2), later, DAYS), Err(Error::Conflict(Problem::Purchased, _))));
+        let shipped = bought.moved(&Move::Shipped, later, DAYS);
+        assert_eq!((shipped.order_id, shipped.version), (bought.order_id, bought.version + 1));
     }
 
     #[test]

@@ -2,7 +2,7 @@ use crate::{Cart, CartItem, CartItemBody};
 use function::{BoundedText, Error, Fields, Problem};
 use keys::{
     Sku,
-    cart::{ProductSort, ProductsPartition, SkuSort, Status},
+    cart::{ProductSort, ProductsPartition, SkuSort},
 };
 use money::{Currency, Decimal, JsonDecimal, Money};
 use serde::{Deserialize, Serialize};
@@ -91,15 +91,23 @@ pub(crate) fn read_price(fields: &mut Fields) -> Option<Money> {
 pub(crate) struct Products(Found<Product>);
 
 impl Products {
+    /// Returns the product, even if it is inactive.
     pub(crate) fn get(&self, sku: &Sku) -> Option<&Product> {
         self.0.items.get(&Product::key(sku))
+    }
+
+    /// Returns an error if a product cannot be read.
+    pub(crate) fn complete(self) -> Result<Self, Error> {
+        match self.0.unreadable.len() {
+            0 => Ok(self),
+            count => Err(Error::Internal(format!("{count} products cannot be read"))),
+        }
     }
 
     /// Creates the response body of a cart item. Marks an item in the cart or saved for later whose
     /// product has another price, or cannot be bought. An unreadable product marks nothing.
     pub(crate) fn body(&self, cart_item: CartItem) -> CartItemBody {
-        let is_open = matches!(cart_item.sort.status, Status::Active | Status::Saved);
-        if !is_open || self.0.unreadable.contains(&Product::key(&cart_item.sku)) {
+        if !cart_item.is_open() || self.0.unreadable.contains(&Product::key(&cart_item.sku)) {
             return cart_item.into();
         }
         let product = self.get(&cart_item.sku);
@@ -110,8 +118,8 @@ impl Products {
 impl Cart {
     /// Reads the products of cart items.
     pub(crate) async fn products_of(&self, cart_items: &[CartItem], consistent: bool) -> Result<Products, Error> {
-        let is_open = |cart_item: &&CartItem| matches!(cart_item.sort.status, Status::Active | Status::Saved);
-        let keys: BTreeSet<&Sku> = cart_items.iter().filter(is_open).map(|cart_item| &cart_item.sku).collect();
+        let open = cart_items.iter().filter(|cart_item| cart_item.is_open());
+        let keys: BTreeSet<&Sku> = open.map(|cart_item| &cart_item.sku).collect();
         let keys: Vec<Key> = keys.into_iter().map(Product::key).collect();
         Ok(Products(self.products.get_all(&keys, consistent).await?))
     }

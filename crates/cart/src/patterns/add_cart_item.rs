@@ -1,11 +1,11 @@
 //! C1: adds a product to the cart, or increases its quantity
 //! (docs/requirements/cart.md#access-pattern-1-add-and-update-products,
-//! docs/decisions/cart-additions.md).
+//! docs/decisions/cart-contents.md).
 
 use crate::{
     Cart, CartItem, CartItemBody, DOMAIN, Product, Quantity,
-    cost::{self, Calls, Pattern},
-    model::additions::CartState,
+    cost::{self, Calls, Case, Pattern},
+    model::contents::Contents,
 };
 use function::{
     Error, Fields, Fingerprint, Function, IdempotentRequest, Input, Request, Route, Trigger, Upserted, optimistically,
@@ -13,7 +13,7 @@ use function::{
 use futures::future::join3;
 use keys::{AccountId, Sku, cart::ItemId};
 use serde::{Deserialize, Serialize};
-use table::cost::{Cost, read_eventually};
+use table::cost::{Cost, read, read_eventually};
 
 /// Entry point of the Lambda.
 #[must_use]
@@ -33,33 +33,27 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[
         Calls {
             variant: "",
-            condition: "get the product, eventually consistent, and SK = CART. Then query PK = account, SK begins with ACTIVE#, with strong consistency. Then one transaction: put the cart item and its pointer if they do not exist, put CART if no item was added in the meantime",
-            formula: "½ ⌈product⌉ R + 1 R + ⌈Σ ACTIVE cart items⌉ R; 2 × (⌈cart item⌉ + 2) W; GSI1 ⌈cart item⌉ W. With an Idempotency-Key 1 R and 2 × ⌈record⌉ W more",
-            cost: |case| {
-                Cost::default()
-                    .read(cost::PRODUCTS, read_eventually(case.product))
-                    .read(cost::CART, case.looked_at())
-                    .read(cost::CART, case.record_read())
-                    .write(cost::CART, (case.cart_item_write() + table::Units::whole(2) + case.record_write()).times(2))
-                    .write(cost::BY_SKU, case.cart_item_write())
-            },
+            condition: "get the product, eventually consistent, and SK = CART. For the first item of a cart, then query PK = account, SK begins with ACTIVE#, with strong consistency. Then one transaction: put the cart item if it does not exist, and update CART if it has no item of the product",
+            formula: "½ ⌈product⌉ R + ⌈CART⌉ R, and 1 R more for the first item; 2 × (⌈cart item⌉ + ⌈CART⌉) W; GSI1 ⌈cart item⌉ W. With an Idempotency-Key 1 R and 2 × ⌈record⌉ W more",
+            cost: |case| added(case).read(cost::CART, case.read_if_empty()),
         },
         Calls {
             variant: ", in the cart already",
-            condition: "the same reads. Then one transaction: put the cart item with the new quantity if its version has not changed",
-            formula: "½ ⌈product⌉ R + 1 R + ⌈Σ ACTIVE cart items⌉ R; 2 × ⌈cart item⌉ W; GSI1 ⌈cart item⌉ W. With an Idempotency-Key 1 R and 2 × ⌈record⌉ W more. Once a day, to renew the expiry, 2 × (⌈pointer⌉ + 1) W more",
-            cost: |case| {
-                Cost::default()
-                    .read(cost::PRODUCTS, read_eventually(case.product))
-                    .read(cost::CART, case.looked_at())
-                    .read(cost::CART, case.record_read())
-                    .write(cost::CART, (case.cart_item_write() + case.record_write()).times(2))
-                    .write(cost::BY_SKU, case.cart_item_write())
-            },
+            condition: "get the product, eventually consistent, SK = CART, and the cart item. Then one transaction: put the cart item with the new quantity if its version has not changed, and update CART",
+            formula: "½ ⌈product⌉ R + ⌈CART⌉ R + ⌈cart item⌉ R; 2 × (⌈cart item⌉ + ⌈CART⌉) W; GSI1 ⌈cart item⌉ W. 2 R more if the item was saved before. With an Idempotency-Key 1 R and 2 × ⌈record⌉ W more. Once a day, to renew the expiry, 2 × ⌈pointer⌉ W more if the item was saved before",
+            cost: |case| added(case).read(cost::CART, read(case.cart_item)),
         },
     ],
     function,
 };
+
+fn added(case: &Case) -> Cost {
+    Cost::default()
+        .read(cost::PRODUCTS, read_eventually(case.product))
+        .read(cost::CART, case.contents_read() + case.record_read())
+        .write(cost::CART, (case.cart_item_write() + case.contents_write() + case.record_write()).times(2))
+        .write(cost::BY_SKU, case.cart_item_write())
+}
 
 /// Path and body of the request.
 #[derive(Debug, Clone)]
@@ -105,20 +99,13 @@ impl Cart {
         let once = IdempotentRequest::new(&self.table, &new.account, key, new.fingerprint(), now);
         let key = Product::key(&new.sku);
         let product = self.products.get_eventually::<Product>(&key);
-        let reads = join3(once.before::<Added>(), self.additions(&new.account), product);
-        let (before, additions, product) = Box::pin(reads).await;
+        let reads = join3(once.before::<Added>(), self.contents(&new.account), product);
+        let (before, contents, product) = Box::pin(reads).await;
         if let Some(added) = before? {
             return Ok(added.into());
         }
         let product = Product::must_be_on_sale(product?, &new.sku)?;
-        let state = self.look(&new.account, additions?, None, now).await?;
-        let done = match state.must_have_currency(product.price.currency(), &new.sku) {
-            Err(refusal) => Err(refusal),
-            Ok(()) => match state.cart_item_of(&new.sku) {
-                Some(cart_item) => self.grow(&state, cart_item, new, product, &once).await,
-                None => self.begin(&state, request, &product, &once).await,
-            },
-        };
+        let done = self.put_in(request, contents?.as_ref(), product, &once).await;
         match done {
             // Another request with the same idempotency key may have completed after the record was
             // read, and may have caused this rejection.
@@ -129,20 +116,24 @@ impl Cart {
         }
     }
 
-    async fn begin(
+    async fn put_in(
         &self,
-        state: &CartState,
         request: &Request<NewCartItem>,
-        product: &Product,
+        contents: Option<&Contents>,
+        product: Product,
         once: &IdempotentRequest<'_>,
     ) -> Result<Upserted<CartItemBody>, Error> {
-        state.must_have_room_for(1)?;
-        let NewCartItem { account, quantity, .. } = request.input.clone();
-        let id = ItemId::new(once.now.instant(), &request.random);
-        let cart_item = CartItem::added(id, account, product, quantity, once.now, self.days);
+        let (new, now) = (&request.input, once.now);
+        let entry = contents.and_then(|contents| Some((contents, *contents.items.get(&new.sku)?)));
+        if let Some((contents, entry)) = entry
+            && let Some(old) = self.item_of(&new.account, entry, now).await?
+        {
+            return self.grow(contents, &old, new, product, once).await;
+        }
+        let id = ItemId::new(now.instant(), &request.random);
+        let cart_item = CartItem::added(id, new.account.clone(), &product, new.quantity, now, self.days);
         cart_item.must_fit()?;
-        let mut changes = self.insertion(&cart_item)?;
-        changes.push(self.addition(state, &cart_item, request.id, once.now)?);
+        let mut changes = vec![self.table.put_new(&cart_item)?, self.entering(contents, &cart_item, now).await?];
         changes.extend(once.remember(&Added { created: true, cart_item: cart_item.clone() })?);
         self.dynamo.transact(changes).await?;
         Ok(Upserted { created: Some(cart_item.id().to_string()), body: cart_item.into() })
@@ -150,7 +141,7 @@ impl Cart {
 
     async fn grow(
         &self,
-        state: &CartState,
+        contents: &Contents,
         old: &CartItem,
         new: &NewCartItem,
         product: Product,
@@ -159,7 +150,14 @@ impl Cart {
         let grown = old.grown(new.quantity, once.now, self.days)?;
         let grown = CartItem { name: product.name, price: product.price, ..grown };
         grown.must_fit()?;
-        let mut changes = self.change_in_cart(old, &grown, state.additions())?;
+        let mut changes = self.transition(old, &grown)?;
+        // The only item of a cart follows its product to another currency.
+        changes.push(if contents.currency == Some(grown.price.currency()) {
+            self.changing(old, &grown, once.now)
+        } else {
+            let in_cart = self.in_cart(&old.account, contents, once.now).await?;
+            self.rewritten(Some(contents), &old.account, in_cart, Some(&grown), once.now)?
+        });
         changes.extend(once.remember(&Added { created: false, cart_item: grown.clone() })?);
         self.dynamo.transact(changes).await?;
         Ok(Upserted { created: None, body: grown.into() })

@@ -1,23 +1,32 @@
-//! C4: buys all active items of a cart
-//! (docs/requirements/cart.md#access-pattern-1-add-and-update-products).
+//! C4: buys all active items of a cart (docs/requirements/cart.md#orders,
+//! docs/decisions/cart-orders.md).
 
 use crate::{
-    Cart, CartItem, CartItemBody, DOMAIN,
-    cost::{self, Calls, Pattern},
-    model::cart_item::Move,
+    Cart, CartItem, DOMAIN, MAX_MOVED_AT_ONCE, Order, OrderLines, OrderStatus,
+    cost::{self, Calls, Case, Pattern},
+    jobs::Task,
+    model::{
+        order::{Line, OrderBody},
+        product::{Products, unavailable},
+    },
 };
 use function::{
     Error, Fields, Fingerprint, Function, IdempotentRequest, Input, Json, Problem, Request, Route, Trigger, is_zero,
     optimistically,
 };
-use futures::future::try_join;
+use jiff::SignedDuration;
 use keys::{
     AccountId, OrderId, TimestampMillis,
-    cart::{CartItemSort, Status},
+    cart::{LinesSort, OrderSort},
 };
+use money::{JsonDecimal, Money};
 use serde::{Deserialize, Serialize};
-use std::cmp::Reverse;
-use table::{Condition, Query, Units, cost::Cost};
+use serde_json::json;
+use std::{cmp::Reverse, collections::BTreeSet};
+use table::{
+    Units,
+    cost::{Cost, read, write},
+};
 
 /// Entry point of the Lambda.
 #[must_use]
@@ -34,117 +43,193 @@ pub const PATTERN: Pattern = Pattern {
         path: "/cart/accounts/{accountId}/checkout",
         scopes: &["cart:write", "cart:operate"],
     }]),
-    calls: &[Calls {
-        variant: "",
-        condition: "get SK = CART, then query PK = account, SK begins with ACTIVE#, both with strong consistency. Then one transaction: change each cart item to PURCHASED, if no item was added in the meantime",
-        formula: "1 R + ⌈Σ cart items⌉ R; for each cart item 2 × (⌈cart item⌉ + ⌈cart item⌉ + ⌈pointer⌉) W and GSI1 2 × ⌈cart item⌉ W; 2 W for the check. With an Idempotency-Key 1 R and 2 × ⌈record⌉ W more",
-        cost: |case| {
-            Cost::default()
-                .read(cost::CART, case.looked_at())
-                .read(cost::CART, case.record_read())
-                .write(cost::CART, (case.moved().times(case.count()) + Units::whole(1) + case.record_write()).times(2))
-                .write(cost::BY_SKU, case.cart_item_write().times(2 * case.count()))
+    calls: &[
+        Calls {
+            variant: "",
+            condition: "get SK = CART, query PK = account, SK begins with ACTIVE#, and get the products in batches, all with strong consistency. Then one transaction: put CART if it has not changed, put the order and its lines, and change each cart item to PURCHASED",
+            formula: "⌈CART⌉ R + ⌈Σ cart items⌉ R; ⌈product⌉ R for each product; 2 × (⌈CART⌉ + ⌈order⌉ + ⌈lines⌉) W; for each cart item 2 × (⌈cart item⌉ + ⌈cart item⌉ + ⌈pointer⌉) W and GSI1 2 × ⌈cart item⌉ W. With an Idempotency-Key 1 R and 2 × ⌈record⌉ W more",
+            cost: |case| {
+                ordered(case)
+                    .write(cost::CART, case.moved().times(2 * case.count()))
+                    .write(cost::BY_SKU, case.cart_item_write().times(2 * case.count()))
+            },
         },
-    }],
+        Calls {
+            variant: ", over 32 items",
+            condition: "the same reads. Then one transaction: put CART if it has not changed, put the order and its lines, and put a job that changes the cart items",
+            formula: "⌈CART⌉ R + ⌈Σ cart items⌉ R; ⌈product⌉ R for each product; 2 × (⌈CART⌉ + ⌈order⌉ + ⌈lines⌉) W; CartJobs 2 W. With an Idempotency-Key 1 R and 2 × ⌈record⌉ W more",
+            cost: |case| ordered(case).write(cost::JOBS, Units::whole(2)),
+        },
+    ],
     function,
 };
 
-/// Path parameter of the request: the account.
+fn ordered(case: &Case) -> Cost {
+    let order = case.contents_write() + write(case.order) + write(case.lines) + case.record_write();
+    Cost::default()
+        .read(cost::CART, case.contents_read() + case.read_all() + case.record_read())
+        .read(cost::PRODUCTS, read(case.product).times(case.count()))
+        .write(cost::CART, order.times(2))
+}
+
+/// Path and body of the request.
 #[derive(Debug, Clone)]
 pub struct Checkout {
     account: AccountId,
+    /// Total that the customer has seen.
+    expected: Option<JsonDecimal>,
 }
 
 impl Input for Checkout {
     fn read(fields: &mut Fields) -> Option<Self> {
-        Some(Self { account: fields.path("accountId")? })
+        let (account, expected) = (fields.path("accountId"), fields.body_if_any("expectedTotal"));
+        Some(Self { account: account?, expected })
     }
 }
 
-/// Response body of a checkout: the order.
-#[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct OrderBody {
-    order_id: OrderId,
-    items: Vec<CartItemBody>,
-    #[serde(skip_serializing_if = "is_zero")]
-    skipped: usize,
-}
-
-/// Changes every ACTIVE cart item to `PURCHASED` in one transaction. All items get the same order
-/// id. Items that cannot be read stay in the cart, and the response has their number
+/// Buys every item of the cart at the current price of its product, or none. Items that cannot be
+/// read stay in the cart, and the response has their number
 /// (docs/decisions/cart-unreadable-items.md).
 ///
 /// # Errors
-/// 403 for an account that the caller does not own, 409 for an empty cart, 422 for an idempotency
-/// key that was used for a different request.
+/// 403 for an account that the caller does not own. 409 for an empty cart, for a product that
+/// cannot be bought or has another currency, and for a total other than `expectedTotal`. 422 for an
+/// idempotency key that was used for a different request.
 pub async fn checkout_cart(cart: Cart, request: Request<Checkout>) -> Result<Json<OrderBody>, Error> {
     request.caller.must_own(&request.input.account, DOMAIN)?;
     Ok(Json(optimistically(|| cart.check_out(&request)).await?))
 }
 
-/// Outcome that the idempotency record stores. All items of the order have the status time `at`.
-/// Purchased items never change, so a repeated request reads them from the table.
+/// Outcome that the idempotency record stores.
 #[derive(Debug, Serialize, Deserialize)]
 struct Bought {
     order: OrderId,
-    at: TimestampMillis,
     #[serde(default, skip_serializing_if = "is_zero")]
     skipped: usize,
+}
+
+impl Checkout {
+    fn fingerprint(&self) -> Fingerprint {
+        let expected = self.expected.as_ref().map(|JsonDecimal(total)| total.to_string());
+        Fingerprint::of(&["checkout-cart", expected.as_deref().unwrap_or_default()])
+    }
 }
 
 impl Cart {
     async fn check_out(&self, request: &Request<Checkout>) -> Result<OrderBody, Error> {
         let (account, now) = (&request.input.account, request.milli);
         let key = request.idempotency_key.as_ref();
-        let once = IdempotentRequest::new(&self.table, account, key, Fingerprint::of(&["checkout-cart"]), now);
-        let (before, additions) = Box::pin(try_join(once.before(), self.additions(account))).await?;
-        if let Some(bought) = before {
-            return self.order(account, bought).await;
+        let once = IdempotentRequest::new(&self.table, account, key, request.input.fingerprint(), now);
+        if let Some(bought) = once.before().await? {
+            return self.repeated(account, bought).await;
         }
-        let state = self.look(account, additions, None, now).await?;
-        let cart_items = &state.cart_items;
-        state.must_have_room_for(0)?;
-        if cart_items.is_empty() {
-            let refusal = match state.skipped {
-                0 => Error::Conflict(Problem::CartEmpty, "The cart has no active items.".to_owned()),
-                skipped => Error::Internal(format!("{skipped} cart items cannot be read, and the cart has no others")),
-            };
+        match self.buy(request, &once).await {
             // Another request with the same idempotency key may have completed after the record was
-            // read, and may have emptied the cart.
-            return self.order(account, once.before().await?.ok_or(refusal)?).await;
+            // read, and may have caused this rejection.
+            Err(refusal @ (Error::Conflict(..) | Error::Differs(..))) => {
+                self.repeated(account, once.before().await?.ok_or(refusal)?).await
+            }
+            done => done,
         }
-        // All items get the same status time, so that a repeated request finds them. This time is
-        // the latest of `now` and the previous status times, because status times must never
-        // decrease.
-        let at = cart_items.iter().map(|cart_item| cart_item.sort.since).fold(now, TimestampMillis::max);
-        let order = OrderId::new(now.instant(), &request.random);
-        let mut bought = Vec::with_capacity(cart_items.len());
-        let mut changes = vec![self.nothing_added(account, state.additions())];
-        for cart_item in cart_items {
-            let new = cart_item.moved(&Move::Purchased(order.clone()), at, self.days)?;
-            changes.extend(self.transition(cart_item, &new)?);
-            bought.push(new);
-        }
-        changes.extend(once.remember(&Bought { order: order.clone(), at, skipped: state.skipped })?);
-        self.dynamo.transact(changes).await?;
-        Ok(OrderBody::of(order, bought, state.skipped))
     }
 
-    /// Reads the purchased items of an earlier order by their status time and order id. Purchased
-    /// items never change.
-    async fn order(&self, account: &AccountId, Bought { order, at, skipped }: Bought) -> Result<OrderBody, Error> {
-        let range = CartItemSort::between(Status::Purchased, Some(at), Some(at));
-        let query = Query::new(account, &range).only_if(Condition::is(CartItem::ORDER_ID, &order));
-        let page = self.table.query_all(&query).await?;
-        Ok(OrderBody::of(order, page.items, skipped + page.skipped))
+    async fn buy(&self, request: &Request<Checkout>, once: &IdempotentRequest<'_>) -> Result<OrderBody, Error> {
+        let (Checkout { account, expected }, now) = (&request.input, once.now);
+        let Some(contents) = self.contents(account).await? else {
+            return Err(if self.restore(account, now).await? { Error::stale() } else { empty() });
+        };
+        let in_cart = self.in_cart(account, &contents, now).await?;
+        let (bought, skipped) = (&in_cart.cart_items, in_cart.unreadable.len());
+        if bought.is_empty() {
+            return Err(match skipped {
+                0 => empty(),
+                skipped => Error::Internal(format!("{skipped} cart items cannot be read, and the cart has no others")),
+            });
+        }
+        let lines = priced(bought, &self.products_of(bought, true).await?.complete()?)?;
+        let total = sum(&lines)?;
+        if let Some(JsonDecimal(expected)) = expected
+            && Money::new(*expected, total.currency()).ok() != Some(total)
+        {
+            return Err(total_changed(total, lines));
+        }
+        let at = order_time(now, &lines, contents.ordered_at)?;
+        let sort = OrderSort(OrderId::new(at.instant(), &request.random));
+        let order = Order {
+            account: account.clone(),
+            sort,
+            status: OrderStatus::Placed,
+            total,
+            placed_at: at,
+            status_changed_at: at,
+            moving: lines.len() > MAX_MOVED_AT_ONCE,
+            version: 1,
+        };
+        let moving = order.moving.then(|| order.id());
+        let after = contents.after_checkout(&in_cart, at, moving, self.contents_expiry(now));
+        let stored = OrderLines { account: account.clone(), sort: LinesSort(order.id().clone()), lines };
+        let mut changes =
+            vec![self.replacing(&contents, &after)?, self.table.put_new(&order)?, self.table.put_new(&stored)?];
+        if order.moving {
+            changes.push(self.jobs.table().put_new(&Task::of(&order).job(request.id, request.now)?)?);
+        } else {
+            changes.extend(self.moving(&order, &stored.lines)?);
+        }
+        changes.extend(once.remember(&Bought { order: order.id().clone(), skipped })?);
+        self.dynamo.transact(changes).await?;
+        Ok(OrderBody::from(order).with(stored.lines, skipped))
+    }
+
+    /// Returns the response to the first request: the order when it was placed.
+    async fn repeated(&self, account: &AccountId, Bought { order, skipped }: Bought) -> Result<OrderBody, Error> {
+        let (order, lines) = self.order_with_lines(account, &order).await?;
+        let order = Order { status: OrderStatus::Placed, status_changed_at: order.placed_at, ..order };
+        Ok(OrderBody::from(order).with(lines, skipped))
     }
 }
 
-impl OrderBody {
-    /// Creates the order. Its items are sorted like the list of purchased items: newest first.
-    fn of(order_id: OrderId, mut cart_items: Vec<CartItem>, skipped: usize) -> Self {
-        cart_items.sort_by_key(|cart_item| Reverse(cart_item.sort));
-        Self { order_id, items: cart_items.into_iter().map(CartItemBody::from).collect(), skipped }
+fn empty() -> Error {
+    Error::Conflict(Problem::CartEmpty, "The cart has no active items.".to_owned())
+}
+
+/// Returns the lines at the current names and prices, in the order of the purchased cart items.
+fn priced(bought: &[CartItem], products: &Products) -> Result<Vec<Line>, Error> {
+    let on_sale = |cart_item: &CartItem| products.get(&cart_item.sku).filter(|product| product.active);
+    let gone: BTreeSet<_> = bought.iter().filter(|one| on_sale(one).is_none()).map(|one| &one.sku).collect();
+    if !gone.is_empty() {
+        return Err(unavailable(gone));
     }
+    let lines =
+        bought.iter().filter_map(|one| on_sale(one).map(|product| Line::of(one, product.name.clone(), product.price)));
+    let mut lines: Vec<_> = lines.collect();
+    lines.sort_by_key(|line| Reverse(line.item()));
+    Ok(lines)
+}
+
+fn sum(lines: &[Line]) -> Result<Money, Error> {
+    let mut totals = lines.iter().map(Line::total);
+    let first = totals.next().flatten();
+    let total = totals.fold(first, |sum, line| sum?.checked_add(line?));
+    let detail = "The products of the cart have different currencies.";
+    total.ok_or_else(|| Error::Conflict(Problem::CartCurrency, detail.to_owned()))
+}
+
+fn total_changed(total: Money, lines: Vec<Line>) -> Error {
+    let items: Vec<_> = lines.into_iter().map(crate::model::order::OrderLineBody::from).collect();
+    let current = [("total", json!(total.amount())), ("currency", json!(total.currency())), ("items", json!(items))];
+    let current = current.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    let detail = format!("The total is {total}. Nothing was bought.");
+    Error::Differs(Problem::TotalChanged, detail, current)
+}
+
+/// Returns the time of the order. It is after the last order of the cart, and not before the status
+/// times of the cart items.
+fn order_time(now: TimestampMillis, lines: &[Line], last: Option<TimestampMillis>) -> Result<TimestampMillis, Error> {
+    let after_last = last.and_then(|last| last.instant().checked_add(SignedDuration::from_millis(1)).ok());
+    let after_last = after_last.and_then(|after| TimestampMillis::containing(after).ok());
+    if last.is_some() && after_last.is_none() {
+        return Err(Error::Internal("the last order is too late".to_owned()));
+    }
+    let times = lines.iter().map(Line::since).chain(after_last);
+    Ok(times.fold(now, TimestampMillis::max))
 }

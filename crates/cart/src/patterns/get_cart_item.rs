@@ -24,14 +24,26 @@ pub const PATTERN: Pattern = Pattern {
         path: "/cart/accounts/{accountId}/items/{itemId}",
         scopes: &["cart:read", "cart:operate"],
     }]),
-    calls: &[Calls {
-        variant: "",
-        condition: "get with strong consistency: PK = account, SK = ITEM#item id. Then get the cart item that this pointer names, and the product of an ACTIVE or SAVED item, eventually consistent",
-        formula: "⌈pointer⌉ R + ⌈cart item⌉ R + ½ ⌈product⌉ R",
-        cost: |case| {
-            Cost::default().read(cost::CART, case.locate()).read(cost::PRODUCTS, read_eventually(case.product))
+    calls: &[
+        Calls {
+            variant: "",
+            condition: "get with strong consistency: PK = account, SK = ACTIVE#time of the item id#item id, and SK = CART. Then get the product, eventually consistent",
+            formula: "⌈cart item⌉ R + ⌈CART⌉ R + ½ ⌈product⌉ R",
+            cost: |case| {
+                Cost::default()
+                    .read(cost::CART, case.located_in_cart())
+                    .read(cost::PRODUCTS, read_eventually(case.product))
+            },
         },
-    }],
+        Calls {
+            variant: ", saved",
+            condition: "get with strong consistency: PK = account, SK = ACTIVE#time of the item id#item id, which is missing, then SK = ITEM#item id, then the cart item that this pointer names. Then get the product, eventually consistent",
+            formula: "1 R + ⌈pointer⌉ R + ⌈cart item⌉ R + ½ ⌈product⌉ R. Without the product for an item that was bought",
+            cost: |case| {
+                Cost::default().read(cost::CART, case.located()).read(cost::PRODUCTS, read_eventually(case.product))
+            },
+        },
+    ],
     function,
 };
 
@@ -57,6 +69,6 @@ impl Input for Wanted {
 pub async fn get_cart_item(cart: Cart, request: Request<Wanted>) -> Result<Json<CartItemBody>, Error> {
     let Wanted { account, item } = &request.input;
     request.caller.must_own(account, DOMAIN)?;
-    let cart_item = optimistically(|| cart.locate(account, *item, request.milli)).await?;
+    let (cart_item, _) = optimistically(|| cart.locate(account, *item, request.milli)).await?;
     Ok(Json(cart.body(cart_item).await?))
 }

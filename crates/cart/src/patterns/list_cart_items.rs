@@ -3,12 +3,16 @@
 
 use crate::{
     Cart, CartItem, CartItemBody, DOMAIN, Listed,
-    cost::{self, Calls, Pattern},
+    cost::{self, Calls, Case, Pattern},
     store::unexpired,
 };
-use function::{Error, Fields, Function, Input, List, Request, Route, Trigger};
-use keys::{AccountId, cart::CartItemSort};
-use table::{Query, cost::Cost};
+use function::{Error, Fields, Function, Input, List, Listing, Request, Route, Trigger, optimistically};
+use keys::{
+    AccountId, TimestampMillis,
+    cart::{CartItemSort, Status},
+};
+use std::cmp::Reverse;
+use table::{Page, Query, cost::Cost};
 
 /// Entry point of the Lambda.
 #[must_use]
@@ -28,19 +32,35 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[
         Calls {
             variant: "",
-            condition: "PK = account, SK begins with STATUS#, newest first. Then get the products in a batch, eventually consistent",
+            condition: "PK = account, SK begins with ACTIVE#, newest first. Then get SK = CART with strong consistency, and the products in a batch, eventually consistent",
+            formula: "½ ⌈Σ cart items⌉ R + ⌈CART⌉ R + ½ ⌈product⌉ R for each product",
+            cost: |case| saved(case).read(cost::CART, case.contents_read()),
+        },
+        Calls {
+            variant: ", saved",
+            condition: "PK = account, SK begins with SAVED#, newest first. Then get the products in a batch, eventually consistent",
             formula: "½ ⌈Σ cart items⌉ R + ½ ⌈product⌉ R for each product",
-            cost: |case| Cost::default().read(cost::CART, case.listed()).read(cost::PRODUCTS, case.products_of_list()),
+            cost: saved,
         },
         Calls {
             variant: ", purchased",
-            condition: "PK = account, SK begins with PURCHASED#, newest first",
+            condition: "get SK = CART, then PK = account, SK begins with PURCHASED#, newest first, both with strong consistency. While a job moves the items of an order, also get the lines of the order",
+            formula: "⌈CART⌉ R + ⌈Σ cart items⌉ R",
+            cost: |case| Cost::default().read(cost::CART, case.contents_read() + case.read_all()),
+        },
+        Calls {
+            variant: ", shipped or cancelled",
+            condition: "PK = account, SK begins with SHIPPED# or CANCELLED#, newest first",
             formula: "½ ⌈Σ cart items⌉ R",
             cost: |case| Cost::default().read(cost::CART, case.listed()),
         },
     ],
     function,
 };
+
+fn saved(case: &Case) -> Cost {
+    Cost::default().read(cost::CART, case.listed()).read(cost::PRODUCTS, case.products_of_list())
+}
 
 /// Account and status to list.
 #[derive(Debug, Clone)]
@@ -61,13 +81,72 @@ impl Input for OfAccount {
 /// the last status change, newest first. Items in the cart or saved for later are marked if their
 /// product has another price, or cannot be bought.
 ///
+/// A list shows all items of an order as purchased, or none of them
+/// (docs/decisions/cart-orders.md).
+///
 /// # Errors
 /// 400 for invalid parameters, 403 for an account that the caller does not own.
 pub async fn list_cart_items(cart: Cart, request: Request<OfAccount>) -> Result<List<CartItemBody>, Error> {
     let OfAccount { account, status } = &request.input;
     request.caller.must_own(account, DOMAIN)?;
     let listing = request.listing(CartItemSort::with_status(status.0).newest_first(), "")?;
-    let query = Query::new(account, &listing.range).only_if(unexpired(request.milli));
-    let page = cart.table.page::<CartItem>(&query, listing.limit).await?;
+    let page = match status.0 {
+        Status::Active => cart.page_in_cart(account, &listing, request.milli).await?,
+        Status::Purchased => optimistically(|| cart.page_purchased(account, &listing)).await?,
+        _ => cart.page_as_stored(account, &listing).await?,
+    };
     Ok(listing.list(cart.bodies(page).await?))
+}
+
+impl Cart {
+    async fn page_as_stored(&self, account: &AccountId, listing: &Listing) -> Result<Page<CartItem>, Error> {
+        Ok(self.table.page(&Query::new(account, &listing.range), listing.limit).await?)
+    }
+
+    /// Reads the items and then the contents of the cart. If a checkout has taken items out of the
+    /// cart since then, the page has none of them.
+    async fn page_in_cart(
+        &self,
+        account: &AccountId,
+        listing: &Listing,
+        now: TimestampMillis,
+    ) -> Result<Page<CartItem>, Error> {
+        let query = Query::new(account, &listing.range).only_if(unexpired(now));
+        let mut page = self.table.page::<CartItem>(&query, listing.limit).await?;
+        if let Some(contents) = self.contents(account).await? {
+            page.items.retain(|cart_item| contents.lists(cart_item));
+        }
+        Ok(page)
+    }
+
+    /// Reads the contents of the cart and then the purchased items. The items of an order whose
+    /// items a job is moving are taken from the order. A later order is left out.
+    async fn page_purchased(&self, account: &AccountId, listing: &Listing) -> Result<Page<CartItem>, Error> {
+        let contents = self.contents(account).await?;
+        let query = Query::new(account, &listing.range).consistent();
+        let mut page = self.table.page::<CartItem>(&query, listing.limit).await?;
+        let known = contents.as_ref().and_then(|contents| contents.ordered_at);
+        let is_newer = |cart_item: &CartItem| known.is_none_or(|known| cart_item.sort.since > known);
+        if page.items.iter().any(is_newer) && self.contents(account).await? != contents {
+            return Err(Error::stale());
+        }
+        for order in contents.iter().flat_map(|contents| contents.moving.keys()) {
+            page.items.retain(|cart_item| cart_item.order_id.as_ref() != Some(order));
+            let (order, lines) = self.order_with_lines(account, order).await?;
+            for line in &lines {
+                page.items.push(line.purchased(&order));
+            }
+        }
+        let is_on_page = |cart_item: &CartItem| {
+            let position = cart_item.sort.to_string();
+            listing.range.contains(&position) && page.next.as_ref().is_none_or(|next| position >= *next)
+        };
+        page.items.retain(is_on_page);
+        page.items.sort_by_key(|cart_item| Reverse(cart_item.sort));
+        if page.items.len() + page.skipped > listing.limit {
+            page.items.truncate(listing.limit.saturating_sub(page.skipped).max(1));
+            page.next = page.items.last().map(|cart_item| cart_item.sort.to_string());
+        }
+        Ok(page)
+    }
 }

@@ -8,6 +8,7 @@ use crate::{
     patterns::get_cart_item::Wanted,
 };
 use function::{Error, Function, NoContent, Request, Route, Trigger, optimistically};
+use keys::cart::Status;
 use table::cost::Cost;
 
 /// Entry point of the Lambda.
@@ -25,17 +26,30 @@ pub const PATTERN: Pattern = Pattern {
         path: "/cart/accounts/{accountId}/items/{itemId}",
         scopes: &["cart:write", "cart:operate"],
     }]),
-    calls: &[Calls {
-        variant: "",
-        condition: "get the pointer and the cart item. Then one transaction: delete STATUS#time#item id, put REMOVED#time#item id (which TTL deletes later), put the pointer",
-        formula: "⌈pointer⌉ R + ⌈cart item⌉ R; 2 × (⌈cart item⌉ + ⌈cart item⌉ + ⌈pointer⌉) W; GSI1 ⌈cart item⌉ W",
-        cost: |case| {
-            Cost::default()
-                .read(cost::CART, case.locate())
-                .write(cost::CART, case.moved().times(2))
-                .write(cost::BY_SKU, case.cart_item_write())
+    calls: &[
+        Calls {
+            variant: "",
+            condition: "get the cart item and SK = CART. Then one transaction: delete ACTIVE#time#item id, put REMOVED#time#item id (which TTL deletes later), update CART",
+            formula: "⌈cart item⌉ R + ⌈CART⌉ R; 2 × (⌈cart item⌉ + ⌈cart item⌉ + ⌈CART⌉) W; GSI1 ⌈cart item⌉ W. 2 R and 2 × ⌈pointer⌉ W more if the item was saved before",
+            cost: |case| {
+                Cost::default()
+                    .read(cost::CART, case.located_in_cart())
+                    .write(cost::CART, (case.cart_item_write().times(2) + case.contents_write()).times(2))
+                    .write(cost::BY_SKU, case.cart_item_write())
+            },
         },
-    }],
+        Calls {
+            variant: ", saved",
+            condition: "get the pointer and the cart item. Then one transaction: delete SAVED#time#item id, put REMOVED#time#item id, put the pointer",
+            formula: "1 R + ⌈pointer⌉ R + ⌈cart item⌉ R; 2 × (⌈cart item⌉ + ⌈cart item⌉ + ⌈pointer⌉) W; GSI1 ⌈cart item⌉ W",
+            cost: |case| {
+                Cost::default()
+                    .read(cost::CART, case.located())
+                    .write(cost::CART, case.moved().times(2))
+                    .write(cost::BY_SKU, case.cart_item_write())
+            },
+        },
+    ],
     function,
 };
 
@@ -51,9 +65,12 @@ pub async fn remove_cart_item(cart: Cart, request: Request<Wanted>) -> Result<No
     let Wanted { account, item } = &request.input;
     request.caller.must_own(account, DOMAIN)?;
     optimistically(|| async {
-        let old = cart.locate(account, *item, request.milli).await?;
-        let new = old.moved(&Move::Removed, request.milli, cart.days)?;
-        Ok(cart.dynamo.transact(cart.transition(&old, &new)?).await?)
+        let old = cart.locate_to_change(account, *item, request.milli).await?;
+        old.must_be_open()?;
+        let new = old.moved(&Move::Removed, request.milli, cart.days);
+        let mut changes = cart.transition(&old, &new)?;
+        changes.extend((old.sort.status == Status::Active).then(|| cart.taking_out(&old)));
+        Ok(cart.dynamo.transact(changes).await?)
     })
     .await?;
     Ok(NoContent)

@@ -3,16 +3,19 @@
 //! docs/decisions/cart-moves.md).
 
 use crate::{
-    Cart, CartItem, CartItemBody, DOMAIN, Listed, Quantity,
+    Cart, CartItem, CartItemBody, DOMAIN, NewStatus, Quantity,
     cost::{self, Calls, Case, Pattern},
-    model::{additions::CartState, cart_item::Move, pointer::Pointer},
+    model::{cart_item::Move, pointer::Pointer},
 };
-use function::{Error, Fields, Function, Input, Json, Problem, Request, Route, Trigger, optimistically};
+use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger, optimistically};
 use keys::{
-    AccountId, OrderId, TimestampMillis,
+    AccountId, TimestampMillis,
     cart::{ItemId, Status},
 };
-use table::{Change, Units, cost::Cost};
+use table::{
+    Change,
+    cost::{Cost, read},
+};
 
 /// Entry point of the Lambda.
 #[must_use]
@@ -32,35 +35,55 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[
         Calls {
             variant: ", quantity",
-            condition: "get the pointer and the cart item. Then one transaction: put the cart item if its version has not changed",
-            formula: "⌈pointer⌉ R + ⌈cart item⌉ R; 2 × ⌈cart item⌉ W; GSI1 ⌈cart item⌉ W. Once a day, to renew the expiry, 1 R and 4 W more",
+            condition: "get the cart item and SK = CART. Then one transaction: put the cart item if its version has not changed, and update CART",
+            formula: "⌈cart item⌉ R + ⌈CART⌉ R; 2 × (⌈cart item⌉ + ⌈CART⌉) W; GSI1 ⌈cart item⌉ W. 2 R more if the item was saved before, and then, once a day, to renew the expiry, 2 × ⌈pointer⌉ W more",
             cost: |case| {
                 Cost::default()
-                    .read(cost::CART, case.locate())
+                    .read(cost::CART, case.located_in_cart())
+                    .write(cost::CART, (case.cart_item_write() + case.contents_write()).times(2))
+                    .write(cost::BY_SKU, case.cart_item_write())
+            },
+        },
+        Calls {
+            variant: ", quantity of a saved item",
+            condition: "get the pointer and the cart item. Then one transaction: put the cart item if its version has not changed",
+            formula: "1 R + ⌈pointer⌉ R + ⌈cart item⌉ R; 2 × ⌈cart item⌉ W; GSI1 ⌈cart item⌉ W",
+            cost: |case| {
+                Cost::default()
+                    .read(cost::CART, case.located())
                     .write(cost::CART, case.cart_item_write().times(2))
                     .write(cost::BY_SKU, case.cart_item_write())
             },
         },
         Calls {
-            variant: ", to SAVED or PURCHASED",
-            condition: "get the pointer and the cart item. Then one transaction: delete STATUS#time#item id if its version has not changed, put the item with the new key, put the pointer",
-            formula: "⌈pointer⌉ R + ⌈cart item⌉ R; 2 × (⌈cart item⌉ + ⌈cart item⌉ + ⌈pointer⌉) W; GSI1 2 × ⌈cart item⌉ W",
-            cost: move_cost,
+            variant: ", to SAVED",
+            condition: "get the cart item and SK = CART. Then one transaction: delete ACTIVE#time#item id if its version has not changed, put the item with the new key, put the pointer, update CART",
+            formula: "⌈cart item⌉ R + ⌈CART⌉ R; 2 × (⌈cart item⌉ + ⌈cart item⌉ + ⌈pointer⌉ + ⌈CART⌉) W; GSI1 2 × ⌈cart item⌉ W. 2 R more if the item was saved before",
+            cost: |case| moved(case).read(cost::CART, case.located_in_cart()),
         },
         Calls {
             variant: ", to ACTIVE",
-            condition: "the reads and writes of a change to SAVED, and the reads of an addition. The transaction also puts CART. If the product is already in the cart, the transaction instead changes the item to JOINED and puts the ACTIVE item with the new quantity",
-            formula: "⌈pointer⌉ R + ⌈cart item⌉ R + 1 R + ⌈Σ ACTIVE cart items⌉ R; 2 × (⌈cart item⌉ + ⌈cart item⌉ + ⌈pointer⌉ + 1) W; GSI1 2 × ⌈cart item⌉ W",
-            cost: |case| move_cost(case).read(cost::CART, case.looked_at()).write(cost::CART, Units::whole(2)),
+            condition: "get the pointer, the cart item and SK = CART. If the cart is empty, then query PK = account, SK begins with ACTIVE#, with strong consistency. Then one transaction: delete SAVED#time#item id if its version has not changed, put the item with the new key, put the pointer, update CART if it has no item of the product",
+            formula: "1 R + ⌈pointer⌉ R + ⌈cart item⌉ R + ⌈CART⌉ R, and 1 R more for an empty cart; 2 × (⌈cart item⌉ + ⌈cart item⌉ + ⌈pointer⌉ + ⌈CART⌉) W; GSI1 2 × ⌈cart item⌉ W",
+            cost: |case| moved(case).read(cost::CART, case.located() + case.contents_read() + case.read_if_empty()),
+        },
+        Calls {
+            variant: ", to ACTIVE, in the cart already",
+            condition: "get the pointer, the cart item, SK = CART and the ACTIVE item of the product. Then one transaction: delete SAVED#time#item id if its version has not changed, put the item as JOINED, put the pointer, put the ACTIVE item with the new quantity if its version has not changed, update CART",
+            formula: "1 R + ⌈pointer⌉ R + 2 × ⌈cart item⌉ R + ⌈CART⌉ R; 2 × (3 × ⌈cart item⌉ + ⌈pointer⌉ + ⌈CART⌉) W; GSI1 2 × ⌈cart item⌉ W",
+            cost: |case| {
+                moved(case)
+                    .read(cost::CART, case.located() + case.contents_read() + read(case.cart_item))
+                    .write(cost::CART, case.cart_item_write().times(2))
+            },
         },
     ],
     function,
 };
 
-fn move_cost(case: &Case) -> Cost {
+fn moved(case: &Case) -> Cost {
     Cost::default()
-        .read(cost::CART, case.locate())
-        .write(cost::CART, case.moved().times(2))
+        .write(cost::CART, (case.moved() + case.contents_write()).times(2))
         .write(cost::BY_SKU, case.cart_item_write().times(2))
 }
 
@@ -70,15 +93,7 @@ pub struct Update {
     account: AccountId,
     item: ItemId,
     quantity: Option<Quantity>,
-    to: Option<Target>,
-}
-
-/// Requested status. A purchase without an order id gets a new order id.
-#[derive(Debug, Clone)]
-enum Target {
-    Active,
-    Saved,
-    Purchased(Option<OrderId>),
+    to: Option<NewStatus>,
 }
 
 impl Input for Update {
@@ -86,52 +101,28 @@ impl Input for Update {
 
     fn read(fields: &mut Fields) -> Option<Self> {
         let (account, item) = (fields.path("accountId"), fields.path("itemId"));
-        let (quantity, status) = (fields.body_if_any("quantity"), fields.body_if_any::<Listed>("status"));
-        let order = fields.body_if_any::<OrderId>("orderId");
+        let (quantity, to) = (fields.body_if_any("quantity"), fields.body_if_any("status"));
         if !fields.has_body("quantity") && !fields.has_body("status") {
             fields.fault::<()>("/body", "must have a quantity or a status");
         }
-        let to = match (status.map(|Listed(status)| status), order) {
-            (Some(Status::Purchased), order) => Some(Target::Purchased(order)),
-            // The invalid status is already reported. The caller may have meant `PURCHASED`, so the
-            // order id is not reported as an error.
-            (None, Some(_)) if fields.has_body("status") => None,
-            (_, Some(_)) => fields.fault("/body/orderId", "is allowed only with the status PURCHASED"),
-            (Some(Status::Saved), None) => Some(Target::Saved),
-            (Some(_), None) => Some(Target::Active),
-            (None, None) => None,
-        };
         Some(Self { account: account?, item: item?, quantity, to })
     }
 }
 
-impl Target {
-    fn status(&self) -> Status {
-        match self {
-            Self::Active => Status::Active,
-            Self::Saved => Status::Saved,
-            Self::Purchased(_) => Status::Purchased,
-        }
-    }
-}
-
-/// Changes the quantity and the status of a cart item. An `ACTIVE` item can become `SAVED`, a
-/// `SAVED` item can become `ACTIVE`, and both can become `PURCHASED`, which is final.
+/// Changes the quantity and the status of a cart item. An `ACTIVE` item can become `SAVED`, and a
+/// `SAVED` item can become `ACTIVE`. Only a checkout buys items
+/// (docs/decisions/cart-permissions.md).
 ///
 /// A cart contains each product at most once. If the product is already in the cart, an item that
 /// becomes `ACTIVE` is merged into the existing `ACTIVE` item. The response contains the existing
 /// item.
 ///
 /// # Errors
-/// 400 for invalid input. 403 for an account that the caller does not own, and for a purchase by a
-/// customer, who buys with a checkout (docs/decisions/cart-permissions.md). 404 for an unknown or
-/// expired item. 409 for a purchased item, a full cart or a quantity over the maximum. 413 if the
-/// order id makes the item exceed 1 KB.
+/// 400 for invalid input. 403 for an account that the caller does not own. 404 for an unknown or
+/// expired item. 409 for a purchased item, a full cart, another currency than the cart, or a
+/// quantity over the maximum.
 pub async fn update_cart_item(cart: Cart, request: Request<Update>) -> Result<Json<CartItemBody>, Error> {
     request.caller.must_own(&request.input.account, DOMAIN)?;
-    if let Some(Target::Purchased(_)) = request.input.to {
-        request.caller.must_operate(DOMAIN)?;
-    }
     let cart_item = optimistically(|| cart.change(&request)).await?;
     Ok(Json(cart_item.into()))
 }
@@ -139,15 +130,17 @@ pub async fn update_cart_item(cart: Cart, request: Request<Update>) -> Result<Js
 impl Cart {
     async fn change(&self, request: &Request<Update>) -> Result<CartItem, Error> {
         let (wanted, now) = (&request.input, request.milli);
-        let old = match self.locate(&wanted.account, wanted.item, now).await {
+        let old = match self.locate_to_change(&wanted.account, wanted.item, now).await {
             Err(Error::NotFound(what)) => return self.joined(wanted, now).await?.ok_or(Error::NotFound(what)),
             found => found?,
         };
-        match &wanted.to {
-            Some(to) if to.status() != old.sort.status => self.move_cart_item(&old, to, request).await,
-            Some(Target::Purchased(Some(order))) if old.order_id.as_ref() != Some(order) => {
-                let detail = "The cart item was purchased with a different order id.".to_owned();
-                Err(Error::Conflict(Problem::Purchased, detail))
+        match wanted.to {
+            Some(to) if Status::from(to) != old.sort.status => {
+                old.must_be_open()?;
+                match to {
+                    NewStatus::Active => self.activate(&old, request).await,
+                    NewStatus::Saved => self.save(&old, request).await,
+                }
             }
             _ => self.count(old, wanted.quantity, now).await,
         }
@@ -156,37 +149,25 @@ impl Cart {
     async fn count(&self, old: CartItem, quantity: Option<Quantity>, now: TimestampMillis) -> Result<CartItem, Error> {
         let Some(quantity) = quantity.filter(|quantity| *quantity != old.quantity) else { return Ok(old) };
         let new = old.with_quantity(quantity, now, self.days)?;
-        let mut additions = None;
-        if new.expires_at != old.expires_at {
-            additions = self.additions(&old.account).await?;
-            if !old.is_live(additions.as_ref().map_or(now, |additions| additions.clock(now))) {
-                return Err(Error::NotFound("cart item"));
-            }
-        }
-        self.dynamo.transact(self.change_in_cart(&old, &new, additions.as_ref())?).await?;
+        let mut changes = self.transition(&old, &new)?;
+        changes.extend((old.sort.status == Status::Active).then(|| self.changing(&old, &new, now)));
+        self.dynamo.transact(changes).await?;
         Ok(new)
     }
 
-    async fn move_cart_item(&self, old: &CartItem, to: &Target, request: &Request<Update>) -> Result<CartItem, Error> {
-        old.must_be_open()?;
-        let now = request.milli;
-        let to = match to {
-            Target::Active => return self.activate(old, request).await,
-            Target::Saved => Move::Saved,
-            Target::Purchased(Some(order)) => Move::Purchased(order.clone()),
-            Target::Purchased(None) => Move::Purchased(OrderId::new(now.instant(), &request.random)),
-        };
+    async fn save(&self, old: &CartItem, request: &Request<Update>) -> Result<CartItem, Error> {
         let quantity = request.input.quantity.unwrap_or(old.quantity);
-        let new = CartItem { quantity, ..old.moved(&to, now, self.days)? };
-        self.dynamo.transact(self.transition(old, &new)?).await?;
+        let new = CartItem { quantity, ..old.moved(&Move::Saved, request.milli, self.days) };
+        let mut changes = self.transition(old, &new)?;
+        changes.push(self.taking_out(old));
+        self.dynamo.transact(changes).await?;
         Ok(new)
     }
 
     /// Makes the item `old` ACTIVE. Merges it into the ACTIVE item of the same product, or adds it
     /// to the cart if no such item exists.
     async fn activate(&self, old: &CartItem, request: &Request<Update>) -> Result<CartItem, Error> {
-        let state = self.look(&old.account, self.additions(&old.account).await?, Some(old.id()), request.milli).await?;
-        let planned = self.activation(old, &state, request);
+        let planned = self.activation(old, request).await;
         // `old` was read before the cart. If the item became ACTIVE in the meantime, the conflict
         // may be with the item itself, and the request must be retried.
         if matches!(planned, Err(Error::Conflict(..))) {
@@ -198,26 +179,27 @@ impl Cart {
     }
 
     /// Returns the ACTIVE item that results from the request, and the changes that write it.
-    fn activation(
-        &self,
-        old: &CartItem,
-        state: &CartState,
-        request: &Request<Update>,
-    ) -> Result<(CartItem, Vec<Change>), Error> {
+    async fn activation(&self, old: &CartItem, request: &Request<Update>) -> Result<(CartItem, Vec<Change>), Error> {
         let now = request.milli;
         let quantity = request.input.quantity.unwrap_or(old.quantity);
-        if let Some(there) = state.cart_item_of(&old.sku) {
+        let contents = self.contents(&old.account).await?;
+        let entry = contents.as_ref().and_then(|contents| contents.items.get(&old.sku));
+        let there = match entry {
+            Some(entry) if entry.item == old.id() => return Err(Error::stale()),
+            Some(entry) => self.item_of(&old.account, *entry, now).await?,
+            None => None,
+        };
+        if let Some(there) = there {
             let sum = there.grown(quantity, now, self.days)?;
-            let joined = CartItem { quantity, ..old.moved(&Move::Joined(there.id()), now, self.days)? };
+            let joined = CartItem { quantity, ..old.moved(&Move::Joined(there.id()), now, self.days) };
             let mut changes = self.transition(old, &joined)?;
-            changes.extend(self.change_in_cart(there, &sum, state.additions())?);
+            changes.extend(self.transition(&there, &sum)?);
+            changes.push(self.changing(&there, &sum, now));
             return Ok((sum, changes));
         }
-        state.must_have_room_for(1)?;
-        state.must_have_currency(old.price.currency(), &old.sku)?;
-        let new = CartItem { quantity, ..old.moved(&Move::Active, now, self.days)? };
+        let new = CartItem { quantity, ..old.moved(&Move::Active, now, self.days) };
         let mut changes = self.transition(old, &new)?;
-        changes.push(self.addition(state, &new, request.id, now)?);
+        changes.push(self.entering(contents.as_ref(), &new, now).await?);
         Ok((new, changes))
     }
 
@@ -229,14 +211,14 @@ impl Cart {
     /// Returns the ACTIVE item into which an earlier identical request merged the requested item,
     /// if any.
     async fn joined(&self, wanted: &Update, now: TimestampMillis) -> Result<Option<CartItem>, Error> {
-        let Some(Target::Active) = wanted.to else { return Ok(None) };
+        let Some(NewStatus::Active) = wanted.to else { return Ok(None) };
         let pointer = self.pointer(&wanted.account, wanted.item).await?;
         let is_joined = |pointer: &Pointer| pointer.cart_item.status == Status::Joined && pointer.is_live(now);
         let Some(pointer) = pointer.filter(is_joined) else { return Ok(None) };
         let tombstone = self.table.get::<CartItem>(&pointer.cart_item_key()).await?;
         let same = tombstone.filter(|cart_item| wanted.quantity.is_none_or(|quantity| quantity == cart_item.quantity));
         let Some(item) = same.and_then(|cart_item| cart_item.joined_to) else { return Ok(None) };
-        let cart_item = self.locate(&wanted.account, item, now).await?;
+        let (cart_item, _) = self.locate(&wanted.account, item, now).await?;
         Ok(Some(cart_item).filter(|cart_item| cart_item.sort.status == Status::Active))
     }
 }

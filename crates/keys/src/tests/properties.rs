@@ -5,7 +5,7 @@ use crate::{
     AccountId, Bound, Day, IdempotencySort, KeyRange, Random, Shard, Shards, TimestampMillis, TimestampSeconds,
     TransactionId,
     bank::{DueSort, GuardPartition, PaymentId, PaymentSort, Status},
-    cart::{self, CartItemSort, ItemId, ItemSort},
+    cart::{self, CartItemSort, ItemId, ItemSort, JobPartition, LinesSort, OrderSort, SkuSort},
     is_identifier, is_plain_text,
     plan::{Load, Plan, UNITS_A_SHARD, WARM_STEP, Writes, peak, plan, shards, warm},
     wellness::{Department, PlanTime},
@@ -84,6 +84,10 @@ proptest! {
         round_trips(&due)?;
         round_trips(&id.parse::<AccountId>().expect("an identifier"))?;
         round_trips(&IdempotencySort(id.parse().expect("an identifier")))?;
+        round_trips(&OrderSort(id.parse().expect("an identifier")))?;
+        round_trips(&LinesSort(id.parse().expect("an identifier")))?;
+        round_trips(&SkuSort(id.parse().expect("an identifier")))?;
+        round_trips(&JobPartition(id.parse().expect("an identifier")))?;
         round_trips(&GuardPartition(id.parse().expect("an identifier")))?;
     }
 
@@ -93,6 +97,10 @@ proptest! {
         round_trips(&a.since)?;
         round_trips(&a.item)?;
         round_trips(&ItemSort(a.item))?;
+        let made = a.item.time().expect("a time");
+        let first = CartItemSort { status: cart::Status::Active, since: made, item: a.item };
+        prop_assert_eq!(CartItemSort::first(a.item), Some(first), "the id has the first sort key");
+        prop_assert_eq!(ItemId::new(made.instant(), &random(1)).time(), Some(made));
         orders(&a, &b)?;
         orders(&a.since, &b.since)?;
         orders(&ItemSort(a.item), &ItemSort(b.item))?;

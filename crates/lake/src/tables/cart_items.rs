@@ -3,7 +3,7 @@ use crate::model::{
     row::Time,
     schema::{Read, TableOf, always, state, tracked, version},
 };
-use cart::CartItem;
+use cart::{CartItem, Previous};
 use keys::cart::{CartItemSort, Status};
 
 impl Exported for CartItem {
@@ -23,17 +23,13 @@ impl Exported for CartItem {
             tracked(
                 "status",
                 Read::Text(|item| Some(item.sort.status.to_string())),
-                "`ACTIVE`, `SAVED` or `PURCHASED`; `JOINED` for an item that was merged into another",
+                "`ACTIVE`, `SAVED`, `PURCHASED`, `SHIPPED` or `CANCELLED`; `JOINED` if merged into another item",
             ),
             tracked("status_changed_at", Read::Time(|item| Some(item.sort.since.into())), "time of the status change"),
             tracked("quantity", Read::Int(|item| i32::try_from(u32::from(item.quantity)).ok()), "1 to 9,999"),
             tracked("price", Read::Amount(|item| Some(item.price.amount())), "unit price"),
             tracked("currency", Read::Text(|item| Some(item.price.currency().code().to_owned())), "ISO 4217"),
-            tracked(
-                "order_id",
-                Read::Text(|item| Some(item.order_id.as_ref()?.to_string())),
-                "order of a purchased item",
-            ),
+            tracked("order_id", Read::Text(|item| Some(item.order_id.as_ref()?.to_string())), "order of a bought item"),
             tracked(
                 "expires_at",
                 Read::Time(|item| item.expires_at.and_then(Time::of_seconds)),
@@ -94,10 +90,11 @@ fn inserted(item: CartItem) -> Result<Change<CartItem>, Why> {
     }
 }
 
-/// Returns the item before its last status change. The price did not change. There is no old order
-/// id, because a purchased item never changes. The old expiry is unknown.
+/// Returns the item before its last status change. A bought item keeps its order. The old expiry is
+/// unknown.
 fn before_move(item: &CartItem) -> Option<CartItem> {
-    let previous = item.previous?;
-    let sort = CartItemSort { status: previous.status, since: previous.since, item: item.sort.item };
-    Some(CartItem { sort, quantity: previous.quantity, order_id: None, expires_at: None, ..item.clone() })
+    let Previous { status, since, quantity, price } = item.previous?;
+    let sort = CartItemSort { status, since, item: item.sort.item };
+    let order_id = item.order_id.clone().filter(|_| status == Status::Purchased);
+    Some(CartItem { sort, quantity, price: price.unwrap_or(item.price), order_id, expires_at: None, ..item.clone() })
 }

@@ -74,12 +74,13 @@ async fn rows_of_an_export_equal_those_of_the_stream() {
     let client = Client::operator(&stack);
     let events = [
         include_str!("../../../../events/lake/export-changes.json"),
+        include_str!("../../../../events/lake/export-changes.orders.json"),
         include_str!("../../../../events/lake/export-changes.payments.json"),
         include_str!("../../../../events/lake/export-changes.ledger.json"),
     ];
     let images: Vec<_> = events.into_iter().flat_map(images).collect();
     for (table, folders) in [
-        ("local-Cart", &["cart-items"][..]),
+        ("local-Cart", &["cart-items", "orders"][..]),
         ("local-PaymentScheduler", &["payments"]),
         ("local-TransactionHistory", &["archived-payments"]),
         ("local-FinancialTransactions", &["ledger-legs", "ledger-transactions"]),

@@ -175,6 +175,7 @@ impl Cart {
                 status: cart_item.sort.status,
                 since: cart_item.sort.since,
                 quantity: cart_item.quantity,
+                price: None,
             }),
             expires_at: (to != Status::Saved && to != Status::Purchased).then_some(self.milli / 1_000 + 604_800),
             ..cart_item.clone()

@@ -63,28 +63,42 @@ async fn every_change_of_a_cart_is_one_row_of_the_lake() {
     let cup_again = add("cup").await;
     change(&cup, json!({"status": "ACTIVE"})).await;
     send(client.request("DELETE", &format!("{items}/{pot}"))).await;
-    for item in [&tea, &cup_again] {
-        change(item, json!({"status": "PURCHASED", "orderId": "O-1"})).await;
-    }
+    change(&left, json!({"status": "SAVED"})).await;
+    let dearer = money::Money::new(parsed("5.00"), parsed("EUR")).expect("a price");
+    put_products(&stack, [cart::Product { price: dearer, ..product("tea") }]).await;
+    let order = client.post("/cart/accounts/Ann/checkout", &json!({"expectedTotal": "38.00"})).await.body;
+    let order = order["orderId"].as_str().expect("an id");
+    change(&left, json!({"status": "ACTIVE"})).await;
+    let path = format!("/cart/accounts/Ann/orders/{order}");
+    assert_eq!(client.patch(&path, &json!({"status": "SHIPPED"})).await.status, 200);
     let expired = client.post("/_local/ttl", &json!({"now": jiff::Timestamp::now().as_second() + 40 * DAY})).await;
     assert!(expired.body["deleted"].as_u64() > Some(0), "{}", expired.body);
     drained(&client, "export-changes").await;
 
+    let orders = rows(stack.lake(), "orders");
+    let told_orders: Vec<_> = orders.iter().map(|row| (&row["operation"], &row["status"], &row["total"])).collect();
+    let placed = (&json!("insert"), &json!("PLACED"), &json!("38.00"));
+    assert_eq!(told_orders, [placed, (&json!("modify"), &json!("SHIPPED"), &json!("38.00"))]);
     let rows = rows(stack.lake(), "cart-items");
     let ids: BTreeSet<&str> = rows.iter().map(|row| row["event_id"].as_str().expect("an id")).collect();
     assert_eq!(ids.len(), rows.len(), "rows must not be repeated without a failure");
     let story = |item: &str| story(&rows, item);
-    assert_eq!(
-        told(&story(&tea)),
-        [("insert", Some("ACTIVE")), ("modify", Some("ACTIVE")), ("move", Some("PURCHASED"))]
-    );
+    let bought = [
+        ("insert", Some("ACTIVE")),
+        ("modify", Some("ACTIVE")),
+        ("move", Some("PURCHASED")),
+        ("move", Some("SHIPPED")),
+    ];
+    assert_eq!(told(&story(&tea)), bought);
     assert_eq!(told(&story(&cup)), [("insert", Some("ACTIVE")), ("move", Some("SAVED")), ("move", Some("JOINED"))]);
-    let bought = [("insert", Some("ACTIVE")), ("modify", Some("ACTIVE")), ("move", Some("PURCHASED"))];
     assert_eq!(told(&story(&cup_again)), bought);
     assert_eq!(told(&story(&pot)), [("insert", Some("ACTIVE")), ("remove", None)], "a removal has one row");
-    assert_eq!(told(&story(&left)), [("insert", Some("ACTIVE")), ("expire", None)], "a TTL deletion is not a removal");
-    let order = rows.iter().filter(|row| row["order_id"] == "O-1").map(|row| (&row["price"], &row["quantity"]));
-    assert_eq!(order.collect::<Vec<_>>(), [(&json!("4.50"), &json!(4)); 2]);
+    let moves = [("insert", Some("ACTIVE")), ("move", Some("SAVED")), ("move", Some("ACTIVE")), ("expire", None)];
+    assert_eq!(told(&story(&left)), moves, "a TTL deletion is not a removal");
+    let sold = rows.iter().filter(|row| row["item_id"] == *tea && row["order_id"] == *order);
+    let prices: Vec<_> = sold.map(|row| (&row["old_price"], &row["price"], &row["quantity"])).collect();
+    let (before, after, four) = (&json!("4.50"), &json!("5.00"), &json!(4));
+    assert_eq!(prices, [(before, after, four), (after, after, four)], "the checkout charges the current price");
     stack.stop().await;
 }
 

@@ -12,7 +12,7 @@ struct Row {
     /// Name of the product. The example has no names.
     name: &'static str,
     price: &'static str,
-    /// Status. The example's status `Shipped` corresponds to PURCHASED.
+    /// Status.
     status: &'static str,
 }
 
@@ -21,7 +21,7 @@ const ROWS: [Row; 5] = [
     Row { account: "Sue", sku: "b932s", name: "Desk lamp", price: "67.99", status: "ACTIVE" },
     Row { account: "Sue", sku: "72f49", name: "Garden chair", price: "12.49", status: "SAVED" },
     Row { account: "Chad", sku: "72f49", name: "Garden chair", price: "12.49", status: "ACTIVE" },
-    Row { account: "Liz", sku: "d9bl3", name: "Tea set", price: "34.99", status: "PURCHASED" },
+    Row { account: "Liz", sku: "d9bl3", name: "Tea set", price: "34.99", status: "SHIPPED" },
 ];
 
 /// Adds the missing cart items. Returns the number of cart items, including items from earlier
@@ -37,7 +37,9 @@ pub(super) async fn load(client: &Client) -> Result<usize, SampleError> {
         let call = Call::post(&path, body).key(format!("sample-{}", row.sku));
         let reply = client.send(&call).await?;
         let reply = expect(&call, reply, &[StatusCode::CREATED, StatusCode::OK])?;
-        if row.status != "ACTIVE" {
+        if row.status == "SHIPPED" {
+            ship(client, row.account).await?;
+        } else if row.status != "ACTIVE" {
             let item = reply.body["itemId"].as_str().unwrap_or_default();
             let call = Call::patch(format!("{path}/{item}"), json!({"status": row.status}));
             let reply = client.send(&call).await?;
@@ -46,4 +48,16 @@ pub(super) async fn load(client: &Client) -> Result<usize, SampleError> {
         }
     }
     Ok(ROWS.len())
+}
+
+/// Buys the cart of the account, and ships the order. A repeated load finds the same order.
+async fn ship(client: &Client, account: &str) -> Result<(), SampleError> {
+    let call = Call::post(format!("/cart/accounts/{account}/checkout"), json!({})).key("sample-order");
+    let reply = client.send(&call).await?;
+    let reply = expect(&call, reply, &[StatusCode::OK])?;
+    let order = reply.body["orderId"].as_str().unwrap_or_default();
+    let call = Call::patch(format!("/cart/accounts/{account}/orders/{order}"), json!({"status": "SHIPPED"}));
+    let reply = client.send(&call).await?;
+    // The order may have been delivered since an earlier load.
+    expect(&call, reply, &[StatusCode::OK, StatusCode::CONFLICT]).map(drop)
 }

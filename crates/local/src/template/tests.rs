@@ -83,6 +83,7 @@ fn reads_the_template_of_the_project() {
             "stack-TransactionHistory",
             "stack-BankJobs",
             "stack-Cart",
+            "stack-CartJobs",
             "stack-Products",
             "stack-Activities",
             "stack-WellnessJobs",
@@ -108,6 +109,7 @@ fn reads_the_template_of_the_project() {
         [
             "stack-bank-inbox",
             "stack-bank-failedchanges",
+            "stack-cart-failedchanges",
             "stack-wellness-files",
             "stack-wellness-failedchanges",
             "stack-ledger-failedchanges",
@@ -133,7 +135,7 @@ fn reads_the_template_with_a_key() {
 fn reads_only_the_selected_stacks() {
     let cart = whole(&[], &["cart"]).unwrap();
     assert_eq!(cart.services().into_iter().collect::<Vec<_>>(), ["cart"]);
-    assert_eq!(cart.tables.len(), 2);
+    assert_eq!(cart.tables.len(), 3);
     // The bank takes the name of the ledger's table, and the lake the streams of three services.
     let bank = whole(&[], &["bank"]).unwrap();
     assert_eq!(bank.services().into_iter().collect::<Vec<_>>(), ["bank", "ledger"]);

@@ -1,11 +1,14 @@
-//! Demo of the cart: puts products, and adds, saves, removes and purchases cart items.
+//! Demo of the cart: puts products, adds, saves, removes and purchases cart items, and ships
+//! orders.
 use http::{Method, StatusCode};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{CliError, Guide, Step, check};
 use crate::client::{Call, Reply};
 
 const ITEMS: &str = "/cart/accounts/Ann/items";
+const CHECKOUT: &str = "/cart/accounts/Ann/checkout";
+const ORDERS: &str = "/cart/accounts/Ann/orders";
 
 impl Guide {
     pub(super) async fn cart(&self) -> Result<(), CliError> {
@@ -14,6 +17,8 @@ impl Guide {
         self.keep_for_later(&shoes).await?;
         self.take_out(&socks).await?;
         self.buy(&shoes).await?;
+        self.buy_many().await?;
+        self.merge().await?;
         // The stream passes all changes above to the export function. This function writes rows to
         // the delivery stream.
         let what = "Progress of the export, which writes rows to the lake";
@@ -87,13 +92,53 @@ impl Guide {
     }
 
     async fn buy(&self, shoes: &str) -> Result<(), CliError> {
-        let call = Call { body: None, ..Call::post("/cart/accounts/Ann/checkout", Value::Null) }.key("demo-order");
+        let call = Call::post(CHECKOUT, json!({"expectedTotal": "200.00"}));
+        let what = "Check out with another total than the current one";
+        let reply = self.step(Step { what, call, status: StatusCode::CONFLICT }).await?;
+        check(reply.body["total"] == "269.70", "the problem must have the current total")?;
+        let call = Call::post(CHECKOUT, json!({"expectedTotal": "269.70"})).key("demo-order");
         let step = Step { what: "Buy all items of the cart in one transaction", call, status: StatusCode::OK };
         let order = self.step(step).await?;
         check(items(&order) == [shoes], "the order must have the shoes")?;
         let path = "/cart/skus/shoes-42/items?status=PURCHASED";
         let reply = self.get("List the purchases of these shoes, newest first", path).await?;
-        check(items(&reply) == [shoes], "the list must have the purchase")
+        check(items(&reply) == [shoes], "the list must have the purchase")?;
+        self.get("List the orders, newest first", ORDERS).await?;
+        let path = format!("{ORDERS}/{}", order.body["orderId"].as_str().unwrap_or_default());
+        self.get("Get the order with its lines", &path).await?;
+        self.patch("Ship the order", &path, json!({"status": "SHIPPED"})).await?;
+        self.patch("Deliver the order", &path, json!({"status": "DELIVERED"})).await?;
+        let call = Call::patch(&path, json!({"status": "CANCELLED"}));
+        let what = "Cancel the order, which is too late";
+        self.step(Step { what, call, status: StatusCode::CONFLICT }).await.map(drop)
+    }
+
+    /// Merges the cart of a guest.
+    async fn merge(&self) -> Result<(), CliError> {
+        self.client.send(&Call::post("/cart/accounts/guest-1/items", json!({"sku": "socks-42"}))).await?;
+        let call = Call::post("/cart/accounts/Ann/merge", json!({"fromAccountId": "guest-1"}));
+        let step =
+            Step { what: "Merge the cart of a guest into the cart of the account", call, status: StatusCode::OK };
+        let reply = self.step(step).await?;
+        check(reply.body["merged"] == 1, "the socks must be in the cart of the account")
+    }
+
+    /// Buys more items than one transaction can move.
+    async fn buy_many(&self) -> Result<(), CliError> {
+        for number in 0..33 {
+            let (sku, name) = (format!("book-{number}"), format!("Book {number}"));
+            let product = json!({"name": name, "price": "9.90", "currency": "USD"});
+            self.client.send(&Call::put(format!("/cart/products/{sku}"), product)).await?;
+            self.client.send(&Call::post(ITEMS, json!({"sku": sku}))).await?;
+        }
+        let (what, call) = ("Buy 33 books: a job moves the cart items", Call::post(CHECKOUT, json!({})));
+        let order = self.step(Step { what, call, status: StatusCode::OK }).await?;
+        self.handed_on("Progress of the job that moves the cart items", "continue-cart-job").await?;
+        let job = format!("/cart/jobs/{}-PURCHASED", order.body["orderId"].as_str().unwrap_or_default());
+        let reply = self.get("Get the job", &job).await?;
+        check(reply.body["status"] == "done" && reply.body["done"] == 33, "the job must have moved all items")?;
+        let (what, call) = ("Retry the job, which has not failed", Call::post(format!("{job}/retry"), json!({})));
+        self.step(Step { what, call, status: StatusCode::CONFLICT }).await.map(drop)
     }
 }
 

@@ -1,0 +1,5 @@
+//! The Lambda `get-order`.
+
+fn main() -> std::process::ExitCode {
+    function::run(&cart::patterns::get_order::function())
+}

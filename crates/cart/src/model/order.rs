@@ -1,0 +1,361 @@
+use crate::{Cart, CartItem, ProductName, Quantity, model::cart_item::Move, store::Days};
+use function::{Error, Problem, is_zero};
+use futures::future::join;
+use keys::{
+    AccountId, OrderId, Sku, TimestampMillis,
+    cart::{CartItemSort, ItemId, LinesSort, OrderSort, Status},
+};
+use money::{Currency, Decimal, Money};
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
+use std::{borrow::Cow, str::FromStr};
+use table::{Attributes, Change, Item, Key, MAX_CHANGES};
+
+/// Maximum number of cart items that move in the transaction that decides about their order. The
+/// transaction has three changes for each cart item, and four others: the contents of the cart, the
+/// order, its lines, and the idempotency record.
+pub const MAX_MOVED_AT_ONCE: usize = (MAX_CHANGES - 4) / 3;
+
+/// An order: the part that lists show (docs/decisions/cart-orders.md).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
+#[serde(rename_all = "PascalCase")]
+pub struct Order {
+    /// Account that placed the order.
+    #[serde(rename = "PK")]
+    pub account: AccountId,
+    /// Order id.
+    #[serde(rename = "SK")]
+    pub sort: OrderSort,
+    /// Status.
+    pub status: OrderStatus,
+    /// Sum of all lines.
+    pub total: Money,
+    /// Time of the checkout, which is also the status time of the purchased cart items.
+    pub placed_at: TimestampMillis,
+    /// Time of the last status change.
+    pub status_changed_at: TimestampMillis,
+    /// Whether a job is still moving the cart items to the status of the order.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub moving: bool,
+    /// Version number. It starts at 1 and increases by 1 with each status change.
+    pub version: i64,
+}
+
+impl Item for Order {
+    const TYPE: &'static str = "Order";
+}
+
+/// The lines of an order. They never change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
+#[serde(rename_all = "PascalCase")]
+pub struct OrderLines {
+    /// Account that placed the order.
+    #[serde(rename = "PK")]
+    pub account: AccountId,
+    /// Order id.
+    #[serde(rename = "SK")]
+    pub sort: LinesSort,
+    /// The lines, newest cart item first.
+    pub lines: Vec<Line>,
+}
+
+impl Item for OrderLines {
+    const TYPE: &'static str = "OrderLines";
+}
+
+/// Line of an order: the cart item as it was bought.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Line {
+    item: ItemId,
+    sku: Sku,
+    name: ProductName,
+    quantity: Quantity,
+    /// Price at the checkout.
+    price: Money,
+    /// Price in the cart, if it was another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cart_price: Option<Money>,
+    added_at: TimestampMillis,
+    /// Time at which the cart item became `ACTIVE`.
+    since: TimestampMillis,
+    /// Version of the cart item in the cart.
+    version: i64,
+}
+
+/// Status of an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum OrderStatus {
+    /// The order was placed by a checkout.
+    Placed,
+    /// The order was shipped.
+    Shipped,
+    /// The order was delivered.
+    Delivered,
+    /// The order was cancelled before it was shipped.
+    Cancelled,
+}
+
+/// Status that a request sets. A checkout places an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct NewStatus(pub(crate) OrderStatus);
+
+impl FromStr for NewStatus {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "SHIPPED" => Ok(Self(OrderStatus::Shipped)),
+            "DELIVERED" => Ok(Self(OrderStatus::Delivered)),
+            "CANCELLED" => Ok(Self(OrderStatus::Cancelled)),
+            _ => Err("must be SHIPPED, DELIVERED or CANCELLED"),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for NewStatus {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        Cow::<str>::deserialize(input)?.parse().map_err(D::Error::custom)
+    }
+}
+
+impl OrderStatus {
+    /// Returns the status of the cart items of an order with this status.
+    pub(crate) fn of_cart_items(self) -> Status {
+        match self {
+            Self::Placed => Status::Purchased,
+            Self::Shipped | Self::Delivered => Status::Shipped,
+            Self::Cancelled => Status::Cancelled,
+        }
+    }
+
+    /// Returns whether an order with this status can get the other status.
+    fn can_become(self, next: Self) -> bool {
+        matches!((self, next), (Self::Placed, Self::Shipped | Self::Cancelled) | (Self::Shipped, Self::Delivered))
+    }
+}
+
+impl Order {
+    /// Order id.
+    #[must_use]
+    pub fn id(&self) -> &OrderId {
+        &self.sort.0
+    }
+
+    /// Returns the order with a new status.
+    ///
+    /// # Errors
+    /// 409 if the status does not allow the change.
+    pub(crate) fn with_status(&self, status: OrderStatus, now: TimestampMillis) -> Result<Self, Error> {
+        if !self.status.can_become(status) {
+            let detail = "An order can be shipped or cancelled once, and then delivered if it was shipped.";
+            return Err(Error::Conflict(Problem::OrderStatus, detail.to_owned()));
+        }
+        let status_changed_at = now.max(self.status_changed_at);
+        Ok(Self { status, status_changed_at, version: self.version + 1, ..self.clone() })
+    }
+}
+
+impl Line {
+    /// Creates the line of a cart item at the current name and price of its product.
+    pub(crate) fn of(cart_item: &CartItem, name: ProductName, price: Money) -> Self {
+        Self {
+            item: cart_item.id(),
+            sku: cart_item.sku.clone(),
+            name,
+            quantity: cart_item.quantity,
+            price,
+            cart_price: (cart_item.price != price).then_some(cart_item.price),
+            added_at: cart_item.added_at,
+            since: cart_item.sort.since,
+            version: cart_item.version,
+        }
+    }
+
+    pub(crate) fn item(&self) -> ItemId {
+        self.item
+    }
+
+    pub(crate) fn since(&self) -> TimestampMillis {
+        self.since
+    }
+
+    /// Price of all pieces. `None` if it has more than 38 digits.
+    pub(crate) fn total(&self) -> Option<Money> {
+        Money::of_minor(self.price.minor().checked_mul(u32::from(self.quantity).into())?, self.price.currency())
+    }
+
+    /// Returns the cart item in the cart, with the name in the order.
+    fn active(&self, account: &AccountId) -> CartItem {
+        let sort = CartItemSort { status: Status::Active, since: self.since, item: self.item };
+        CartItem {
+            account: account.clone(),
+            sort,
+            index_partition: Some(self.sku.clone()),
+            index_sort: Some(sort),
+            sku: self.sku.clone(),
+            quantity: self.quantity,
+            name: self.name.clone(),
+            price: self.cart_price.unwrap_or(self.price),
+            added_at: self.added_at,
+            order_id: None,
+            version: self.version,
+            previous: None,
+            joined_to: None,
+            expires_at: None,
+        }
+    }
+
+    /// Returns the purchased cart item.
+    pub(crate) fn purchased(&self, order: &Order) -> CartItem {
+        let to = Move::Purchased(order.id().clone(), self.price);
+        self.active(&order.account).moved(&to, order.placed_at, Days::WEEK)
+    }
+
+    /// Returns the stored cart item before the last status change of its order, and after it.
+    fn last_move(&self, order: &Order) -> (CartItem, CartItem) {
+        let purchased = self.purchased(order);
+        let to = match order.status {
+            OrderStatus::Placed => return (self.active(&order.account), purchased),
+            OrderStatus::Shipped | OrderStatus::Delivered => Move::Shipped,
+            OrderStatus::Cancelled => Move::Cancelled,
+        };
+        let moved = purchased.moved(&to, order.status_changed_at, Days::WEEK);
+        (purchased, moved)
+    }
+}
+
+impl Cart {
+    /// Reads an order with strong consistency.
+    pub(crate) async fn order(&self, account: &AccountId, order: &OrderId) -> Result<Order, Error> {
+        let order = self.table.get(&Key::new(account, &OrderSort(order.clone()))).await?;
+        order.ok_or(Error::NotFound("order"))
+    }
+
+    /// Reads an order and its lines with strong consistency.
+    pub(crate) async fn order_with_lines(
+        &self,
+        account: &AccountId,
+        order: &OrderId,
+    ) -> Result<(Order, Vec<Line>), Error> {
+        let lines_key = Key::new(account, &LinesSort(order.clone()));
+        let lines = self.table.get::<OrderLines>(&lines_key);
+        let (order, lines) = Box::pin(join(self.order(account, order), lines)).await;
+        Ok((order?, readable(lines_key, lines?)?))
+    }
+
+    /// Reads the lines of an order with strong consistency.
+    pub(crate) async fn lines(&self, account: &AccountId, order: &OrderId) -> Result<Vec<Line>, Error> {
+        let key = Key::new(account, &LinesSort(order.clone()));
+        let lines = self.table.get::<OrderLines>(&key).await?;
+        readable(key, lines)
+    }
+
+    /// Returns the changes that move the cart items of these lines to the status of their order.
+    /// They need no versions, because nothing else changes an item that is in an order.
+    pub(crate) fn moving(&self, order: &Order, lines: &[Line]) -> Result<Vec<Change>, Error> {
+        let mut changes = Vec::with_capacity(3 * lines.len());
+        for line in lines {
+            let (old, new) = line.last_move(order);
+            changes.push(self.table.delete(old.key()));
+            changes.extend(self.arrival(&new)?);
+        }
+        Ok(changes)
+    }
+
+    /// Moves the cart items of these lines to the status of their order, in one transaction. If it
+    /// was executed before, or an item was changed by hand, moves the remaining items one by one.
+    pub(crate) async fn move_lines(&self, order: &Order, lines: &[Line]) -> Result<(), Error> {
+        match self.dynamo.transact(self.moving(order, lines)?).await {
+            Err(table::Error::Refused(_)) => {}
+            moved => return Ok(moved?),
+        }
+        let moves: Vec<_> = lines.iter().map(|line| line.last_move(order)).collect();
+        let keys: Vec<Key> = moves.iter().flat_map(|(old, new)| [old.key(), new.key()]).collect();
+        let found = self.table.get_all::<CartItem>(&keys, true).await?;
+        let is_stored = |key: &Key| found.items.contains_key(key) || found.unreadable.contains(key);
+        for (old, new) in moves.iter().filter(|(_, new)| !is_stored(&new.key())) {
+            let mut changes = self.arrival(new)?;
+            changes.extend(is_stored(&old.key()).then(|| self.table.delete(old.key())));
+            self.dynamo.transact(changes).await?;
+        }
+        Ok(())
+    }
+
+    /// Records that all cart items of the order were moved.
+    pub(crate) async fn end_move(&self, order: &Order) -> Result<(), Error> {
+        let ended = || self.table.update(Key::new(&order.account, &order.sort)).remove(Order::MOVING);
+        if order.status != OrderStatus::Placed {
+            return Ok(self.dynamo.write(ended()).await?);
+        }
+        match self.dynamo.transact(vec![ended(), self.moved(&order.account, order.id())]).await {
+            // An operator has deleted the contents of the cart.
+            Err(table::Error::Refused(refused)) if !refused.at(0) => Ok(self.dynamo.write(ended()).await?),
+            done => Ok(done?),
+        }
+    }
+}
+
+/// Returns the lines of an order. Every order has lines.
+fn readable(key: Key, lines: Option<OrderLines>) -> Result<Vec<Line>, Error> {
+    let lines = lines.map(|lines| lines.lines).filter(|lines| !lines.is_empty());
+    let unreadable = || table::Error::unreadable_part(OrderLines::TYPE, key, &"the order has no lines").into();
+    lines.ok_or_else(unreadable)
+}
+
+/// Response body of an order. Lists omit the items.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OrderBody {
+    order_id: OrderId,
+    account_id: AccountId,
+    status: OrderStatus,
+    total: Decimal,
+    currency: Currency,
+    placed_at: TimestampMillis,
+    status_changed_at: TimestampMillis,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    items: Option<Vec<OrderLineBody>>,
+    #[serde(skip_serializing_if = "is_zero")]
+    skipped: usize,
+}
+
+/// Response body of a line of an order.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct OrderLineBody {
+    item_id: ItemId,
+    sku: Sku,
+    name: ProductName,
+    quantity: Quantity,
+    price: Decimal,
+}
+
+impl From<Order> for OrderBody {
+    fn from(order: Order) -> Self {
+        Self {
+            order_id: order.sort.0,
+            account_id: order.account,
+            status: order.status,
+            total: order.total.amount(),
+            currency: order.total.currency(),
+            placed_at: order.placed_at,
+            status_changed_at: order.status_changed_at,
+            items: None,
+            skipped: 0,
+        }
+    }
+}
+
+impl OrderBody {
+    /// Adds the lines, and the number of cart items that the checkout could not read.
+    pub(crate) fn with(self, lines: Vec<Line>, skipped: usize) -> Self {
+        Self { items: Some(lines.into_iter().map(OrderLineBody::from).collect()), skipped, ..self }
+    }
+}
+
+impl From<Line> for OrderLineBody {
+    fn from(Line { item, sku, name, quantity, price, .. }: Line) -> Self {
+        Self { item_id: item, sku, name, quantity, price: price.amount() }
+    }
+}

@@ -1,0 +1,62 @@
+//! C14: runs the jobs of the cart. The stream of the `CartJobs` table invokes this function when a
+//! job starts, and again after each step (docs/decisions/jobs.md).
+
+use crate::{
+    Cart, MAX_MOVED_AT_ONCE, Task,
+    cost::{self, Calls, Pattern},
+    jobs::MoveItems,
+};
+use function::{Batch, Error, Function, Trigger};
+use jobs::{JobService, Jobs, Run};
+use std::collections::BTreeSet;
+use table::{
+    Units,
+    cost::{Cost, read, write},
+};
+
+/// Entry point of the Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::stream(continue_cart_job, Cart::warm_by_job)
+}
+
+/// Declares the access pattern's stream, key conditions and costs.
+pub const PATTERN: Pattern = Pattern {
+    id: "C14",
+    name: "continue-cart-job",
+    trigger: Trigger::Stream("CartJobs"),
+    calls: &[Calls {
+        variant: "",
+        condition: "get the order and its lines. Then one transaction for every 32 lines: delete each cart item, put it with its new status, and put its pointer. At the end, one transaction: update the order, and after a checkout CART",
+        formula: "⌈order⌉ R + ⌈lines⌉ R; for each cart item 2 × (⌈cart item⌉ + ⌈cart item⌉ + ⌈pointer⌉) W and GSI1 2 × ⌈cart item⌉ W; 2 × (⌈order⌉ + ⌈CART⌉) W. Per invocation ⌈job⌉ R and ⌈job⌉ W, and ⌈job⌉ W for each step",
+        cost: |case| {
+            let steps = case.cart_items.div_ceil(MAX_MOVED_AT_ONCE).try_into().unwrap_or(u64::MAX);
+            Cost::default()
+                .read(cost::CART, read(case.order) + read(case.lines))
+                .write(cost::CART, case.moved().times(2 * case.count()))
+                .write(cost::CART, (write(case.order) + case.contents_write()).times(2))
+                .write(cost::BY_SKU, case.cart_item_write().times(2 * case.count()))
+                .read(cost::JOBS, read(0))
+                .write(cost::JOBS, Units::whole(steps + 2))
+        },
+    }],
+    function,
+};
+
+/// Continues the jobs in the batch.
+async fn continue_cart_job(cart: Cart, batch: Batch) -> Result<BTreeSet<String>, Error> {
+    jobs::continue_jobs(&cart, batch).await
+}
+
+impl JobService for Cart {
+    const SIDE_BY_SIDE: usize = 4;
+
+    fn jobs(&self) -> &Jobs {
+        &self.jobs
+    }
+
+    async fn run(&self, run: &mut Run<'_>) -> Result<(), Error> {
+        let task = run.job().task::<Task>()?;
+        run.steps(MoveItems::new(self, task)).await
+    }
+}

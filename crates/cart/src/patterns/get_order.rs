@@ -1,0 +1,59 @@
+//! C11: reads one order with its lines (docs/requirements/cart.md#orders).
+
+use crate::{
+    Cart, DOMAIN,
+    cost::{self, Calls, Pattern},
+    model::order::OrderBody,
+};
+use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger};
+use keys::{AccountId, OrderId};
+use table::cost::{Cost, read};
+
+/// Entry point of the Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(get_order, Cart::warm_by_get)
+}
+
+/// Declares the access pattern's route, key condition and cost.
+pub const PATTERN: Pattern = Pattern {
+    id: "C11",
+    name: "get-order",
+    trigger: Trigger::Http(&[Route {
+        method: "GET",
+        path: "/cart/accounts/{accountId}/orders/{orderId}",
+        scopes: &["cart:read", "cart:operate"],
+    }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "get PK = account, SK = ORDER#order id, and SK = LINES#order id, both with strong consistency",
+        formula: "⌈order⌉ R + ⌈lines⌉ R",
+        cost: |case| Cost::default().read(cost::CART, read(case.order) + read(case.lines)),
+    }],
+    function,
+};
+
+/// Path parameters of the request: the account and the order id.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    account: AccountId,
+    order: OrderId,
+}
+
+impl Input for Wanted {
+    fn read(fields: &mut Fields) -> Option<Self> {
+        let (account, order) = (fields.path("accountId"), fields.path("orderId"));
+        Some(Self { account: account?, order: order? })
+    }
+}
+
+/// Reads one order with strong consistency.
+///
+/// # Errors
+/// 403 for an account that the caller does not own, 404 for an unknown order.
+pub async fn get_order(cart: Cart, request: Request<Wanted>) -> Result<Json<OrderBody>, Error> {
+    let Wanted { account, order } = &request.input;
+    request.caller.must_own(account, DOMAIN)?;
+    let (order, lines) = cart.order_with_lines(account, order).await?;
+    Ok(Json(OrderBody::from(order).with(lines, 0)))
+}

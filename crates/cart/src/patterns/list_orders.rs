@@ -1,0 +1,60 @@
+//! C11: lists the orders of a customer, newest first (docs/requirements/cart.md#orders).
+
+use crate::{
+    Cart, DOMAIN, Order,
+    cost::{self, Calls, Pattern},
+    model::order::OrderBody,
+};
+use function::{Error, Fields, Function, Input, List, Request, Route, Trigger};
+use keys::{AccountId, cart::OrderSort};
+use table::{
+    Query,
+    cost::{Cost, read_eventually},
+};
+
+/// Entry point of the Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(list_orders, Cart::warm_by_query)
+}
+
+/// Declares the access pattern's route, key condition and cost.
+pub const PATTERN: Pattern = Pattern {
+    id: "C11",
+    name: "list-orders",
+    trigger: Trigger::Http(&[Route {
+        method: "GET",
+        path: "/cart/accounts/{accountId}/orders",
+        scopes: &["cart:read", "cart:operate"],
+    }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "PK = account, SK begins with ORDER#, newest first",
+        formula: "½ ⌈Σ orders⌉ R",
+        cost: |case| Cost::default().read(cost::CART, read_eventually(case.order * case.orders)),
+    }],
+    function,
+};
+
+/// Path parameter of the request: the account.
+#[derive(Debug, Clone)]
+pub struct OfAccount(AccountId);
+
+impl Input for OfAccount {
+    fn read(fields: &mut Fields) -> Option<Self> {
+        fields.paging(50);
+        fields.path("accountId").map(Self)
+    }
+}
+
+/// Lists the orders of a customer without their lines, newest first.
+///
+/// # Errors
+/// 400 for invalid parameters, 403 for an account that the caller does not own.
+pub async fn list_orders(cart: Cart, request: Request<OfAccount>) -> Result<List<OrderBody>, Error> {
+    let OfAccount(account) = &request.input;
+    request.caller.must_own(account, DOMAIN)?;
+    let listing = request.listing(OrderSort::all().newest_first(), "")?;
+    let page = cart.table.page::<Order>(&Query::new(account, &listing.range), listing.limit).await?;
+    Ok(listing.list(page.map(OrderBody::from)))
+}

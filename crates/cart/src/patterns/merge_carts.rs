@@ -1,0 +1,213 @@
+//! C13: merges the cart of a guest into the cart of an account
+//! (docs/requirements/cart.md#merge-carts, docs/decisions/cart-merge.md).
+
+use crate::{
+    Cart, CartItem, DOMAIN, MAX_ITEMS,
+    cost::{self, Calls, Pattern},
+    model::{
+        cart_item::Move,
+        contents::{Contents, InCart},
+    },
+};
+use function::{
+    Error, Fields, Fingerprint, Function, IdempotentRequest, Input, Json, Problem, Request, Route, Trigger,
+    optimistically,
+};
+use futures::future::try_join;
+use keys::{AccountId, TimestampMillis, cart::ItemId};
+use serde::{Deserialize, Serialize};
+use table::{Change, MAX_CHANGES, Units, cost::Cost};
+
+/// Entry point of the Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(merge_carts, Cart::warm_by_get)
+}
+
+/// Maximum number of items that move in one transaction. It has up to five changes for each item,
+/// and three others: the contents of both carts, and the idempotency record.
+const MAX_AT_ONCE: usize = (MAX_CHANGES - 3) / 5;
+
+/// Declares the access pattern's route, key conditions and costs.
+pub const PATTERN: Pattern = Pattern {
+    id: "C13",
+    name: "merge-carts",
+    trigger: Trigger::Http(&[Route {
+        method: "POST",
+        path: "/cart/accounts/{accountId}/merge",
+        scopes: &["cart:write", "cart:operate"],
+    }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "for both accounts get SK = CART, and query PK = account, SK begins with ACTIVE#, with strong consistency. Then one transaction for every 19 items: put CART of both accounts if they have not changed, change each item of the guest to JOINED, and put each item of the account",
+        formula: "for each cart ⌈CART⌉ R + ⌈Σ cart items⌉ R; for each item of the guest 2 × (⌈cart item⌉ + ⌈cart item⌉ + ⌈pointer⌉ + ⌈cart item⌉) W and GSI1 2 × ⌈cart item⌉ W; for each transaction 2 × (⌈CART⌉ + ⌈CART⌉) W, and the reads again. An account without CART costs 1 R more. With an Idempotency-Key 1 R and 2 × ⌈record⌉ W more",
+        cost: |case| {
+            let moved = case.moved() + case.cart_item_write();
+            Cost::default()
+                .read(cost::CART, case.contents_read() + case.read_all() + Units::whole(2) + case.record_read())
+                .write(cost::CART, moved.times(2 * case.count()))
+                .write(cost::CART, (case.contents_write() + Units::whole(1) + case.record_write()).times(2))
+                .write(cost::BY_SKU, case.cart_item_write().times(2 * case.count()))
+        },
+    }],
+    function,
+};
+
+/// Path and body of the request.
+#[derive(Debug, Clone)]
+pub struct Merge {
+    account: AccountId,
+    from: AccountId,
+}
+
+impl Input for Merge {
+    const BODY: bool = true;
+
+    fn read(fields: &mut Fields) -> Option<Self> {
+        let (account, from) = (fields.path::<AccountId>("accountId"), fields.body("fromAccountId"));
+        if from.is_some() && from == account {
+            return fields.fault("/body/fromAccountId", "must be another account");
+        }
+        Some(Self { account: account?, from: from? })
+    }
+}
+
+/// Response body, and the outcome that the idempotency record stores.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MergeResult {
+    /// Number of items that this request took out of the cart of the guest.
+    merged: usize,
+}
+
+/// Moves the items of a guest's cart into the cart of an account. Adds the quantity of a product
+/// that is in both carts. A repeated request moves what is left, so each item is moved once.
+///
+/// # Errors
+/// 400 for invalid input. 403 for an account that the caller does not own. 409 if the merged cart
+/// would have too many items, too many pieces of a product or two currencies. 422 for an
+/// idempotency key that was used for a different request.
+pub async fn merge_carts(cart: Cart, request: Request<Merge>) -> Result<Json<MergeResult>, Error> {
+    let Merge { account, from } = &request.input;
+    request.caller.must_own(account, DOMAIN)?;
+    request.caller.must_own(from, DOMAIN)?;
+    let fingerprint = Fingerprint::of(&["merge-carts", from.as_str()]);
+    let key = request.idempotency_key.as_ref();
+    let once = IdempotentRequest::new(&cart.table, account, key, fingerprint, request.milli);
+    let mut merged = 0;
+    for _ in 0..=MAX_ITEMS.div_ceil(MAX_AT_ONCE) {
+        match optimistically(|| cart.merge_some(&request, &once, merged)).await? {
+            Progress::Done(done) => return Ok(Json(done)),
+            Progress::Moved(count) => merged += count,
+        }
+    }
+    // The guest keeps adding items.
+    Err(Error::stale())
+}
+
+enum Progress {
+    /// Nothing is left in the cart of the guest, or an earlier request was the same.
+    Done(MergeResult),
+    /// This number of items was moved, and others are left.
+    Moved(usize),
+}
+
+impl Cart {
+    /// Moves as many items as one transaction can. `before` items were moved earlier.
+    async fn merge_some(
+        &self,
+        request: &Request<Merge>,
+        once: &IdempotentRequest<'_>,
+        before: usize,
+    ) -> Result<Progress, Error> {
+        let Merge { account, from } = &request.input;
+        if let Some(done) = once.before().await? {
+            return Ok(Progress::Done(done));
+        }
+        let carts = Box::pin(try_join(self.opened(from, once.now), self.opened(account, once.now))).await?;
+        let ((source, guest), (target, own)) = carts;
+        let some = &guest.cart_items[..guest.cart_items.len().min(MAX_AT_ONCE)];
+        let Some(source) = source.filter(|_| !some.is_empty()) else {
+            // An equal request may have emptied the cart after the record was read.
+            return Ok(Progress::Done(once.before().await?.unwrap_or(MergeResult { merged: before })));
+        };
+        must_fit(&guest, &own)?;
+        let (mut changes, mut arrived) = (Vec::new(), Vec::new());
+        for cart_item in some {
+            let there = own.cart_items.iter().find(|own| own.sku == cart_item.sku);
+            let new = if let Some(there) = there {
+                let sum = there.grown(cart_item.quantity, once.now, self.days)?;
+                changes.extend(self.transition(there, &sum)?);
+                sum
+            } else {
+                let id = ItemId::new(once.now.instant(), &request.random);
+                let new = cart_item.of_account(id, account.clone(), once.now, self.days);
+                new.must_fit()?;
+                changes.push(self.table.put_new(&new)?);
+                new
+            };
+            let joined = cart_item.moved(&Move::Joined(new.id()), once.now, self.days);
+            changes.extend(self.transition(cart_item, &joined)?);
+            arrived.push(new);
+        }
+        changes.extend(self.contents_after(
+            request,
+            (&source, guest.clone().without(some)),
+            (target.as_ref(), own.with(arrived)),
+            once.now,
+        )?);
+        let (count, is_last) = (some.len(), some.len() == guest.cart_items.len());
+        let done = MergeResult { merged: before + count };
+        if is_last {
+            changes.extend(once.remember(&done)?);
+        }
+        self.dynamo.transact(changes).await?;
+        Ok(if is_last { Progress::Done(done) } else { Progress::Moved(count) })
+    }
+
+    /// Reads the contents and the items of a cart.
+    async fn opened(&self, account: &AccountId, now: TimestampMillis) -> Result<(Option<Contents>, InCart), Error> {
+        match self.contents(account).await? {
+            Some(contents) => {
+                let in_cart = self.in_cart(account, &contents, now).await?;
+                Ok((Some(contents), in_cart))
+            }
+            None if self.restore(account, now).await? => Err(Error::stale()),
+            None => Ok((None, InCart::default())),
+        }
+    }
+
+    fn contents_after(
+        &self,
+        request: &Request<Merge>,
+        (source, guest): (&Contents, InCart),
+        (target, own): (Option<&Contents>, InCart),
+        now: TimestampMillis,
+    ) -> Result<[Change; 2], Error> {
+        let Merge { account, from } = &request.input;
+        Ok([self.rewritten(Some(source), from, guest, None, now)?, self.rewritten(target, account, own, None, now)?])
+    }
+}
+
+/// Returns the error 409 if the items of both carts do not fit into one cart.
+fn must_fit(guest: &InCart, own: &InCart) -> Result<(), Error> {
+    let is_new = |cart_item: &&CartItem| own.cart_items.iter().all(|own| own.sku != cart_item.sku);
+    let count = guest.cart_items.iter().filter(is_new).count() + own.cart_items.len() + own.unreadable.len();
+    if count > MAX_ITEMS {
+        let detail = format!("The carts have {count} products together. A cart has at most {MAX_ITEMS} active items.");
+        return Err(Error::Conflict(Problem::CartFull, detail));
+    }
+    for cart_item in &guest.cart_items {
+        for own in &own.cart_items {
+            if own.price.currency() != cart_item.price.currency() {
+                let detail = "The carts have different currencies.".to_owned();
+                return Err(Error::Conflict(Problem::CartCurrency, detail));
+            }
+            if own.sku == cart_item.sku && own.quantity.plus(cart_item.quantity).is_none() {
+                let detail = format!("The carts have too many pieces of {} together.", own.sku);
+                return Err(Error::Conflict(Problem::QuantityLimit, detail));
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,134 @@
+//! C12: ships, delivers or cancels an order (docs/requirements/cart.md#orders,
+//! docs/decisions/cart-orders.md).
+
+use crate::{
+    Cart, DOMAIN, MAX_MOVED_AT_ONCE, Order, OrderStatus, Task,
+    cost::{self, Calls, Case, Pattern},
+    model::order::{Line, NewStatus, OrderBody},
+};
+use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger, optimistically};
+use keys::{AccountId, OrderId};
+use table::{
+    Change, Condition, Units,
+    cost::{Cost, read, write},
+};
+
+/// Entry point of the Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(update_order, Cart::warm_by_get)
+}
+
+/// Declares the access pattern's route, key conditions and costs.
+pub const PATTERN: Pattern = Pattern {
+    id: "C12",
+    name: "update-order",
+    trigger: Trigger::Http(&[Route {
+        method: "PATCH",
+        path: "/cart/accounts/{accountId}/orders/{orderId}",
+        scopes: &["cart:write", "cart:operate"],
+    }]),
+    calls: &[
+        Calls {
+            variant: ", to SHIPPED or CANCELLED",
+            condition: "get PK = account, SK = ORDER#order id, and SK = LINES#order id, both with strong consistency. Then one transaction: put the order if its version has not changed, and change each cart item",
+            formula: "⌈order⌉ R + ⌈lines⌉ R; 2 × ⌈order⌉ W; for each cart item 2 × (⌈cart item⌉ + ⌈cart item⌉ + ⌈pointer⌉) W and GSI1 2 × ⌈cart item⌉ W",
+            cost: |case| {
+                changed(case)
+                    .write(cost::CART, case.moved().times(2 * case.count()))
+                    .write(cost::BY_SKU, case.cart_item_write().times(2 * case.count()))
+            },
+        },
+        Calls {
+            variant: ", to SHIPPED or CANCELLED, over 32 items",
+            condition: "the same reads. Then one transaction: put the order if its version has not changed, and put a job that changes the cart items",
+            formula: "⌈order⌉ R + ⌈lines⌉ R; 2 × ⌈order⌉ W; CartJobs 2 W",
+            cost: |case| changed(case).write(cost::JOBS, Units::whole(2)),
+        },
+        Calls {
+            variant: ", to DELIVERED",
+            condition: "get PK = account, SK = ORDER#order id, with strong consistency. Then put the order if its version has not changed",
+            formula: "⌈order⌉ R; ⌈order⌉ W",
+            cost: |case| Cost::default().read(cost::CART, read(case.order)).write(cost::CART, write(case.order)),
+        },
+    ],
+    function,
+};
+
+fn changed(case: &Case) -> Cost {
+    Cost::default().read(cost::CART, read(case.order) + read(case.lines)).write(cost::CART, write(case.order).times(2))
+}
+
+/// Path and body of the request.
+#[derive(Debug, Clone)]
+pub struct Update {
+    account: AccountId,
+    order: OrderId,
+    status: OrderStatus,
+}
+
+impl Input for Update {
+    const BODY: bool = true;
+
+    fn read(fields: &mut Fields) -> Option<Self> {
+        let (account, order) = (fields.path("accountId"), fields.path("orderId"));
+        let status = fields.body::<NewStatus>("status");
+        Some(Self { account: account?, order: order?, status: status?.0 })
+    }
+}
+
+/// Changes the status of an order: PLACED to SHIPPED or CANCELLED, and SHIPPED to DELIVERED. The
+/// cart items of the order get the status SHIPPED or CANCELLED. A request for the status that the
+/// order has changes nothing.
+///
+/// # Errors
+/// 403 for an account that the caller does not own, and for any status but CANCELLED without the
+/// operator scope. 404 for an unknown order. 409 if the status of the order does not allow the
+/// change. 503 while a job still moves the cart items of the last change.
+pub async fn update_order(cart: Cart, request: Request<Update>) -> Result<Json<OrderBody>, Error> {
+    request.caller.must_own(&request.input.account, DOMAIN)?;
+    if request.input.status != OrderStatus::Cancelled {
+        request.caller.must_operate(DOMAIN)?;
+    }
+    Ok(Json(optimistically(|| cart.update_order(&request)).await?.into()))
+}
+
+impl Cart {
+    async fn update_order(&self, request: &Request<Update>) -> Result<Order, Error> {
+        let Update { account, order, status } = &request.input;
+        let old = self.order(account, order).await?;
+        if old.status == *status {
+            return Ok(old);
+        }
+        let new = old.with_status(*status, request.milli)?;
+        if old.moving {
+            return Err(Error::stale());
+        }
+        if *status == OrderStatus::Delivered {
+            self.dynamo.write(self.replacing_order(&old, &new)?).await?;
+            return Ok(new);
+        }
+        let lines = self.lines(account, order).await?;
+        if lines.len() <= MAX_MOVED_AT_ONCE {
+            match self.move_at_once(&old, &new, &lines).await {
+                // A cart item was changed by hand. The job skips it.
+                Err(Error::Table(table::Error::Refused(refused))) if !refused.at(0) => {}
+                done => return done.map(|()| new),
+            }
+        }
+        let new = Order { moving: true, ..new };
+        let job = self.jobs.table().put_new(&Task::of(&new).job(request.id, request.now)?)?;
+        self.dynamo.transact(vec![self.replacing_order(&old, &new)?, job]).await?;
+        Ok(new)
+    }
+
+    async fn move_at_once(&self, old: &Order, new: &Order, lines: &[Line]) -> Result<(), Error> {
+        let mut changes = vec![self.replacing_order(old, new)?];
+        changes.extend(self.moving(new, lines)?);
+        Ok(self.dynamo.transact(changes).await?)
+    }
+
+    fn replacing_order(&self, old: &Order, new: &Order) -> Result<Change, Error> {
+        Ok(self.table.replace(new)?.only_if(Condition::is(Order::VERSION, old.version)))
+    }
+}

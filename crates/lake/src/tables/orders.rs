@@ -1,0 +1,67 @@
+use crate::model::{
+    change::{Change, Dropped, Exported, Images, Why},
+    schema::{Read, TableOf, always, tracked, version},
+};
+use cart::{Order, OrderStatus};
+use keys::cart::OrderSort;
+
+/// The header of an order. Its lines are the cart items with its `order_id`.
+impl Exported for Order {
+    const TABLE: TableOf<Self> = TableOf {
+        changes: "order_changes",
+        items: "orders",
+        source: "Cart",
+        about: "orders",
+        key: &["account_id", "order_id"],
+        ended: None,
+        columns: &[
+            always("account_id", Read::Account(|order| Some(order.account.clone())), "account that placed the order"),
+            always("order_id", Read::Text(|order| Some(order.id().to_string())), "the order"),
+            version(),
+            always("placed_at", Read::Time(|order| Some(order.placed_at.into())), "time of the checkout"),
+            always("total", Read::Amount(|order| Some(order.total.amount())), "sum of all lines"),
+            always("currency", Read::Text(|order| Some(order.total.currency().code().to_owned())), "ISO 4217"),
+            tracked(
+                "status",
+                Read::Text(|order| Some(status(order.status).to_owned())),
+                "`PLACED`, `SHIPPED`, `DELIVERED` or `CANCELLED`",
+            ),
+            tracked(
+                "status_changed_at",
+                Read::Time(|order| Some(order.status_changed_at.into())),
+                "time of the status change",
+            ),
+        ],
+    };
+
+    const IS_NUMBERED: bool = true;
+
+    fn is_key(sort: &str) -> bool {
+        sort.parse::<OrderSort>().is_ok()
+    }
+
+    fn version(&self) -> i64 {
+        self.version
+    }
+
+    fn version_of_deletion(&self) -> i64 {
+        self.version.saturating_add(1)
+    }
+
+    /// The end of a job changes an attribute that is no column, and keeps the version.
+    fn change(images: Images<Self>) -> Result<Change<Self>, Why> {
+        match images {
+            Images::Modified(new, Some(old)) if new.version == old.version => Err(Dropped::Unchanged.into()),
+            images => Ok(Change::plain(images)),
+        }
+    }
+}
+
+fn status(status: OrderStatus) -> &'static str {
+    match status {
+        OrderStatus::Placed => "PLACED",
+        OrderStatus::Shipped => "SHIPPED",
+        OrderStatus::Delivered => "DELIVERED",
+        OrderStatus::Cancelled => "CANCELLED",
+    }
+}

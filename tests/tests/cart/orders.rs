@@ -1,0 +1,391 @@
+//! Orders: their totals and prices, their status, and large orders whose cart items follow in a job
+//! (docs/requirements/cart.md#orders, docs/decisions/cart-orders.md).
+
+use keys::{AccountId, TimestampMillis};
+use local::Stack;
+use serde_json::{Value, json};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+use system_tests::{
+    Answer, Asks, Client, assert_problem,
+    cart::{
+        MAX_ITEMS, MAX_MOVED_AT_ONCE, Shop, checkout_of, items_of,
+        model::{Operation, Reply, Stored},
+        path, product, put_products, stocked,
+    },
+    changed,
+    clock::{At, MILLISECOND, time},
+    drained,
+    faults::{Fault, MOMENTS, Process, Proxy},
+    parsed,
+    patterns::function_named,
+    text, texts,
+};
+
+const START: &str = "2026-01-02T10:30:00.123Z";
+const MINUTE: Duration = Duration::from_mins(1);
+
+fn order_of(account: &str, order: &Value) -> String {
+    format!("/cart/accounts/{account}/orders/{}", text(order, "orderId"))
+}
+
+async fn put(client: &Client, sku: &str, price: &str, active: bool) {
+    let body = json!({"name": sku, "price": price, "currency": "USD", "active": active});
+    assert!(client.put(&format!("/cart/products/{sku}"), &body).await.status < 300);
+}
+
+async fn buy(at: At<'_>, account: &str, body: &Value) -> Answer {
+    at.post(&checkout_of(account), body).await
+}
+
+#[tokio::test]
+async fn checkout_charges_the_current_prices() {
+    let shop = Shop::open(30).await;
+    let at = shop.at(time(START));
+    at.add("A-1", "tea", 3).await;
+    at.add("A-1", "cup", 2).await;
+    put(&shop.now, "tea", "4.10", true).await;
+    let order = buy(at, "A-1", &json!({"expectedTotal": "37.28"})).await;
+    assert_eq!(order.status, 200, "{}", order.body);
+    let body = &order.body;
+    assert_eq!(
+        (&body["total"], &body["currency"], &body["status"]),
+        (&json!("37.28"), &json!("USD"), &json!("PLACED"))
+    );
+    let lines = body["items"].as_array().expect("items");
+    let lines: BTreeSet<_> =
+        lines.iter().map(|line| (text(line, "sku"), text(line, "name"), text(line, "price"))).collect();
+    assert_eq!(lines, BTreeSet::from([("cup", "Product", "12.49"), ("tea", "tea", "4.10")]));
+    // Later prices change neither the order nor the purchased items.
+    put(&shop.now, "tea", "9.99", true).await;
+    assert_eq!(at.get(&order_of("A-1", body)).await.body, *body);
+    let bought = at.of_account("A-1", "PURCHASED").await;
+    assert_eq!(texts(&bought, "price").into_iter().collect::<BTreeSet<_>>(), BTreeSet::from(["12.49", "4.10"]));
+    assert!(bought.iter().all(|one| one["orderId"] == body["orderId"] && one["priceChanged"].is_null()), "{bought:?}");
+    shop.stack.stop().await;
+}
+
+#[tokio::test]
+async fn checkout_with_another_total_or_a_missing_product_changes_nothing() {
+    let shop = Shop::open(30).await;
+    let at = shop.at(time(START));
+    let tea = at.add("A-1", "tea", 3).await;
+    at.add("A-1", "cup", 2).await;
+    put(&shop.now, "tea", "4.10", true).await;
+    let before = system_tests::cart::stored(&shop.stack).await;
+    for expected in [json!("62.45"), json!("37.27"), json!(0), json!("37.281"), json!("-37.28")] {
+        let refused = buy(at, "A-1", &json!({"expectedTotal": expected})).await;
+        assert_problem(&refused, 409, "total-changed");
+        let (total, items) = (&refused.body["total"], refused.body["items"].as_array().expect("items"));
+        assert_eq!((total, &refused.body["currency"]), (&json!("37.28"), &json!("USD")));
+        let prices: BTreeMap<_, _> = texts(items, "sku").into_iter().zip(texts(items, "price")).collect();
+        assert_eq!(prices, BTreeMap::from([("cup", "12.49"), ("tea", "4.10")]));
+    }
+    put(&shop.now, "tea", "4.10", false).await;
+    let refused = buy(at, "A-1", &json!({})).await;
+    assert_problem(&refused, 409, "product-unavailable");
+    assert!(text(&refused.body, "detail").contains("tea"), "{}", refused.body);
+    put_products(
+        &shop.stack,
+        [cart::Product { price: money::Money::new(parsed("400"), parsed("JPY")).expect("a price"), ..product("tea") }],
+    )
+    .await;
+    assert_problem(&buy(at, "A-1", &json!({})).await, 409, "cart-currency");
+    assert!(system_tests::cart::stored(&shop.stack).await == before);
+    assert_eq!(at.delete(&path(&tea)).await.status, 204);
+    assert_eq!(buy(at, "A-1", &json!({"expectedTotal": 24.98})).await.status, 200);
+    shop.stack.stop().await;
+}
+
+#[tokio::test]
+async fn orders_are_listed_newest_first_without_their_lines() {
+    let shop = Shop::open(30).await;
+    let mut orders = Vec::new();
+    for number in 0..12_i32 {
+        // The clock goes back between orders. The order of the cart still has a later time.
+        let at = shop.at(time(START) + number % 3 * MILLISECOND);
+        at.add("A-1", "tea", 1).await;
+        let order = buy(at, "A-1", &json!({})).await.body;
+        orders.insert(0, order);
+    }
+    let at = shop.at(time(START));
+    let times = texts(&orders, "placedAt");
+    assert!(times.is_sorted_by(|one, other| one > other), "{times:?}");
+    for order in &mut orders {
+        assert_eq!(at.get(&order_of("A-1", order)).await.body, *order);
+        order.as_object_mut().expect("an object").remove("items");
+    }
+    for limit in [1, 5, 12, 100] {
+        assert_eq!(at.all(&format!("/cart/accounts/A-1/orders?limit={limit}")).await.0, orders, "{limit}");
+    }
+    assert_eq!(at.all("/cart/accounts/A-2/orders").await.0, Vec::<Value>::new());
+    let unknown = at.get("/cart/accounts/A-2/orders/O-1").await;
+    assert_problem(&unknown, 404, "not-found");
+    assert_problem(&at.get(&order_of("A-2", &orders[0])).await, 404, "not-found");
+    shop.stack.stop().await;
+}
+
+#[tokio::test]
+async fn the_items_of_an_order_follow_its_status() {
+    let shop = Shop::open(30).await;
+    let (at, later) = (shop.at(time(START)), shop.at(time(START) + MILLISECOND * 1_000));
+    for (statuses, of_items) in [
+        (vec!["SHIPPED", "SHIPPED", "DELIVERED", "DELIVERED"], "SHIPPED"),
+        (vec!["CANCELLED", "CANCELLED"], "CANCELLED"),
+    ] {
+        let account = format!("A-{of_items}");
+        let items = [at.add(&account, "tea", 2).await, at.add(&account, "cup", 1).await];
+        let order = buy(at, &account, &json!({})).await.body;
+        let path_of = order_of(&account, &order);
+        for status in statuses {
+            let changed = later.patch(&path_of, &json!({"status": status})).await;
+            assert_eq!((changed.status, &changed.body["status"]), (200, &json!(status)), "{}", changed.body);
+        }
+        for status in ["PURCHASED", "SHIPPED", "CANCELLED"] {
+            let listed = later.of_account(&account, status).await;
+            assert_eq!(listed.len(), if status == of_items { 2 } else { 0 }, "{status}: {listed:?}");
+            assert_eq!(
+                later.of_sku("tea", status).await.iter().filter(|one| one["accountId"] == *account).count(),
+                listed.len() / 2
+            );
+        }
+        for item in &items {
+            let read = later.get(&path(item)).await.body;
+            assert_eq!((&read["status"], &read["orderId"]), (&json!(of_items), &order["orderId"]));
+            assert_problem(&later.patch(&path(item), &json!({"quantity": 9})).await, 409, "purchased");
+            assert_problem(&later.delete(&path(item)).await, 409, "purchased");
+        }
+        for status in ["SHIPPED", "DELIVERED", "CANCELLED"] {
+            let refused = later.patch(&path_of, &json!({"status": status})).await;
+            let is_same = refused.body["status"] == status;
+            assert!(is_same || refused.body["type"] == "/problems/order-status", "{status}: {}", refused.body);
+        }
+        for body in [json!({}), json!({"status": "PLACED"}), json!({"status": "shipped"}), json!({"status": null})] {
+            assert_eq!(later.patch(&path_of, &body).await.status, 400, "{body}");
+        }
+        let stored = Stored::read(&shop.stack).await;
+        stored.check(parsed(START));
+    }
+    shop.stack.stop().await;
+}
+
+/// A stack of the cart whose jobs run only when the test invokes them.
+pub(crate) async fn without_jobs() -> Stack {
+    let stream = "          Type: DynamoDB\n          Properties:\n";
+    stocked(changed("cart", (stream, 1), &format!("{stream}            Enabled: false\n"))).await
+}
+
+/// Fills a cart with products of different quantities. Returns the cart items, newest first.
+async fn fill(client: &Client, account: &str, count: usize) -> Vec<Value> {
+    for number in 0..count {
+        let body = json!({"sku": format!("sku-{number}"), "quantity": number % 7 + 1});
+        assert_eq!(client.post(&items_of(account), &body).await.status, 201);
+    }
+    let (items, _) = client.all(&format!("{}?limit=100", items_of(account))).await;
+    assert_eq!(items.len(), count);
+    items
+}
+
+/// The event of the stream of jobs.
+pub(crate) fn job_event(order: &str, status: &str) -> Value {
+    let keys = json!({"PK": {"S": format!("JOB#{order}-{status}")}, "SK": {"S": "JOB"}});
+    json!({"Records": [{
+        "eventID": "1", "eventName": "INSERT", "eventVersion": "1.1", "eventSource": "aws:dynamodb",
+        "awsRegion": "us-east-1", "eventSourceARN": "arn:aws:dynamodb:us-east-1:000000000000:table/local-CartJobs/stream/x",
+        "dynamodb": {"Keys": keys, "NewImage": keys, "SequenceNumber": "1", "SizeBytes": 1, "StreamViewType": "NEW_AND_OLD_IMAGES"},
+    }]})
+}
+
+/// Runs the job, and kills it directly before and after each of its calls. Calls `check` after each
+/// death. Returns the number of deaths.
+async fn run_killed_at_every_call(stack: &Stack, event: &Value, check: impl AsyncFn()) -> usize {
+    let proxy = Proxy::start(stack.dynamo_url()).await;
+    let mut deaths = 0;
+    for number in 1..100 {
+        for moment in MOMENTS {
+            let process = Process::start(stack, &proxy, "continue-cart-job", &function_named("continue-cart-job"));
+            proxy.rule(move |call| if call.number == number { Fault::Death(moment) } else { Fault::None });
+            if let Some(invocation) = process.run(event, MINUTE).await {
+                let calls: Vec<_> = proxy.calls().into_iter().map(|call| call.action).collect();
+                println!("{deaths} deaths, then {:?} after {calls:?}", invocation.answer);
+                return deaths;
+            }
+            deaths += 1;
+            check().await;
+        }
+    }
+    unreachable!("the job does not end");
+}
+
+/// Checks that all reads of the account show the order as purchased, and nothing in the cart.
+async fn must_be_bought(client: &Client, account: &str, before: &[Value], order: &Value) {
+    let lines = order["items"].as_array().expect("items");
+    assert_eq!(client.get(&items_of(account)).await.body["items"], json!([]));
+    for limit in [7, 100] {
+        let (bought, _) = client.all(&format!("{}?status=PURCHASED&limit={limit}", items_of(account))).await;
+        assert_eq!(texts(&bought, "itemId"), texts(lines, "itemId"), "{limit}");
+        let is_of_order = |one: &Value| one["orderId"] == order["orderId"] && one["status"] == "PURCHASED";
+        assert!(bought.iter().all(is_of_order), "{bought:?}");
+        for (one, line) in bought.iter().zip(lines) {
+            assert_eq!((&one["quantity"], &one["price"]), (&line["quantity"], &line["price"]));
+        }
+    }
+    for item in before.iter().step_by(37) {
+        let read = client.get(&path(item)).await.body;
+        assert_eq!((&read["status"], &read["orderId"]), (&json!("PURCHASED"), &order["orderId"]));
+    }
+    assert_eq!(client.get(&order_of(account, order)).await.body, *order);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_order_of_200_lines_is_visible_as_a_whole_while_its_job_is_killed_at_every_call() {
+    let stack = without_jobs().await;
+    let client = Client::operator(&stack);
+    let before = fill(&client, "A-1", MAX_ITEMS).await;
+    let order = client.post(&checkout_of("A-1"), &json!({})).await.body;
+    assert_eq!(order["items"].as_array().map(Vec::len), Some(MAX_ITEMS), "{order}");
+    must_be_bought(&client, "A-1", &before, &order).await;
+    // The items cannot be changed or bought again, although they are still stored as ACTIVE.
+    assert_eq!(client.get("/cart/skus/sku-0/items").await.body["items"].as_array().map(Vec::len), Some(1));
+    assert_problem(&client.patch(&path(&before[0]), &json!({"quantity": 9})).await, 409, "purchased");
+    assert_problem(&client.post(&checkout_of("A-1"), &json!({})).await, 409, "cart-empty");
+    let id = text(&order, "orderId");
+    let deaths = run_killed_at_every_call(&stack, &job_event(id, "PURCHASED"), async || {
+        must_be_bought(&client, "A-1", &before, &order).await;
+    })
+    .await;
+    assert!(deaths > 10, "{deaths}");
+    must_be_bought(&client, "A-1", &before, &order).await;
+    let stored = Stored::read(&stack).await;
+    stored.check(parsed(START));
+    assert!(!stored.is_moving(), "{:?}", stored.orders);
+    assert_eq!(stored.cart_items.len(), MAX_ITEMS, "each item is stored once");
+    assert_eq!(
+        client.get("/cart/skus/sku-0/items?status=PURCHASED").await.body["items"].as_array().map(Vec::len),
+        Some(1)
+    );
+
+    // The product team ships the order. Its items follow in another job.
+    let shipped = client.patch(&order_of("A-1", &order), &json!({"status": "SHIPPED"})).await;
+    assert_eq!((shipped.status, &shipped.body["status"]), (200, &json!("SHIPPED")));
+    run_killed_at_every_call(&stack, &job_event(id, "SHIPPED"), async || {}).await;
+    let (items, _) = client.all(&format!("{}?status=SHIPPED&limit=100", items_of("A-1"))).await;
+    assert_eq!(texts(&items, "itemId"), texts(order["items"].as_array().expect("items"), "itemId"));
+    let stored = Stored::read(&stack).await;
+    stored.check(parsed(START));
+    assert!(!stored.is_moving() && stored.cart_items.len() == MAX_ITEMS);
+    stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_checkout_of_200_lines_that_is_killed_at_any_call_buys_all_or_nothing() {
+    let stack = without_jobs().await;
+    let (client, proxy) = (Client::operator(&stack), Proxy::start(stack.dynamo_url()).await);
+    let before = fill(&client, "A-1", MAX_ITEMS).await;
+    let account: AccountId = parsed("A-1");
+    let now = TimestampMillis::containing(jiff::Timestamp::now()).expect("a time");
+    let event = Operation::check_out().under("K").event(&account, now);
+    let mut deaths = 0;
+    'calls: for number in 1..20 {
+        for moment in MOMENTS {
+            let process = Process::start(&stack, &proxy, "checkout-cart", &function_named("checkout-cart"));
+            proxy.rule(move |call| if call.number == number { Fault::Death(moment) } else { Fault::None });
+            if process.run(&event, MINUTE).await.is_some() {
+                let calls: Vec<_> = proxy.calls().into_iter().map(|call| call.action).collect();
+                println!("{deaths} deaths, then {calls:?}");
+                break 'calls;
+            }
+            deaths += 1;
+            let orders = client.get("/cart/accounts/A-1/orders").await.body;
+            match orders["items"].as_array().expect("orders").as_slice() {
+                [] => {
+                    let (items, _) = client.all(&format!("{}?limit=100", items_of("A-1"))).await;
+                    assert_eq!(items, before, "call {number} {moment:?}");
+                }
+                [order] => {
+                    let order = client.get(&order_of("A-1", order)).await.body;
+                    must_be_bought(&client, "A-1", &before, &order).await;
+                }
+                several => unreachable!("{several:?}"),
+            }
+        }
+    }
+    assert!(deaths >= 8, "{deaths}");
+    proxy.heal();
+    let repeated = Reply::read(&client.invoke("checkout-cart", &event).await.body);
+    assert_eq!((repeated.status, repeated.body["items"].as_array().map(Vec::len)), (200, Some(MAX_ITEMS)));
+    must_be_bought(&client, "A-1", &before, &repeated.body).await;
+    assert_eq!(client.get("/cart/accounts/A-1/orders").await.body["items"].as_array().map(Vec::len), Some(1));
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_cart_takes_new_items_and_orders_while_a_large_order_moves() {
+    let stack = without_jobs().await;
+    let client = Client::operator(&stack);
+    let mut orders = Vec::new();
+    for _ in 0..2 {
+        fill(&client, "A-1", MAX_MOVED_AT_ONCE + 1).await;
+        orders.insert(0, client.post(&checkout_of("A-1"), &json!({})).await.body);
+    }
+    client.post(&items_of("A-1"), &json!({"sku": "sku-0"})).await;
+    orders.insert(0, client.post(&checkout_of("A-1"), &json!({})).await.body);
+    let more = client.post(&items_of("A-1"), &json!({"sku": "sku-0", "quantity": 3})).await;
+    assert_eq!((more.status, &more.body["quantity"]), (201, &json!(3)), "{}", more.body);
+    let wanted: Vec<_> = orders.iter().flat_map(|order| order["items"].as_array().expect("items").clone()).collect();
+    let must_show_all = async || {
+        for limit in [1, 10, 100] {
+            let (bought, _) = client.all(&format!("{}?status=PURCHASED&limit={limit}", items_of("A-1"))).await;
+            assert_eq!(texts(&bought, "itemId"), texts(&wanted, "itemId"), "{limit}");
+        }
+        assert_eq!(client.get(&items_of("A-1")).await.body["items"], json!([more.body]));
+    };
+    must_show_all().await;
+    // A large order is not shipped before its items are purchased.
+    let shipping = Asks {
+        route: "PATCH /cart/accounts/{accountId}/orders/{orderId}",
+        path: &order_of("A-1", &orders[2]),
+        parameters: json!({"accountId": "A-1", "orderId": orders[2]["orderId"]}),
+        key: None,
+        body: Some(&json!({"status": "CANCELLED"})),
+    };
+    let waits = Reply::read(&client.invoke("update-order", &shipping.at(jiff::Timestamp::now())).await.body);
+    assert_eq!((waits.status, waits.kind().as_str()), (503, "503 unavailable"));
+    for order in &orders[1..] {
+        let answer = client.invoke("continue-cart-job", &job_event(text(order, "orderId"), "PURCHASED")).await;
+        assert_eq!(answer.body["batchItemFailures"], json!([]), "{}", answer.body);
+        must_show_all().await;
+    }
+    assert!(!Stored::read(&stack).await.is_moving());
+    let cancelled = client.patch(&order_of("A-1", &orders[2]), &json!({"status": "CANCELLED"})).await;
+    assert_eq!((cancelled.status, &cancelled.body["status"]), (200, &json!("CANCELLED")));
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_job_moves_the_items_of_a_large_order_and_restores_an_item_that_was_deleted_by_hand() {
+    let shop = Shop::open(30).await;
+    fill(&shop.now, "A-1", MAX_MOVED_AT_ONCE + 8).await;
+    let order = shop.now.post(&checkout_of("A-1"), &json!({})).await.body;
+    drained(&shop.now, "continue-cart-job").await;
+    let (client, table) = (shop.stack.client().expect("a client"), shop.stack.table("Cart").expect("a table"));
+    let bought = Stored::read(&shop.stack).await.cart_items;
+    let gone = &bought[3];
+    let delete = client.delete_item().table_name(table);
+    let value = |text: &str| aws_sdk_dynamodb::types::AttributeValue::S(text.to_owned());
+    delete.key("PK", value("A-1")).key("SK", value(&gone.sort.to_string())).send().await.expect("deleted");
+    let shipped = shop.now.patch(&order_of("A-1", &order), &json!({"status": "SHIPPED"})).await;
+    assert_eq!(shipped.status, 200);
+    drained(&shop.now, "continue-cart-job").await;
+    let stored = Stored::read(&shop.stack).await;
+    assert!(!stored.is_moving());
+    let is_shipped = |item: &cart::CartItem| item.sort.status == keys::cart::Status::Shipped;
+    assert_eq!(stored.cart_items.iter().filter(|item| is_shipped(item)).count(), MAX_MOVED_AT_ONCE + 8);
+    let job = shop.now.get(&format!("/cart/jobs/{}-SHIPPED", text(&order, "orderId"))).await.body;
+    assert_eq!((&job["kind"], &job["status"]), (&json!("move-items"), &json!("done")), "{job}");
+    let retry = shop.now.post(&format!("/cart/jobs/{}-SHIPPED/retry", text(&order, "orderId")), &json!({})).await;
+    assert_problem(&retry, 409, "job-not-failed");
+    shop.stack.stop().await;
+}
