@@ -32,6 +32,7 @@ use crate::{
     engine,
     follower::verdict,
     gateway::{Incoming, Routes},
+    hostile::{Hostile, Rates},
     lake::{Lake, pending},
     lambda::{self, Failure, Handler, Lambda, Outcome},
     role::Role,
@@ -104,11 +105,22 @@ impl InProcess {
     ///
     /// # Errors
     /// [`StartError`] as for a stack.
-    pub fn start(template: Template, random: &Random, connect: &Connect, wrap: Wrap) -> Result<Self, StartError> {
+    ///
+    /// `hostile` has the seed and the rates of the faults between the functions and the engine.
+    pub fn start(
+        template: Template,
+        random: &Random,
+        hostile: (u64, Rates),
+        connect: &Connect,
+        wrap: Wrap,
+    ) -> Result<Self, StartError> {
         let store = Store::open(None, &template.tables)?;
         let lake = Arc::new(Lake::new(None, &template).map_err(StartError::Lake)?);
         lake.set_roles(template.lambdas.iter().map(|spec| (spec.name.clone(), Role::new(spec, None))).collect());
-        let http = connect(SharedHttpClient::new(Direct { database: store.database(), lake: Arc::clone(&lake) }));
+        let direct = SharedHttpClient::new(Direct { database: store.database(), lake: Arc::clone(&lake) });
+        let (seed, rates) = hostile;
+        let hostile = Hostile::new(seed, rates, &template.tables, Some(&store)).map_err(StartError::Client)?;
+        let http = connect(hostile.around(direct));
         let config = config(http);
         let mut lambdas = BTreeMap::new();
         for (name, function) in functions() {
@@ -136,7 +148,7 @@ impl InProcess {
     /// # Errors
     /// The body of the engine's error.
     pub fn dynamodb(&self, action: &str, request: &Value) -> Result<Value, String> {
-        let (status, body) = engine::perform(&self.store.database(), action, request.to_string().as_bytes());
+        let (status, body) = engine::execute(&self.store.database(), action, request.to_string().as_bytes());
         if status == StatusCode::OK { serde_json::from_str(&body).map_err(|error| error.to_string()) } else { Err(body) }
     }
 
@@ -323,7 +335,7 @@ impl HttpConnector for Direct {
 
 impl Direct {
     fn dynamodb(&self, action: &str, body: &[u8]) -> HttpResponse {
-        let (status, body) = engine::perform(&self.database, action, body);
+        let (status, body) = engine::execute(&self.database, action, body);
         let mut response = HttpResponse::new(status.into(), body.into());
         response.headers_mut().insert("content-type", JSON);
         response

@@ -137,7 +137,7 @@ async fn live(case: &Case, workload: Arc<dyn Workload>) -> Result<Outcome, Strin
     let template = template(workload.stacks())?;
     let around = Arc::clone(&net);
     let connect = move |inner| Network::around(inner, &around);
-    let stack = InProcess::start(template, &Random::seeded(case.seed), &connect, fragile);
+    let stack = InProcess::start(template, &Random::seeded(case.seed), (case.seed, net.rates.hostile), &connect, fragile);
     let world = World::new(stack.map_err(|error| error.to_string())?, &net, Allowed::get());
     let whole = act(&world, &workload, case, &steps);
     if timeout(LONGEST, whole).await.is_err() {

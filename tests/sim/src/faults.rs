@@ -85,6 +85,8 @@ pub struct Rates {
     slowness: u64,
     /// Probability in thousandths of a long latency.
     stalls: u64,
+    /// Faults of the hostile layer, which also reads old states (docs/hostile.md).
+    pub(crate) hostile: local::hostile::Rates,
 }
 
 impl Rates {
@@ -105,6 +107,13 @@ impl Rates {
             batches: *draw.one(&[0, 100, 400]),
             slowness: *draw.one(&[1, 1, 3, 10]),
             stalls: *draw.one(&[0, 10, 50, 150]),
+            hostile: local::hostile::Rates {
+                stale: *draw.one(&[0.0, 0.5, 1.0]),
+                lag: *draw.one(&[0.0, 0.3, 1.0]),
+                overlap: *draw.one(&[0.0, 1.0]),
+                short_page: *draw.one(&[0.0, 0.0, 0.2]),
+                ..local::hostile::Rates::default()
+            },
         }
     }
 }

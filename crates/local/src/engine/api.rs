@@ -75,7 +75,7 @@ fn header_text<'a>(parts: &'a Parts, name: &str) -> Option<&'a str> {
 
 /// Runs the action on a blocking thread, so that it does not delay other requests.
 async fn run(database: Database, action: String, body: Vec<u8>) -> Response {
-    match spawn_blocking(move || perform(&database, &action, &body)).await {
+    match spawn_blocking(move || execute(&database, &action, &body)).await {
         Ok((status, body)) => response(status, JSON, body),
         Err(panicked) => {
             tracing::error!(%panicked, "a call of DynamoDB failed");
@@ -85,8 +85,8 @@ async fn run(database: Database, action: String, body: Vec<u8>) -> Response {
     }
 }
 
-/// Runs the action on this thread. Returns the status and the body of the response.
-pub(crate) fn perform(database: &Database, action: &str, body: &[u8]) -> (StatusCode, String) {
+/// Runs the action, and returns the status and the body of the response.
+pub(crate) fn execute(database: &Database, action: &str, body: &[u8]) -> (StatusCode, String) {
     match call(database, action, body) {
         Ok(body) => (StatusCode::OK, body),
         Err(error) => {

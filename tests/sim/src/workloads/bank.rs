@@ -1,0 +1,425 @@
+//! The bank: payments from requests and files, their execution by the ledger, and the close of the
+//! day.
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use futures::future::BoxFuture;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+use todc_utils::Specification;
+use tokio::time::sleep;
+
+use crate::{
+    case::{Step, Workload},
+    clock,
+    draw::Draw,
+    linear::{Interval, is_linearizable},
+    world::{Ask, Caller, Exchange, World, lock},
+};
+
+/// Accounts of the ledger that payments debit and credit. The last one funds the others.
+const ACCOUNTS: usize = 4;
+
+/// State of a case.
+#[derive(Debug, Default)]
+pub(super) struct Payments {
+    accounts: Mutex<Vec<String>>,
+    known: Mutex<Vec<(String, String)>>,
+    files: Mutex<Vec<String>>,
+}
+
+fn operator() -> Caller {
+    Caller::new("operator", json!({"sub": "operator", "scope": "bank:operate ledger:operate"}))
+}
+
+fn customer(account: &str) -> Caller {
+    let accounts = json!([account]).to_string();
+    Caller::new("customer", json!({"sub": "customer", "scope": "bank:read bank:write", "account_ids": accounts}))
+}
+
+impl Workload for Payments {
+    fn stacks(&self) -> &'static [&'static str] {
+        &["bank", "ledger"]
+    }
+
+    fn action(&self, draw: &mut Draw) -> Value {
+        let [from, to] = [draw.index(ACCOUNTS - 1), draw.index(ACCOUNTS - 1)];
+        let kinds = [
+            ("schedule", 40), ("cancel", 10), ("move", 8), ("retry", 8), ("get", 12), ("list", 5), ("due", 4), ("overdue", 2),
+            ("dispatch", 5), ("switch", 3), ("import", 6), ("close", 2),
+        ];
+        let kind = kinds[draw.weighted(&kinds.map(|(_, weight)| weight))].0;
+        json!({
+            "do": kind, "from": from, "to": to, "amount": draw.between(1, 4_000), "pick": draw.below(1_000),
+            "seconds": draw.below(240), "valid": draw.happens(850), "own": draw.happens(500),
+            "status": draw.one(&["PENDING", "FAILED", "PROCESSED"]), "twice": draw.happens(80),
+        })
+    }
+
+    fn prepare<'a>(&'a self, world: &'a Arc<World>) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            for number in 0..ACCOUNTS {
+                let is_source = number == ACCOUNTS - 1;
+                let terms = json!({
+                    "userId": format!("user-{number}"), "accountType": if is_source { "external" } else { "checking" },
+                    "currency": "USD", "allowNegative": is_source, "posting": if number == 2 { "grouped" } else { "direct" },
+                });
+                let opened = world.ask(&format!("open-{number}"), &operator(), Ask::with("POST", "/ledger/accounts", terms)).await;
+                lock(&self.accounts).push(opened.body["accountId"].as_str().unwrap_or_default().to_owned());
+            }
+            for (number, amount) in [(0, "100.00"), (1, "30.00")] {
+                let body = json!({
+                    "transactionType": "funding", "debitAccountId": self.account(ACCOUNTS - 1), "creditAccountId": self.account(number),
+                    "amount": amount, "currency": "USD",
+                });
+                let label = format!("fund-{number}");
+                world.ask(&label, &operator(), Ask::with("POST", "/ledger/transactions", body).key(&label)).await;
+            }
+        })
+    }
+
+    fn act<'a>(&'a self, world: &'a Arc<World>, step: &'a Step, label: &'a str) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let action = &step.action;
+            let account = self.numbered(action, "from");
+            let caller = if action["own"] == true { customer(&account) } else { operator() };
+            let list = format!("/bank/accounts/{account}/payments");
+            match action["do"].as_str().unwrap_or_default() {
+                "schedule" => self.schedule(world, action, label, &caller).await,
+                "cancel" => {
+                    let Some(path) = self.picked(action) else { return };
+                    world.ask(label, &operator(), Ask::with("PATCH", path, json!({"status": "CANCELLED"}))).await;
+                }
+                "move" => {
+                    let Some(path) = self.picked(action) else { return };
+                    let mut body = json!({"status": action["status"]});
+                    if body["status"] == "PROCESSED" {
+                        body["transactionId"] = format!("manual-{label}").into();
+                    }
+                    world.ask(label, &operator(), Ask::with("PATCH", path, body)).await;
+                }
+                "retry" => {
+                    let Some(path) = self.picked(action) else { return };
+                    let reply = world.ask(label, &operator(), Ask::of("POST", format!("{path}/retry"))).await;
+                    self.remember(&reply.body);
+                }
+                "get" => {
+                    let Some(path) = self.picked(action) else { return };
+                    world.ask(label, &operator(), Ask::of("GET", path)).await;
+                }
+                "list" => drop(world.ask(label, &caller, Ask::of("GET", list)).await),
+                "due" => drop(world.ask(label, &operator(), Ask::of("GET", "/bank/payments/due?limit=5")).await),
+                "overdue" => drop(world.ask(label, &operator(), Ask::of("GET", "/bank/payments/overdue")).await),
+                "dispatch" => drop(world.ask(label, &operator(), Ask::of("POST", "/bank/dispatches")).await),
+                "switch" => {
+                    world.ask(label, &operator(), Ask::with("PUT", "/bank/dispatching", json!({"enabled": false}))).await;
+                    sleep(Duration::from_millis(action["amount"].as_u64().unwrap_or_default())).await;
+                    world.ask(&format!("{label}b"), &operator(), Ask::with("PUT", "/bank/dispatching", json!({"enabled": true}))).await;
+                }
+                "close" => {
+                    let day = (clock::now() - SignedDuration::from_hours(24)).to_string()[..10].to_owned();
+                    world.ask(label, &operator(), Ask::of("POST", format!("/bank/days/{day}/close"))).await;
+                }
+                _ => self.import(world, action, label),
+            }
+        })
+    }
+
+    fn finish<'a>(&'a self, world: &'a Arc<World>) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            world.ask("enable", &operator(), Ask::with("PUT", "/bank/dispatching", json!({"enabled": true}))).await;
+            // Attempts without an outcome wait up to an hour.
+            for _ in 0..90 {
+                sleep(Duration::from_mins(2)).await;
+                if open(world).is_empty() {
+                    break;
+                }
+            }
+            clock::jump(SignedDuration::from_hours(24));
+            sleep(Duration::from_mins(1)).await;
+            for day in days(world) {
+                world.ask(&format!("close-{day}"), &operator(), Ask::of("POST", format!("/bank/days/{day}/close"))).await;
+            }
+            sleep(Duration::from_mins(2)).await;
+        })
+    }
+
+    fn verify<'a>(&'a self, world: &'a Arc<World>, history: &'a [Exchange]) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let (open, archived) = (world.items("PaymentScheduler"), world.items("TransactionHistory"));
+            let open: Vec<Value> = open.into_iter().filter(|item| is_payment(item)).collect();
+            let archived: Vec<Value> = archived.into_iter().filter(|item| is_payment(item)).collect();
+            check_places(world, &open, &archived);
+            check_acknowledged(world, history, &open, &archived);
+            check_ledger(world, history, &open, &archived);
+            self.check_imports(world, &open, &archived).await;
+            check_status(world, history);
+            for day in days(world) {
+                let reply = world.ask(&format!("day-{day}"), &operator(), Ask::of("GET", format!("/bank/days/{day}"))).await;
+                check_day(world, &day, &reply.body, history, &archived);
+            }
+        })
+    }
+}
+
+impl Payments {
+    fn account(&self, number: usize) -> String {
+        lock(&self.accounts).get(number).cloned().unwrap_or_default()
+    }
+
+    fn numbered(&self, action: &Value, member: &str) -> String {
+        self.account(usize::try_from(action[member].as_u64().unwrap_or_default()).unwrap_or_default())
+    }
+
+    fn data(&self, action: &Value) -> Value {
+        let amount = action["amount"].as_u64().unwrap_or(1);
+        let credit = if action["valid"] == true { self.numbered(action, "to") } else { "nowhere".to_owned() };
+        json!({"creditAccountId": credit, "amount": format!("{}.{:02}", amount / 100, amount % 100), "currency": "USD"})
+    }
+
+    fn remember(&self, payment: &Value) {
+        if let (Some(account), Some(id)) = (payment["accountId"].as_str(), payment["paymentId"].as_str()) {
+            lock(&self.known).push((account.to_owned(), id.to_owned()));
+        }
+    }
+
+    /// Path of a recent payment.
+    fn picked(&self, action: &Value) -> Option<String> {
+        let known = lock(&self.known);
+        let pick = usize::try_from(action["pick"].as_u64().unwrap_or_default()).unwrap_or_default();
+        let (account, id) = known.get(known.len().checked_sub(1 + pick % known.len().clamp(1, 5))?)?;
+        Some(format!("/bank/accounts/{account}/payments/{id}"))
+    }
+
+    async fn schedule(&self, world: &World, action: &Value, label: &str, caller: &Caller) {
+        let due = clock::now() + SignedDuration::from_secs(action["seconds"].as_i64().unwrap_or_default());
+        let body = json!({"scheduledTime": format!("{due:.0}"), "data": self.data(action)});
+        let path = format!("/bank/accounts/{}/payments", self.numbered(action, "from"));
+        let ask = Ask::with("POST", path, body).key(label);
+        let reply = if action["twice"] == true {
+            let again = format!("{label}t");
+            futures::join!(world.ask(label, caller, ask.clone()), world.ask(&again, caller, ask)).0
+        } else {
+            world.ask(label, caller, ask).await
+        };
+        self.remember(&reply.body);
+    }
+
+    /// Uploads a file of payments. Another upload can have the same name.
+    fn import(&self, world: &World, action: &Value, label: &str) {
+        let pick = action["pick"].as_u64().unwrap_or_default();
+        let due = clock::now() + SignedDuration::from_secs(30 + action["seconds"].as_i64().unwrap_or_default());
+        let line = |number: u64| {
+            let mut one = action.clone();
+            one["amount"] = (1 + number).into();
+            let time = format!("{due:.0}");
+            json!({"id": format!("{label}-{number}"), "accountId": self.numbered(action, "from"), "scheduledTime": time, "data": self.data(&one)}).to_string()
+        };
+        let mut lines: Vec<String> = (0..1 + pick % 7).map(line).collect();
+        if pick.is_multiple_of(3) {
+            lines.push("not JSON".to_owned());
+        }
+        if pick.is_multiple_of(4) {
+            lines.push(line(0));
+        }
+        let name = format!("file-{label}");
+        let bucket = world.stack.template().lambdas.iter().flat_map(|lambda| &lambda.objects).find(|trigger| trigger.prefix == "inbox/");
+        let Some(bucket) = bucket.map(|trigger| trigger.bucket.clone()) else { return };
+        world.trace.add(label, format!("uploads {name} with {} lines", lines.len()));
+        if let Err(error) = world.stack.put_object(&bucket, &format!("inbox/{name}.jsonl"), lines.join("\n").as_bytes()) {
+            world.violation(format!("{label}: {error}"));
+        }
+        world.net.writes.send_modify(|writes| *writes += 1);
+        lock(&self.files).push(name);
+    }
+
+    /// Every file was imported, and each line was counted once.
+    async fn check_imports(&self, world: &World, open: &[Value], archived: &[Value]) {
+        let files = lock(&self.files).clone();
+        for name in files {
+            let reply = world.ask(&format!("import-{name}"), &operator(), Ask::of("GET", format!("/bank/imports/{name}"))).await;
+            let number = |member: &str| reply.body[member].as_u64().unwrap_or_default();
+            let is_sum = number("read") == number("scheduled") + number("duplicates") + number("rejected");
+            if reply.body["status"] != "done" || !is_sum || number("lines") != number("read") {
+                world.violation(format!("the import {name} is not complete: {}", reply.body));
+            }
+        }
+        let mut ids = BTreeMap::<&str, u32>::new();
+        for payment in open.iter().chain(archived) {
+            *ids.entry(id_of(payment)).or_default() += 1;
+        }
+        if let Some((id, count)) = ids.iter().find(|(_, count)| **count > 1) {
+            world.violation(format!("the payment {id} is stored {count} times"));
+        }
+    }
+}
+
+/// Whether the item is a payment or an archived payment. Guards have another form.
+fn is_payment(item: &Value) -> bool {
+    item["Data"].is_object() && item["GSI1SK"].is_object()
+}
+
+/// Sort key of a payment: `<scheduled time>#<payment id>` or similar. It is unique.
+fn id_of(item: &Value) -> &str {
+    item["SK"]["S"].as_str().unwrap_or_default()
+}
+
+fn status_of(item: &Value) -> &str {
+    item["GSI1SK"]["S"].as_str().unwrap_or_default().split('#').next().unwrap_or_default()
+}
+
+/// Payments that are not settled.
+fn open(world: &World) -> Vec<Value> {
+    let items = world.items("PaymentScheduler").into_iter().filter(is_payment);
+    items.filter(|item| matches!(status_of(item), "SCHEDULED" | "PENDING")).collect()
+}
+
+/// Days of all payments.
+fn days(world: &World) -> BTreeSet<String> {
+    let items = world.items("PaymentScheduler").into_iter().chain(world.items("TransactionHistory"));
+    let times = items.filter(is_payment).filter_map(|item| time_of(&item));
+    times.map(|time| time.to_string()[..10].to_owned()).collect()
+}
+
+/// The scheduled time in the keys of a payment.
+fn time_of(item: &Value) -> Option<Timestamp> {
+    id_of(item).split('#').find_map(|part| part.parse().ok())
+}
+
+/// Each payment is in exactly one table, and all are settled and archived.
+fn check_places(world: &World, open: &[Value], archived: &[Value]) {
+    let keys = |items: &[Value]| -> BTreeSet<String> {
+        items.iter().map(|item| format!("{}|{}", item["PK"]["S"], id_of(item))).collect()
+    };
+    for key in keys(open).intersection(&keys(archived)) {
+        world.violation(format!("the payment {key} is in both tables"));
+    }
+    for item in open {
+        world.violation(format!("the payment {} is still {} after the close", id_of(item), status_of(item)));
+    }
+}
+
+/// Every acknowledged payment is stored.
+fn check_acknowledged(world: &World, history: &[Exchange], open: &[Value], archived: &[Value]) {
+    let stored: BTreeSet<String> = open.iter().chain(archived).map(|item| id_of(item).to_owned()).collect();
+    for exchange in history.iter().filter(|one| one.ask.method == "POST" && one.reply.status == 201) {
+        let Some(id) = exchange.reply.body["paymentId"].as_str() else { continue };
+        if !stored.iter().any(|key| key.contains(id)) {
+            world.violation(format!("{}: the acknowledged payment {id} is not stored", exchange.label));
+        }
+    }
+}
+
+/// Each processed payment has exactly one transaction in the ledger, and no other payment has one.
+fn check_ledger(world: &World, history: &[Exchange], open: &[Value], archived: &[Value]) {
+    let ledger = world.items("FinancialTransactions");
+    let posted: Vec<&Value> = ledger.iter().filter(|item| item["Type"]["S"] == "Transaction" && item["TransactionType"]["S"] == "payment").collect();
+    let posted: BTreeSet<&str> = posted.iter().filter_map(|item| item["ID"]["S"].as_str()).collect();
+    let mut paid = BTreeSet::new();
+    for payment in open.iter().chain(archived) {
+        let transaction = ["TransactionID", "GSI2PK"].iter().find_map(|name| payment[*name]["S"].as_str());
+        let is_manual = transaction.is_some_and(|id| id.contains("manual-"));
+        match (status_of(payment), transaction) {
+            ("PROCESSED", Some(id)) if !is_manual => {
+                let id = id.rsplit('#').next().unwrap_or(id);
+                if !posted.contains(id) {
+                    world.violation(format!("the payment {} is PROCESSED, but the ledger has no transaction {id}", id_of(payment)));
+                }
+                if !paid.insert(id.to_owned()) {
+                    world.violation(format!("two payments have the transaction {id}"));
+                }
+            }
+            ("PROCESSED", None) => world.violation(format!("the payment {} has no transaction", id_of(payment))),
+            _ => {}
+        }
+    }
+    // An operator can record an outcome that the ledger does not confirm.
+    let by_hand = history.iter().any(|one| one.ask.method == "PATCH" && one.reply.status == 200 && one.ask.body.as_ref().is_some_and(|body| body["status"] == "FAILED"));
+    let unpaid: Vec<&&str> = posted.iter().filter(|id| !paid.contains(**id)).collect();
+    if !unpaid.is_empty() && !by_hand {
+        world.violation(format!("the ledger has transactions without a PROCESSED payment: {unpaid:?}"));
+    }
+}
+
+/// The certificate counts each archived payment of the day once.
+fn check_day(world: &World, day: &str, body: &Value, history: &[Exchange], archived: &[Value]) {
+    let of_day: Vec<&Value> = archived.iter().filter(|item| time_of(item).is_some_and(|time| time.to_string()[..10] == *day)).collect();
+    let mut expected = BTreeMap::<&str, u64>::new();
+    for payment in &of_day {
+        *expected.entry(status_of(payment)).or_default() += 1;
+    }
+    let certificates: Vec<&Value> = std::iter::once(body).chain(body["supplements"].as_array().into_iter().flatten()).collect();
+    for status in ["PROCESSED", "FAILED", "CANCELLED"] {
+        let counted: u64 = certificates.iter().map(|one| one["counts"][status].as_u64().unwrap_or_default()).sum();
+        let expected = expected.get(status).copied().unwrap_or_default();
+        if body["status"] == "closed" && counted != expected {
+            world.violation(format!("the certificates of {day} count {counted} {status} payments, but there are {expected}: {body}"));
+        }
+    }
+    if body["status"] != "closed" {
+        world.violation(format!("the day {day} is not closed: {body}"));
+    }
+    let by_hand = history.iter().any(|one| one.ask.method == "PATCH" && one.reply.status == 200 && one.ask.body.as_ref().is_some_and(|body| body["status"] != "CANCELLED"));
+    let discrepancies: u64 = certificates.iter().map(|one| one["discrepancyCount"].as_u64().unwrap_or_default()).sum();
+    if discrepancies > 0 && !by_hand {
+        world.violation(format!("the certificates of {day} have discrepancies: {body}"));
+    }
+}
+
+/// Status of a payment. The bank itself dispatches and executes payments at any time.
+#[derive(Debug)]
+struct Life;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum LifeOperation {
+    /// A request changes the status.
+    Change(&'static str, &'static str),
+    /// A response shows the status.
+    Show(String),
+}
+
+impl Specification for Life {
+    type State = String;
+    type Operation = LifeOperation;
+
+    fn init() -> String {
+        "SCHEDULED".to_owned()
+    }
+
+    fn apply(operation: &LifeOperation, state: &String) -> (bool, String) {
+        let reaches = |to: &str| {
+            state == to || matches!((state.as_str(), to), ("SCHEDULED", "PENDING" | "PROCESSED" | "FAILED") | ("PENDING", "PROCESSED" | "FAILED"))
+        };
+        match operation {
+            LifeOperation::Change(from, to) if reaches(from) => (true, (*to).to_owned()),
+            LifeOperation::Show(status) if reaches(status) => (true, status.clone()),
+            _ => (false, state.clone()),
+        }
+    }
+}
+
+/// The history of each payment's status is linearizable.
+fn check_status(world: &World, history: &[Exchange]) {
+    let mut payments = BTreeMap::<String, Vec<Interval<LifeOperation>>>::new();
+    for exchange in history.iter().filter(|one| matches!(one.reply.status, 200 | 201)) {
+        let (Some(id), Some(status)) = (exchange.reply.body["paymentId"].as_str(), exchange.reply.body["status"].as_str()) else { continue };
+        let operation = match (exchange.ask.method, status) {
+            ("PATCH", "CANCELLED") => LifeOperation::Change("SCHEDULED", "CANCELLED"),
+            ("PATCH", "PENDING") => LifeOperation::Change("SCHEDULED", "PENDING"),
+            ("PATCH", "PROCESSED") => LifeOperation::Change("PENDING", "PROCESSED"),
+            ("PATCH", "FAILED") => LifeOperation::Change("PENDING", "FAILED"),
+            ("GET" | "POST", status) => LifeOperation::Show(status.to_owned()),
+            _ => continue,
+        };
+        let interval = Interval { begin: exchange.begin, end: exchange.end, operation };
+        payments.entry(id.to_owned()).or_default().push(interval);
+    }
+    for (id, intervals) in payments {
+        if !is_linearizable::<Life>(&intervals) {
+            world.violation(format!("the status of payment {id} is not linearizable: {intervals:?}"));
+        }
+    }
+}
