@@ -9,7 +9,7 @@ use crate::{
 };
 use function::{Batch, Error, Record};
 use keys::{AccountId, Random, TimestampMillis, TransactionId, ledger::AccountType};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use table::{Error as Store, Item, Key};
 
 /// A posted transaction, and the stream records that contain it.
@@ -53,7 +53,7 @@ impl Posts {
     }
 
     /// Returns the transactions with their sums. Reports those that cannot be counted.
-    fn entries(&self, types: &HashMap<AccountId, AccountType>) -> Vec<Entry> {
+    fn entries(&self, types: &BTreeMap<AccountId, AccountType>) -> Vec<Entry> {
         let entry = |posted: &Posted| match sums_of(&posted.header, types) {
             Ok(sums) => Some(Entry { transaction: posted.header.id.clone(), written_at: posted.written_at, sums }),
             Err(reason) => {
@@ -140,7 +140,7 @@ impl Books {
     pub(crate) async fn account_types(
         &self,
         accounts: BTreeSet<AccountId>,
-    ) -> Result<HashMap<AccountId, AccountType>, Error> {
+    ) -> Result<BTreeMap<AccountId, AccountType>, Error> {
         const TYPE: [table::Attribute; 3] = [Key::PARTITION, Key::SORT, Account::ACCOUNT_TYPE];
         let key = |id: &AccountId| Account::key_of(id);
         let keys: Vec<Key> = accounts.iter().map(key).collect();

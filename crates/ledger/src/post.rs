@@ -14,7 +14,7 @@ use keys::{
 };
 use std::{
     borrow::Cow,
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet},
     time::Duration,
 };
 use table::{Error as Store, with_reserved_time};
@@ -36,7 +36,7 @@ pub(crate) enum Payer<'a> {
 }
 
 impl<'a> Payer<'a> {
-    fn caller(self, draft: &Draft, accounts: &HashMap<AccountId, Account>) -> Cow<'a, Caller> {
+    fn caller(self, draft: &Draft, accounts: &BTreeMap<AccountId, Account>) -> Cow<'a, Caller> {
         let Self::Caller(caller) = self else {
             let debited = draft.postings.iter().find(|posting| posting.leg_type == LegType::Debit);
             let account = debited.and_then(|posting| accounts.get(&posting.account));
@@ -153,12 +153,12 @@ impl Books {
     pub(crate) async fn plan(
         &self,
         draft: &Draft,
-        mut accounts: HashMap<AccountId, Account>,
+        mut accounts: BTreeMap<AccountId, Account>,
         has_merchant: bool,
         payer: Payer<'_>,
         now: TimestampMillis,
         shard: Shard,
-    ) -> Result<(PostingPlan, HashMap<AccountId, Account>), Error> {
+    ) -> Result<(PostingPlan, BTreeMap<AccountId, Account>), Error> {
         for _ in 0..MAX_RELEASES {
             let caller = payer.caller(draft, &accounts);
             match PostingPlan::new(draft, &accounts, has_merchant, &caller, now, shard) {
@@ -181,7 +181,7 @@ impl Books {
     async fn release_debited(
         &self,
         draft: &Draft,
-        accounts: &HashMap<AccountId, Account>,
+        accounts: &BTreeMap<AccountId, Account>,
         now: TimestampMillis,
     ) -> Result<usize, Error> {
         let mut released = 0;
@@ -194,7 +194,7 @@ impl Books {
     /// Reads the accounts of the draft, as [`Self::accounts`] does. For another service, every
     /// unreadable account is an error: it must not count as a missing one, because the refusal of a
     /// transfer is final.
-    async fn touched(&self, draft: &Draft, payer: Payer<'_>) -> Result<HashMap<AccountId, Account>, Error> {
+    async fn touched(&self, draft: &Draft, payer: Payer<'_>) -> Result<BTreeMap<AccountId, Account>, Error> {
         let ids: BTreeSet<_> = draft.postings.iter().map(|posting| &posting.account).collect();
         if let Payer::Caller(caller) = payer {
             return self.accounts(ids.into_iter(), caller).await;
@@ -243,20 +243,20 @@ impl Books {
 }
 
 /// Returns the accounts that the draft debits, each once.
-fn debited<'a>(draft: &'a Draft, accounts: &'a HashMap<AccountId, Account>) -> impl Iterator<Item = &'a Account> {
+fn debited<'a>(draft: &'a Draft, accounts: &'a BTreeMap<AccountId, Account>) -> impl Iterator<Item = &'a Account> {
     let debits = draft.postings.iter().filter(|posting| posting.leg_type == LegType::Debit);
     let ids: BTreeSet<_> = debits.map(|posting| &posting.account).collect();
     ids.into_iter().filter_map(|id| accounts.get(id))
 }
 
 /// Whether holds reserve money on an account that the draft debits. A capture uses its own reserve.
-fn has_holds(draft: &Draft, accounts: &HashMap<AccountId, Account>) -> bool {
+fn has_holds(draft: &Draft, accounts: &BTreeMap<AccountId, Account>) -> bool {
     draft.capture.is_none() && debited(draft, accounts).any(|account| account.held.is_some())
 }
 
 /// Whether the payer's account lacks the reserve of a capture. Then the hold has changed before the
 /// account was read.
-fn lacks_reserve(draft: &Draft, accounts: &HashMap<AccountId, Account>) -> bool {
+fn lacks_reserve(draft: &Draft, accounts: &BTreeMap<AccountId, Account>) -> bool {
     let Some(Capture { hold, amount, .. }) = &draft.capture else { return false };
     accounts.get(&hold.debit).is_some_and(|account| !account.reserves(*amount))
 }

@@ -12,7 +12,7 @@ use keys::{
 };
 use money::{Currency, Money};
 use serde::{Deserialize, Serialize};
-use std::{collections::HashMap, num::NonZeroU32, time::Duration};
+use std::{collections::BTreeMap, num::NonZeroU32, time::Duration};
 use table::{Attribute, Dynamo, Index, Item, Key, Query, Refused, Table};
 use tokio::time::sleep;
 
@@ -216,7 +216,7 @@ impl Books {
         &self,
         ids: impl Iterator<Item = &'a AccountId>,
         caller: &Caller,
-    ) -> Result<HashMap<AccountId, Account>, Error> {
+    ) -> Result<BTreeMap<AccountId, Account>, Error> {
         let keys: Vec<Key> = ids.map(Account::key_of).collect();
         let mut found = self.table.get_all::<Account>(&keys, true).await?;
         if !found.unreadable.is_empty() && !self.may_learn_of(&found.unreadable, caller).await? {

@@ -2,7 +2,15 @@
 //!
 //! The caller delivers every event. Clients of AWS services call the engine and the lake in the
 //! same task.
-use std::{collections::BTreeMap, net::Ipv4Addr, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    net::Ipv4Addr,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use aws_config::{BehaviorVersion, Region, SdkConfig, retry::RetryConfig, timeout::TimeoutConfig};
 use aws_sdk_dynamodb::config::{
@@ -122,7 +130,7 @@ impl InProcess {
         let hostile = Hostile::new(seed, rates, &template.tables, Some(&store)).map_err(StartError::Client)?;
         let http = connect(hostile.around(direct));
         let config = config(http);
-        let mut lambdas = BTreeMap::new();
+        let (mut lambdas, ids) = (BTreeMap::new(), Arc::default());
         for (name, function) in functions() {
             let Some(spec) = template.lambdas.iter().find(|spec| spec.name == name) else { continue };
             let config = Role::new(spec, None).assume(&config);
@@ -131,7 +139,7 @@ impl InProcess {
             let clients = ["firehose", "s3", "secretsmanager"].into_iter().fold(clients, |all, name| all.at(name, SERVICES));
             let settings = spec.environment.clone().into_iter().collect();
             let bound = lambda::bind(function)(&settings, clients);
-            let handler = wrapped(bound.map_err(|error| StartError::Settings(name.to_owned(), error))?, wrap);
+            let handler = wrapped(bound.map_err(|error| StartError::Settings(name.to_owned(), error))?, wrap, &ids);
             lambdas.insert(name.to_owned(), Arc::new(Lambda::new(spec.clone(), handler, None)));
         }
         Ok(Self { routes: Routes::of(&template), template, store, lake, lambdas })
@@ -281,8 +289,12 @@ impl InProcess {
     }
 }
 
-fn wrapped(handler: Handler, wrap: Wrap) -> Handler {
-    Arc::new(move |event: Value, context: Context| wrap(handler(event, context)))
+fn wrapped(handler: Handler, wrap: Wrap, ids: &Arc<AtomicU64>) -> Handler {
+    let ids = Arc::clone(ids);
+    Arc::new(move |event: Value, mut context: Context| {
+        context.request_id = format!("00000000-0000-4000-8000-{:012}", ids.fetch_add(1, Ordering::Relaxed));
+        wrap(handler(event, context))
+    })
 }
 
 /// Client configuration with the retries and timeouts of a deployed function.

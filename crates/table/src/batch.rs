@@ -9,7 +9,7 @@ use crate::{
 use aws_sdk_dynamodb::types::{DeleteRequest, KeysAndAttributes, PutRequest, ReturnConsumedCapacity, WriteRequest};
 use backon::{BackoffBuilder, ExponentialBackoff};
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashMap},
     fmt,
 };
 use tokio::time::sleep;
@@ -126,8 +126,8 @@ impl Dynamo {
 /// The items that a batch read found.
 #[derive(Debug)]
 pub struct Found<T> {
-    /// The items by key.
-    pub items: HashMap<Key, T>,
+    /// The items, in the order of their keys.
+    pub items: BTreeMap<Key, T>,
     /// Keys of the items that could not be deserialized.
     pub unreadable: Vec<Key>,
 }
@@ -137,7 +137,7 @@ impl<T: Item> Found<T> {
     ///
     /// # Errors
     /// An item could not be deserialized.
-    pub fn complete(self) -> Result<HashMap<Key, T>, Error> {
+    pub fn complete(self) -> Result<BTreeMap<Key, T>, Error> {
         complete::<T>(self.unreadable.len()).map(|()| self.items)
     }
 }
@@ -166,7 +166,7 @@ impl Table {
         consistent: bool,
         attributes: &[Attribute],
     ) -> Result<Found<T>, Error> {
-        let mut found = Found { items: HashMap::with_capacity(keys.len()), unreadable: Vec::new() };
+        let mut found = Found { items: BTreeMap::new(), unreadable: Vec::new() };
         for (key, item) in self.batch_get(keys, consistent, attributes).await? {
             match read(item) {
                 Ok(item) => drop(found.items.insert(key, item)),
@@ -183,10 +183,10 @@ impl Table {
         keys: &[Key],
         consistent: bool,
         attributes: &[Attribute],
-    ) -> Result<HashMap<Key, Attributes>, Error> {
-        let mut found = HashMap::with_capacity(keys.len());
+    ) -> Result<BTreeMap<Key, Attributes>, Error> {
+        let mut found = BTreeMap::new();
         // DynamoDB rejects duplicate keys in a call.
-        let keys: Vec<&Key> = keys.iter().collect::<HashSet<_>>().into_iter().collect();
+        let keys: Vec<&Key> = keys.iter().collect::<BTreeSet<_>>().into_iter().collect();
         for chunk in keys.chunks(MAX_KEYS) {
             let mut left: Vec<Attributes> = chunk.iter().map(|key| key.attributes()).collect();
             let mut pauses = Pauses::new();

@@ -17,7 +17,7 @@ pub trait Item: Serialize + DeserializeOwned {
 }
 
 /// The primary key of an item.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     partition: String,
     sort: String,

@@ -19,7 +19,7 @@ use keys::{
     ledger::{CreatedPlace, CreatedSort, LegId, ReversalSort, TransactionPartition, TransactionStatus},
 };
 use money::{Decimal, Money};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use table::{Key, Query};
 
 /// Maximum number of transactions that a step checks.
@@ -34,7 +34,7 @@ pub(crate) const SIDE_BY_SIDE: usize = 8;
 /// Returns the discrepancies of a transaction. If legs are missing or unreadable, reports all of
 /// these legs and nothing else. Otherwise, reports at most one discrepancy: an imbalance, or else a
 /// wrong amount.
-pub(crate) fn faults(header: &Transaction, found: &HashMap<Key, Leg>, unreadable: &[Key]) -> Vec<Fault> {
+pub(crate) fn faults(header: &Transaction, found: &BTreeMap<Key, Leg>, unreadable: &[Key]) -> Vec<Fault> {
     let (mut lacking, mut legs) = (Vec::new(), Vec::new());
     for (id, posting) in header.legs() {
         let key = Leg::key_of(&header.id, &id);

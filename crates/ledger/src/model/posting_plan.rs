@@ -11,7 +11,7 @@ use keys::{
     ledger::{AccountStatus, LegType},
 };
 use money::Money;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use table::{Change, Refused, Table, Value};
 
 /// A transaction that satisfies the rules, with the accounts as read before the write.
@@ -50,7 +50,7 @@ impl PostingPlan {
     /// ([decision](../../../../docs/decisions/ledger-access.md)).
     pub(crate) fn new(
         draft: &Draft,
-        accounts: &HashMap<AccountId, Account>,
+        accounts: &BTreeMap<AccountId, Account>,
         has_merchant: bool,
         caller: &Caller,
         now: TimestampMillis,
@@ -148,7 +148,7 @@ fn captured(capture: Option<&Capture>, account: &Account, update: Change) -> Res
 /// and debits before credits.
 fn accessible_first<'a>(
     postings: &'a [Posting],
-    accounts: &HashMap<AccountId, Account>,
+    accounts: &BTreeMap<AccountId, Account>,
     caller: &Caller,
 ) -> Vec<(usize, &'a Posting)> {
     let mut numbered: Vec<_> = (1..).zip(postings).collect();
@@ -192,7 +192,7 @@ pub(crate) fn unavailable() -> Error {
 /// Returns the time of the transaction: the later of `now` and one millisecond after the newest leg
 /// of the accounts that it updates. If clocks differ, a leg may be newer than `now`. No two
 /// transactions of an account have the same time.
-fn after_all(draft: &Draft, accounts: &HashMap<AccountId, Account>, now: TimestampMillis) -> TimestampMillis {
+fn after_all(draft: &Draft, accounts: &BTreeMap<AccountId, Account>, now: TimestampMillis) -> TimestampMillis {
     let touched = draft.postings.iter().filter_map(|posting| {
         let account = accounts.get(&posting.account)?;
         (!account.groups(posting)).then_some(account)

@@ -9,7 +9,7 @@ use keys::{
 };
 use money::{Currency, Decimal, Money};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use table::{Attribute, Attributes, Change, Item, Key, Table, Value};
 
 /// A shard of a daily total. The total of a day is the sum of its shards.
@@ -113,7 +113,7 @@ pub(crate) enum Uncountable {
 }
 
 /// Returns what the transaction adds to each total, according to its header.
-pub(crate) fn sums_of(header: &Transaction, types: &HashMap<AccountId, AccountType>) -> Result<SumsById, Uncountable> {
+pub(crate) fn sums_of(header: &Transaction, types: &BTreeMap<AccountId, AccountType>) -> Result<SumsById, Uncountable> {
     let mut sums = SumsById::new();
     let merchant = header.merchant.clone().map(TotalScope::Merchant);
     for posting in &header.postings {

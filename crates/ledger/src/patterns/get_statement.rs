@@ -18,7 +18,7 @@ use keys::{
     ledger::{AccountPartition, LegTimeSort},
 };
 use money::{Currency, Money};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use table::{
     Key, Page, Query,
     cost::{Cost, read, read_eventually},
@@ -186,7 +186,7 @@ impl Ledger {
 
     /// Reads the headers of the page's transactions. Also returns the keys of the unreadable
     /// headers. A header that an eventually consistent read does not find yet is read again.
-    async fn headers(&self, page: &Page<Leg>) -> Result<(HashMap<Key, Transaction>, Vec<Key>), Error> {
+    async fn headers(&self, page: &Page<Leg>) -> Result<(BTreeMap<Key, Transaction>, Vec<Key>), Error> {
         let keys: Vec<Key> = page.items.iter().map(|leg| Transaction::key_of(&leg.transaction)).collect();
         let mut found = self.books.table.get_all::<Transaction>(&keys, false).await?;
         let is_missing = |key: &Key| !found.items.contains_key(key) && !found.unreadable.contains(key);

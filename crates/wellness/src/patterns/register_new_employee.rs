@@ -380,7 +380,7 @@ impl Wellness {
     }
 
     /// Reads the current end date of each activity once, with strong consistency.
-    async fn ends(&self, registrations: &[(usize, Registration)]) -> Result<HashMap<Key, Current>, Error> {
+    async fn ends(&self, registrations: &[(usize, Registration)]) -> Result<BTreeMap<Key, Current>, Error> {
         let activities: BTreeSet<_> = registrations.iter().map(|(_, registration)| &registration.partition.0).collect();
         let keys: Vec<Key> = activities.into_iter().map(Activity::key_of).collect();
         Ok(self.table.get_all(&keys, true).await?.items)
