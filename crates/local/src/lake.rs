@@ -172,7 +172,7 @@ impl Endpoint for Arc<Lake> {
         let Received { parts, body, .. } = request;
         // Only Firehose requests have this header.
         match parts.headers.get("x-amz-target").and_then(|target| target.to_str().ok()) {
-            Some(target) => firehose::answer(self, target, &body, Timestamp::now()),
+            Some(target) => firehose::answer(self, target, &body, function::now()),
             None => s3::answer(self, &parts, &body).await,
         }
     }

@@ -23,7 +23,7 @@ use function::{Diagnostic, Invocation};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio::{
-    sync::{Notify, oneshot, watch},
+    sync::{Notify, oneshot},
     time::sleep,
 };
 
@@ -129,8 +129,9 @@ pub struct Net {
     quiet: AtomicBool,
     happened: Mutex<Vec<(String, Fault)>>,
     calls: AtomicU32,
-    /// Number of writes. Pollers wait for its changes.
-    pub(crate) writes: watch::Sender<u64>,
+    /// Notified after each write. Pollers wait for it. A `watch` channel would wake them in a random
+    /// order.
+    pub(crate) wrote: Notify,
 }
 
 /// An invocation of a function.
@@ -223,7 +224,7 @@ impl Net {
             quiet: AtomicBool::new(true),
             happened: Mutex::default(),
             calls: AtomicU32::new(0),
-            writes: watch::Sender::new(0),
+            wrote: Notify::new(),
         })
     }
 
@@ -327,7 +328,7 @@ impl HttpConnector for Network<SharedHttpConnector> {
                 let fault_text = fault.map_or_else(String::new, |fault| format!(" [{fault:?}]"));
                 net.trace.add(&label, format!("{} {} -> {outcome}{fault_text}", running.function, call.text));
                 if call.is_write {
-                    net.writes.send_modify(|writes| *writes += 1);
+                    net.wrote.notify_waiters();
                 }
                 if fault == Some(Fault::KilledAfter) {
                     running.kill();

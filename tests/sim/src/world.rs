@@ -363,13 +363,11 @@ impl World {
 
     /// Delivers the events of created objects.
     async fn deliver_objects(self: Arc<Self>) {
-        let mut writes = self.net.writes.subscribe();
         for number in 0_u64.. {
+            let wrote = self.net.wrote.notified();
             let events = self.stack.object_events();
             if events.is_empty() {
-                if writes.changed().await.is_err() {
-                    return;
-                }
+                wrote.await;
                 continue;
             }
             for (index, event) in events.iter().enumerate() {
@@ -458,17 +456,15 @@ struct Poller {
 
 impl Poller {
     async fn run(self) {
-        let mut writes = self.world.net.writes.subscribe();
         let mut position = 0;
         for number in 0_u64.. {
+            let wrote = self.world.net.wrote.notified();
             let mut draw = Draw::of(self.world.net.seed, &format!("{} {number}", self.label));
             let most = self.mapping.batch_size.min(usize::try_from(draw.between(1, 40)).unwrap_or(1));
             let read = self.world.stack.changes(&self.mapping.table, position, most).unwrap_or_default();
             let Some(end) = read.last().map(|(position, _)| *position) else {
                 lock(&self.world.progress).insert(self.label.clone(), position);
-                if writes.changed().await.is_err() {
-                    return;
-                }
+                wrote.await;
                 sleep(Duration::from_millis(draw.between(5, 250) * self.world.net.rates.delay())).await;
                 continue;
             };

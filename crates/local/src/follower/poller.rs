@@ -260,7 +260,7 @@ impl EventSourcePoller {
     /// Discards the first records if they exceed the maximum age. Later records are younger.
     fn give_up_old(&self, part: &mut Batch) {
         let Some(age) = self.mapping.record_age else { return };
-        let (now, retries) = (Timestamp::now(), part.retries);
+        let (now, retries) = (function::now(), part.retries);
         let old = part.records.iter().take_while(|record| record.is_older_than(age, now)).count();
         if old > 0 {
             let records = part.cut(old);
@@ -272,7 +272,7 @@ impl EventSourcePoller {
     }
 
     fn give_up(&self, batch: &Batch, condition: Condition, function_error: bool) {
-        let now = Timestamp::now();
+        let now = function::now();
         if let Some(bucket) = &self.mapping.failure_bucket {
             let name = &self.lambda.spec.name;
             let given_up = GivenUp {

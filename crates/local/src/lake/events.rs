@@ -87,7 +87,7 @@ impl Events {
             if !trigger.wants(event.bucket, event.key, event.name) {
                 continue;
             }
-            let now = Timestamp::now();
+            let now = function::now();
             let folder = folder(lake);
             fs::create_dir_all(&folder)?;
             let stored = json!({"function": function, "event": event.document(now)});

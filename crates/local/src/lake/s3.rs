@@ -72,7 +72,7 @@ type Answer = Result<Response, Fault>;
 
 /// Responds to a request with a short body or none.
 pub(super) async fn answer(lake: &Arc<Lake>, parts: &Parts, body: &[u8]) -> Response {
-    if let Err(fault) = presigned::check(lake, parts, Timestamp::now()) {
+    if let Err(fault) = presigned::check(lake, parts, function::now()) {
         return respond(Err(fault), &parts.method);
     }
     let target = Target::of(parts);
@@ -103,7 +103,7 @@ pub(super) async fn receive(lake: &Lake, parts: &Parts, mut body: Arriving) -> R
     if target.key.is_empty() || parts.headers.contains_key("x-amz-copy-source") {
         return unsupported();
     }
-    let answered = match presigned::check(lake, parts, Timestamp::now()) {
+    let answered = match presigned::check(lake, parts, function::now()) {
         Ok(()) => put(lake, &target, &parts.headers, &mut body).await,
         Err(fault) => Err(fault),
     };

@@ -232,7 +232,7 @@ impl Payments {
         if let Err(error) = world.stack.put_object(&bucket, &format!("inbox/{name}.jsonl"), lines.join("\n").as_bytes()) {
             world.violation(format!("{label}: {error}"));
         }
-        world.net.writes.send_modify(|writes| *writes += 1);
+        world.net.wrote.notify_waiters();
         lock(&self.files).push(name);
     }
 
