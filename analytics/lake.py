@@ -45,11 +45,13 @@ def literal(text):
     return "'" + str(text).replace("'", "''") + "'"
 
 
-def relation(columns, folder, partitions=()):
+def relation(columns, folder, partitions=(), since=FIRST_HOUR):
     """Returns a SELECT of the files below a folder: JSON lines of a local stack, and Parquet files of Firehose or Athena.
 
-    Each column exists, even if no file has it: a file that was written before a column was added has null."""
+    Each column exists, even if no file has it: a file that was written before a column was added has null.
+    Folders of hours before `since` are left out: DuckDB opens every listed file, even those that it does not read."""
     files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith((".", "_")))
+    files = [path for path in files if not path.parent.name.startswith("hour=") or path.parent.name >= f"hour={since}"]
     parts, names = [], ", ".join([*columns, *partitions])
     # With the partitions as columns, a query reads only the files that it needs.
     options = "hive_partitioning = false"
@@ -99,4 +101,7 @@ class Lake:
                 continue
             files = self.folder("state", table) / state["run"]
             yield f"CREATE OR REPLACE VIEW {table.items}_state AS\n{relation(table.columns, files)}"
-            yield f"CREATE OR REPLACE VIEW {table.items} AS\n{table.sql('current', state=f'{table.items}_state', since=state['since'])}"
+            tail = relation(table.columns, self.folder("changes", table), ["hour"], state["since"])
+            yield f"CREATE OR REPLACE VIEW {table.items}_tail AS\n{tail}"
+            current = table.sql("current", state=f"{table.items}_state", since=state["since"])
+            yield f"CREATE OR REPLACE VIEW {table.items} AS\n{current.replace(f'FROM {table.changes}', f'FROM {table.items}_tail')}"

@@ -81,7 +81,11 @@ class Cloud:
         needed = [name for name, one in template["Parameters"].items() if "Default" not in one]
         values = [{"ParameterKey": name, "ParameterValue": STACK} for name in needed]
         cloud = self.service("cloudformation")
-        cloud.create_stack(StackName=STACK, TemplateBody=json.dumps(part), Parameters=values)
+        # The template is larger than a request may be. `sam deploy` also uploads it.
+        bucket = self.service("s3")
+        bucket.create_bucket(Bucket="templates")
+        bucket.put_object(Bucket="templates", Key="lake.json", Body=json.dumps(part))
+        cloud.create_stack(StackName=STACK, TemplateURL=f"{self.url}/templates/lake.json", Parameters=values)
         status = lambda: cloud.describe_stacks(StackName=STACK)["Stacks"][0]["StackStatus"]
         wait_for("the stack", lambda: "PROGRESS" not in status())
         assert status() == "CREATE_COMPLETE", cloud.describe_stack_events(StackName=STACK)
@@ -164,7 +168,7 @@ def shop(api):
     api.add("Dea", "hat", 1)
     carts = {}
     for account in ("Ann", "Ben", "Cem", "Dea", "Sue", "Chad", "Liz"):
-        for status in ("ACTIVE", "SAVED", "PURCHASED"):
+        for status in ("ACTIVE", "SAVED", "PURCHASED", "SHIPPED", "CANCELLED"):
             for line in api.call("GET", f"/cart/accounts/{account}/items?status={status}")["items"]:
                 carts[account, line["itemId"]] = line
     return carts

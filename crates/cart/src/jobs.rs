@@ -63,14 +63,15 @@ pub(crate) struct MoveItems<'a> {
     cart: &'a Cart,
     account: AccountId,
     order: OrderId,
+    to: Status,
     /// The order and its lines, once a step has read them.
     read: Option<(Order, Vec<Line>)>,
 }
 
 impl<'a> MoveItems<'a> {
     pub(crate) fn new(cart: &'a Cart, task: Task) -> Self {
-        let Task::MoveItems { account, order, .. } = task;
-        Self { cart, account, order, read: None }
+        let Task::MoveItems { account, order, to } = task;
+        Self { cart, account, order, to, read: None }
     }
 }
 
@@ -84,6 +85,11 @@ impl JobRunner for MoveItems<'_> {
             self.read = Some(cart.order_with_lines(account, &self.order).await?);
         }
         let Some((order, lines)) = &self.read else { return Err(Error::stale()) };
+        // The move has ended, and only the last step of the job was not written.
+        if !order.moving || order.status.of_cart_items() != self.to {
+            let done = moved.try_into().unwrap_or(u64::MAX);
+            return Ok(Step { progress: moved, done, next: Next::End });
+        }
         let rest = lines.get(moved..).unwrap_or_default();
         let next = &rest[..rest.len().min(MAX_MOVED_AT_ONCE)];
         if next.is_empty() {

@@ -1,5 +1,6 @@
 //! Merging a guest's cart into the cart of an account (docs/decisions/cart-merge.md).
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use futures::future::join_all;
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, time::Duration};
@@ -85,6 +86,38 @@ async fn a_merge_that_does_not_fit_changes_nothing() {
     add(client, "guest", "cup", 1).await;
     add(client, "A-2", "tea", 1).await;
     assert_problem(&client.post("/cart/accounts/A-2/merge", &guest()).await, 409, "cart-currency");
+    shop.stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_merge_leaves_the_product_of_an_unreadable_item_with_the_guest() {
+    let shop = Shop::open(30).await;
+    let client = &shop.now;
+    let own = add(client, "A-1", "tea", 3).await;
+    for (sku, quantity) in [("tea", 2), ("cup", 1)] {
+        add(client, "guest", sku, quantity).await;
+    }
+    let stored = Stored::read(&shop.stack).await.cart_items;
+    let damaged = stored.iter().find(|item| item.id().to_string() == text(&own, "itemId")).expect("an item");
+    let (dynamo, table) = (shop.stack.client().expect("a client"), shop.stack.table("Cart").expect("a table"));
+    let set = async |quantity: AttributeValue| {
+        let update = dynamo.update_item().table_name(table).key("PK", AttributeValue::S("A-1".to_owned()));
+        let update = update.key("SK", AttributeValue::S(damaged.sort.to_string()));
+        let update = update.update_expression("SET Quantity = :q").expression_attribute_values(":q", quantity);
+        update.send().await.expect("updated");
+    };
+    set(AttributeValue::S("many".to_owned())).await;
+    assert_eq!(client.post_once(MERGE, "K", &guest()).await.body, json!({"merged": 1, "skipped": 1}));
+    assert_eq!(quantities(client, "guest").await, BTreeMap::from([("tea".to_owned(), 2)]));
+    set(AttributeValue::N("3".to_owned())).await;
+    assert_eq!(client.post_once(MERGE, "K", &guest()).await.body, json!({"merged": 1, "skipped": 1}));
+    assert_eq!(client.post(MERGE, &guest()).await.body, json!({"merged": 1}));
+    assert_eq!(quantities(client, "A-1").await, BTreeMap::from([("tea".to_owned(), 5), ("cup".to_owned(), 1)]));
+    Stored::read(&shop.stack).await.check(parsed("2026-01-02T10:30:00.123Z"));
+    // The outcome of a merge without items is recorded too.
+    assert_eq!(client.post_once(MERGE, "empty", &guest()).await.body, json!({"merged": 0}));
+    add(client, "guest", "pot", 1).await;
+    assert_eq!(client.post_once(MERGE, "empty", &guest()).await.body, json!({"merged": 0}));
     shop.stack.stop().await;
 }
 

@@ -1,6 +1,8 @@
 //! Orders: their totals and prices, their status, and large orders whose cart items follow in a job
 //! (docs/requirements/cart.md#orders, docs/decisions/cart-orders.md).
 
+use aws_sdk_dynamodb::types::AttributeValue;
+use jiff::SignedDuration;
 use keys::{AccountId, TimestampMillis};
 use local::Stack;
 use serde_json::{Value, json};
@@ -18,7 +20,7 @@ use system_tests::{
     changed,
     clock::{At, MILLISECOND, time},
     drained,
-    faults::{Fault, MOMENTS, Process, Proxy},
+    faults::{Call, Fault, MOMENTS, Moment, Process, Proxy},
     parsed,
     patterns::function_named,
     text, texts,
@@ -370,12 +372,8 @@ async fn a_job_moves_the_items_of_a_large_order_and_restores_an_item_that_was_de
     fill(&shop.now, "A-1", MAX_MOVED_AT_ONCE + 8).await;
     let order = shop.now.post(&checkout_of("A-1"), &json!({})).await.body;
     drained(&shop.now, "continue-cart-job").await;
-    let (client, table) = (shop.stack.client().expect("a client"), shop.stack.table("Cart").expect("a table"));
     let bought = Stored::read(&shop.stack).await.cart_items;
-    let gone = &bought[3];
-    let delete = client.delete_item().table_name(table);
-    let value = |text: &str| aws_sdk_dynamodb::types::AttributeValue::S(text.to_owned());
-    delete.key("PK", value("A-1")).key("SK", value(&gone.sort.to_string())).send().await.expect("deleted");
+    delete(&shop.stack, "Cart", "A-1", &bought[3].sort.to_string()).await;
     let shipped = shop.now.patch(&order_of("A-1", &order), &json!({"status": "SHIPPED"})).await;
     assert_eq!(shipped.status, 200);
     drained(&shop.now, "continue-cart-job").await;
@@ -388,4 +386,93 @@ async fn a_job_moves_the_items_of_a_large_order_and_restores_an_item_that_was_de
     let retry = shop.now.post(&format!("/cart/jobs/{}-SHIPPED/retry", text(&order, "orderId")), &json!({})).await;
     assert_problem(&retry, 409, "job-not-failed");
     shop.stack.stop().await;
+}
+
+fn value(text: &str) -> AttributeValue {
+    AttributeValue::S(text.to_owned())
+}
+
+async fn delete(stack: &Stack, table: &str, partition: &str, sort: &str) {
+    let (client, table) = (stack.client().expect("a client"), stack.table(table).expect("a table"));
+    let delete = client.delete_item().table_name(table).key("PK", value(partition)).key("SK", value(sort));
+    delete.send().await.expect("deleted");
+}
+
+/// Places an order whose items a job has to move, and returns it.
+async fn buy_many(client: &Client) -> Value {
+    fill(client, "A-1", MAX_MOVED_AT_ONCE + 8).await;
+    client.post(&checkout_of("A-1"), &json!({})).await.body
+}
+
+async fn run_job(client: &Client, order: &Value, status: &str) {
+    let answer = client.invoke("continue-cart-job", &job_event(text(order, "orderId"), status)).await;
+    assert_eq!(answer.body["batchItemFailures"], json!([]), "{}", answer.body);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_that_runs_again_after_its_order_was_shipped_changes_nothing() {
+    let stack = without_jobs().await;
+    let (client, proxy) = (Client::operator(&stack), Proxy::start(stack.dynamo_url()).await);
+    let order = buy_many(&client).await;
+    let path = order_of("A-1", &order);
+    // The job has moved all items, but dies before it records its end.
+    let process = Process::start(&stack, &proxy, "continue-cart-job", &function_named("continue-cart-job"));
+    let is_end = |call: &Call| call.action == "UpdateItem" && call.body.to_string().contains(r#""S":"done""#);
+    proxy.rule(move |call| if is_end(call) { Fault::Death(Moment::Before) } else { Fault::None });
+    assert!(process.run(&job_event(text(&order, "orderId"), "PURCHASED"), MINUTE).await.is_none());
+    assert!(!Stored::read(&stack).await.is_moving());
+    assert_eq!(client.patch(&path, &json!({"status": "SHIPPED"})).await.status, 200);
+    run_job(&client, &order, "PURCHASED").await;
+    let item = &order["items"][0];
+    let item = client.get(&format!("{}/{}", items_of("A-1"), text(item, "itemId"))).await.body;
+    assert_eq!(item["status"], "SHIPPED", "an item has the status of its order before it was moved: {item}");
+    for _ in 0..2 {
+        run_job(&client, &order, "SHIPPED").await;
+    }
+    assert_eq!(client.patch(&path, &json!({"status": "DELIVERED"})).await.status, 200);
+    for status in ["PURCHASED", "SHIPPED"] {
+        run_job(&client, &order, status).await;
+    }
+    let stored = Stored::read(&stack).await;
+    stored.check(parsed(START));
+    let shipped = stored.cart_items.iter().filter(|item| item.sort.status == keys::cart::Status::Shipped).count();
+    assert_eq!((stored.cart_items.len(), shipped), (MAX_MOVED_AT_ONCE + 8, MAX_MOVED_AT_ONCE + 8));
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn the_next_request_for_an_order_starts_its_lost_job_again() {
+    let stack = without_jobs().await;
+    let client = Client::operator(&stack);
+    let order = buy_many(&client).await;
+    let (path, job) = (order_of("A-1", &order), format!("{}-PURCHASED", text(&order, "orderId")));
+    delete(&stack, "CartJobs", &format!("JOB#{job}"), "JOB").await;
+    let later = At::new(&stack, &client, jiff::Timestamp::now() + SignedDuration::from_mins(2));
+    assert_problem(&later.patch(&path, &json!({"status": "SHIPPED"})).await, 503, "unavailable");
+    assert_eq!(client.get(&format!("/cart/jobs/{job}")).await.body["status"], "running");
+    run_job(&client, &order, "PURCHASED").await;
+    assert_eq!(later.patch(&path, &json!({"status": "CANCELLED"})).await.status, 200);
+    run_job(&client, &order, "CANCELLED").await;
+    assert!(!Stored::read(&stack).await.is_moving());
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn deleted_contents_are_restored_without_the_items_of_an_order_that_is_moving() {
+    let stack = without_jobs().await;
+    let client = Client::operator(&stack);
+    let order = buy_many(&client).await;
+    delete(&stack, "Cart", "A-1", "CART").await;
+    let more = client.post(&items_of("A-1"), &json!({"sku": "sku-0"})).await;
+    assert_eq!(more.status, 201, "{}", more.body);
+    assert_eq!(client.get(&items_of("A-1")).await.body["items"], json!([more.body]));
+    let bought = async || client.all(&format!("{}?status=PURCHASED&limit=100", items_of("A-1"))).await.0;
+    let lines = order["items"].as_array().expect("items");
+    assert_eq!(texts(&bought().await, "itemId"), texts(lines, "itemId"));
+    run_job(&client, &order, "PURCHASED").await;
+    assert_eq!(texts(&bought().await, "itemId"), texts(lines, "itemId"));
+    let stored = Stored::read(&stack).await;
+    stored.check(parsed(START));
+    assert!(!stored.is_moving());
+    stack.stop().await;
 }

@@ -1,9 +1,10 @@
-use crate::{Cart, CartItem, MAX_ITEMS};
+use crate::{Cart, CartItem, MAX_ITEMS, Order, OrderStatus};
 use function::{Error, Problem};
+use futures::{StreamExt, TryStreamExt, stream};
 use jiff::SignedDuration;
 use keys::{
     AccountId, OrderId, Sku, TimestampMillis,
-    cart::{CartItemSort, CartSort, ItemId, Status},
+    cart::{CartItemSort, CartSort, ItemId, OrderSort, Status},
 };
 use money::Currency;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
@@ -76,6 +77,9 @@ impl<'de> Deserialize<'de> for Entry {
         Cow::<str>::deserialize(input)?.parse().map_err(D::Error::custom)
     }
 }
+
+/// Number of items that are read at the same time.
+const AT_ONCE: usize = 20;
 
 /// Maximum time between the addition of an item and its visibility to reads.
 const SETTLING: SignedDuration = SignedDuration::from_mins(1);
@@ -211,19 +215,20 @@ impl Cart {
         let (found, unreadable) = self.active(account).await?;
         let mut found: BTreeMap<ItemId, CartItem> =
             found.into_iter().map(|cart_item| (cart_item.id(), cart_item)).collect();
-        let mut in_cart = InCart::default();
+        let (mut in_cart, mut missed) = (InCart::default(), Vec::new());
         for (sku, entry) in &contents.items {
-            let cart_item = match found.remove(&entry.item) {
-                Some(cart_item) if cart_item.version == entry.version => Some(cart_item),
+            match found.remove(&entry.item) {
+                Some(cart_item) if cart_item.version == entry.version => in_cart.cart_items.push(cart_item),
                 Some(_) => return Err(Error::stale()),
-                None if unreadable.contains(&entry.item) => {
-                    in_cart.unreadable.insert(sku.clone(), *entry);
-                    None
-                }
-                None => self.item_of(account, *entry, now).await?,
-            };
-            in_cart.cart_items.extend(cart_item.filter(|cart_item| cart_item.is_live(now)));
+                None if unreadable.contains(&entry.item) => drop(in_cart.unreadable.insert(sku.clone(), *entry)),
+                None => missed.push(*entry),
+            }
         }
+        // Only a cart whose items TTL has deleted has many of them.
+        let looks = missed.into_iter().map(|entry| self.item_of(account, entry, now));
+        let looked: Vec<Option<CartItem>> = Box::pin(stream::iter(looks).buffered(AT_ONCE).try_collect()).await?;
+        in_cart.cart_items.extend(looked.into_iter().flatten());
+        in_cart.cart_items.retain(|cart_item| cart_item.is_live(now));
         in_cart.cart_items.sort_by_key(|cart_item| Reverse(cart_item.sort));
         Ok(in_cart)
     }
@@ -281,27 +286,44 @@ impl Cart {
         &self,
         contents: Option<&Contents>,
         account: &AccountId,
-        mut in_cart: InCart,
+        in_cart: InCart,
         entering: Option<&CartItem>,
         now: TimestampMillis,
     ) -> Result<Change, Error> {
+        let new = self.rewriting(contents, account, in_cart, entering, now)?;
+        contents.map_or_else(|| Ok(self.table.put_new(&new)?), |old| self.replacing(old, &new))
+    }
+
+    fn rewriting(
+        &self,
+        contents: Option<&Contents>,
+        account: &AccountId,
+        mut in_cart: InCart,
+        entering: Option<&CartItem>,
+        now: TimestampMillis,
+    ) -> Result<Contents, Error> {
         in_cart.cart_items.retain(|cart_item| entering.is_none_or(|entering| entering.sku != cart_item.sku));
         let entries = in_cart.cart_items.iter().chain(entering);
         let mut items: BTreeMap<Sku, Entry> =
             entries.map(|cart_item| (cart_item.sku.clone(), Entry::of(cart_item))).collect();
+        if let Some(sku) = in_cart.unreadable.keys().find(|sku| items.contains_key(*sku)) {
+            return Err(Error::Internal(format!("the item of {sku} in the cart cannot be read")));
+        }
+        // Unreadable items keep the currency of the cart.
+        let unreadable = contents.and_then(|old| old.currency).filter(|_| !in_cart.unreadable.is_empty());
         items.extend(in_cart.unreadable);
         if items.len() > MAX_ITEMS {
             let detail = format!("A cart has at most {MAX_ITEMS} active items.");
             return Err(Error::Conflict(Problem::CartFull, detail));
         }
         let currency_of = |cart_item: &CartItem| cart_item.price.currency();
-        let others = in_cart.cart_items.first().map(currency_of);
+        let others = in_cart.cart_items.first().map(currency_of).or(unreadable);
         let currency = entering.map(currency_of).or(others);
         if let Some((other, currency)) = others.zip(currency).filter(|(other, currency)| other != currency) {
             let detail = format!("The cart has items in {other}, and the product has {currency}.");
             return Err(Error::Conflict(Problem::CartCurrency, detail));
         }
-        let new = Contents {
+        Ok(Contents {
             account: account.clone(),
             sort: CartSort,
             version: contents.map_or(0, |old| old.version) + 1,
@@ -310,20 +332,28 @@ impl Cart {
             moving: contents.map(|old| old.moving.clone()).unwrap_or_default(),
             ordered_at: contents.and_then(|old| old.ordered_at),
             expires_at: self.contents_expiry(now),
-        };
-        contents.map_or_else(|| Ok(self.table.put_new(&new)?), |old| self.replacing(old, &new))
+        })
     }
 
-    /// Creates the contents of a cart from its stored items, if an operator has deleted them.
-    /// Returns `false` if the cart has no items.
+    /// Creates the contents of a cart from its stored items and orders, if an operator has deleted
+    /// them. Returns `false` if the cart has no items.
     pub(crate) async fn restore(&self, account: &AccountId, now: TimestampMillis) -> Result<bool, Error> {
         let (mut cart_items, _) = self.active(account).await?;
         cart_items.retain(|cart_item| cart_item.is_live(now));
         if cart_items.is_empty() {
             return Ok(false);
         }
+        let orders = self.table.query_all::<Order>(&Query::new(account, &OrderSort::all())).await?.items;
+        let mut moving = BTreeMap::new();
+        for order in orders.iter().filter(|order| order.moving && order.status == OrderStatus::Placed) {
+            let lines = self.lines(account, order.id()).await?;
+            cart_items.retain(|cart_item| lines.iter().all(|line| line.item() != cart_item.id()));
+            moving.insert(order.id().clone(), order.placed_at);
+        }
         let in_cart = InCart { cart_items, ..InCart::default() };
-        self.dynamo.write(self.rewritten(None, account, in_cart, None, now)?).await?;
+        let ordered_at = orders.iter().map(|order| order.placed_at).max();
+        let restored = Contents { moving, ordered_at, ..self.rewriting(None, account, in_cart, None, now)? };
+        self.dynamo.write(self.table.put_new(&restored)?).await?;
         Ok(true)
     }
 

@@ -8,7 +8,7 @@ use keys::{
 use money::{Currency, Decimal, Money};
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use std::{borrow::Cow, str::FromStr};
-use table::{Attributes, Change, Item, Key, MAX_CHANGES};
+use table::{Attributes, Change, Condition, Item, Key, MAX_CHANGES, Value};
 
 /// Maximum number of cart items that move in the transaction that decides about their order. The
 /// transaction has three changes for each cart item, and four others: the contents of the cart, the
@@ -142,6 +142,15 @@ impl Order {
         &self.sort.0
     }
 
+    /// Returns the last status change of the purchased items, which follow the order.
+    pub(crate) fn move_of_items(&self) -> Option<Move> {
+        match self.status {
+            OrderStatus::Placed => None,
+            OrderStatus::Shipped | OrderStatus::Delivered => Some(Move::Shipped),
+            OrderStatus::Cancelled => Some(Move::Cancelled),
+        }
+    }
+
     /// Returns the order with a new status.
     ///
     /// # Errors
@@ -215,11 +224,7 @@ impl Line {
     /// Returns the stored cart item before the last status change of its order, and after it.
     fn last_move(&self, order: &Order) -> (CartItem, CartItem) {
         let purchased = self.purchased(order);
-        let to = match order.status {
-            OrderStatus::Placed => return (self.active(&order.account), purchased),
-            OrderStatus::Shipped | OrderStatus::Delivered => Move::Shipped,
-            OrderStatus::Cancelled => Move::Cancelled,
-        };
+        let Some(to) = order.move_of_items() else { return (self.active(&order.account), purchased) };
         let moved = purchased.moved(&to, order.status_changed_at, Days::WEEK);
         (purchased, moved)
     }
@@ -265,8 +270,14 @@ impl Cart {
 
     /// Moves the cart items of these lines to the status of their order, in one transaction. If it
     /// was executed before, or an item was changed by hand, moves the remaining items one by one.
+    ///
+    /// # Errors
+    /// [`Error::stale`] if another run has ended the move.
     pub(crate) async fn move_lines(&self, order: &Order, lines: &[Line]) -> Result<(), Error> {
-        match self.dynamo.transact(self.moving(order, lines)?).await {
+        let guard = self.still_moving(order)?;
+        let guarded = |changes: Vec<Change>| [guard.clone()].into_iter().chain(changes).collect();
+        match self.dynamo.transact(guarded(self.moving(order, lines)?)).await {
+            Err(table::Error::Refused(refused)) if refused.at(0) => return Err(Error::stale()),
             Err(table::Error::Refused(_)) => {}
             moved => return Ok(moved?),
         }
@@ -277,20 +288,36 @@ impl Cart {
         for (old, new) in moves.iter().filter(|(_, new)| !is_stored(&new.key())) {
             let mut changes = self.arrival(new)?;
             changes.extend(is_stored(&old.key()).then(|| self.table.delete(old.key())));
-            self.dynamo.transact(changes).await?;
+            self.dynamo.transact(guarded(changes)).await?;
         }
         Ok(())
     }
 
+    /// Returns the check that no other run has ended the move since the order was read. Otherwise,
+    /// a run that was frozen could put items that have moved on.
+    fn still_moving(&self, order: &Order) -> Result<Change, Error> {
+        let key = Key::new(&order.account, &order.sort);
+        let check = self.table.check(key, Condition::is(Order::VERSION, order.version));
+        Ok(check.only_if(Condition::is(Order::MOVING, Value::of(&true)?)))
+    }
+
     /// Records that all cart items of the order were moved.
     pub(crate) async fn end_move(&self, order: &Order) -> Result<(), Error> {
-        let ended = || self.table.update(Key::new(&order.account, &order.sort)).remove(Order::MOVING);
-        if order.status != OrderStatus::Placed {
-            return Ok(self.dynamo.write(ended()).await?);
+        let ended = || {
+            let update = self.table.update(Key::new(&order.account, &order.sort)).remove(Order::MOVING);
+            update.only_if(Condition::is(Order::VERSION, order.version))
+        };
+        if order.status == OrderStatus::Placed {
+            match self.dynamo.transact(vec![ended(), self.moved(&order.account, order.id())]).await {
+                // An operator has deleted the contents of the cart.
+                Err(table::Error::Refused(refused)) if !refused.at(0) => {}
+                Err(table::Error::Refused(_)) => return Ok(()),
+                done => return Ok(done?),
+            }
         }
-        match self.dynamo.transact(vec![ended(), self.moved(&order.account, order.id())]).await {
-            // An operator has deleted the contents of the cart.
-            Err(table::Error::Refused(refused)) if !refused.at(0) => Ok(self.dynamo.write(ended()).await?),
+        match self.dynamo.write(ended()).await {
+            // Another run has ended the move, and the order has changed since.
+            Err(table::Error::Refused(_)) => Ok(()),
             done => Ok(done?),
         }
     }

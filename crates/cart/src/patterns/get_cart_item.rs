@@ -2,11 +2,15 @@
 //! (docs/requirements/cart.md#access-pattern-2-list-products-of-a-customer).
 
 use crate::{
-    Cart, CartItemBody, DOMAIN,
+    Cart, CartItem, CartItemBody, DOMAIN,
     cost::{self, Calls, Pattern},
+    store::Days,
 };
 use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger, optimistically};
-use keys::{AccountId, cart::ItemId};
+use keys::{
+    AccountId,
+    cart::{ItemId, Status},
+};
 use table::cost::{Cost, read_eventually};
 
 /// Entry point of the Lambda.
@@ -38,7 +42,7 @@ pub const PATTERN: Pattern = Pattern {
         Calls {
             variant: ", saved",
             condition: "get with strong consistency: PK = account, SK = ACTIVE#time of the item id#item id, which is missing, then SK = ITEM#item id, then the cart item that this pointer names. Then get the product, eventually consistent",
-            formula: "1 R + ⌈pointer⌉ R + ⌈cart item⌉ R + ½ ⌈product⌉ R. Without the product for an item that was bought",
+            formula: "1 R + ⌈pointer⌉ R + ⌈cart item⌉ R + ½ ⌈product⌉ R. For an item that was bought, ⌈order⌉ R instead of the product",
             cost: |case| {
                 Cost::default().read(cost::CART, case.located()).read(cost::PRODUCTS, read_eventually(case.product))
             },
@@ -70,5 +74,23 @@ pub async fn get_cart_item(cart: Cart, request: Request<Wanted>) -> Result<Json<
     let Wanted { account, item } = &request.input;
     request.caller.must_own(account, DOMAIN)?;
     let (cart_item, _) = optimistically(|| cart.locate(account, *item, request.milli)).await?;
+    let cart_item = cart.as_ordered(cart_item).await?;
     Ok(Json(cart.body(cart_item).await?))
+}
+
+impl Cart {
+    /// Returns a purchased item with the status of its order, which a job may still have to move.
+    async fn as_ordered(&self, cart_item: CartItem) -> Result<CartItem, Error> {
+        let Some(order) = cart_item.order_id.as_ref().filter(|_| cart_item.sort.status == Status::Purchased) else {
+            return Ok(cart_item);
+        };
+        let order = match self.order(&cart_item.account, order).await {
+            Err(Error::NotFound(_) | Error::Table(table::Error::Unreadable(..))) => return Ok(cart_item),
+            order => order?,
+        };
+        Ok(match order.move_of_items() {
+            Some(to) => cart_item.moved(&to, order.status_changed_at, Days::WEEK),
+            None => cart_item,
+        })
+    }
 }

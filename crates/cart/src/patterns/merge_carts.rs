@@ -10,7 +10,7 @@ use crate::{
     },
 };
 use function::{
-    Error, Fields, Fingerprint, Function, IdempotentRequest, Input, Json, Problem, Request, Route, Trigger,
+    Error, Fields, Fingerprint, Function, IdempotentRequest, Input, Json, Problem, Request, Route, Trigger, is_zero,
     optimistically,
 };
 use futures::future::try_join;
@@ -78,6 +78,10 @@ impl Input for Merge {
 pub struct MergeResult {
     /// Number of items that this request took out of the cart of the guest.
     merged: usize,
+    /// Number of items that stay with the guest, because they, or the same product in the cart of
+    /// the account, cannot be read.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    skipped: usize,
 }
 
 /// Moves the items of a guest's cart into the cart of an account. Adds the quantity of a product
@@ -85,7 +89,8 @@ pub struct MergeResult {
 ///
 /// # Errors
 /// 400 for invalid input. 403 for an account that the caller does not own. 409 if the merged cart
-/// would have too many items, too many pieces of a product or two currencies. 422 for an
+/// would have too many items, too many pieces of a product or two currencies. 413 for an item whose
+/// ids are too long. 422 for an
 /// idempotency key that was used for a different request.
 pub async fn merge_carts(cart: Cart, request: Request<Merge>) -> Result<Json<MergeResult>, Error> {
     let Merge { account, from } = &request.input;
@@ -126,12 +131,15 @@ impl Cart {
         }
         let carts = Box::pin(try_join(self.opened(from, once.now), self.opened(account, once.now))).await?;
         let ((source, guest), (target, own)) = carts;
-        let some = &guest.cart_items[..guest.cart_items.len().min(MAX_AT_ONCE)];
+        let movable = movable(&guest, &own);
+        let skipped = guest.unreadable.len() + guest.cart_items.len() - movable.len();
+        let some = &movable[..movable.len().min(MAX_AT_ONCE)];
         let Some(source) = source.filter(|_| !some.is_empty()) else {
-            // An equal request may have emptied the cart after the record was read.
-            return Ok(Progress::Done(once.before().await?.unwrap_or(MergeResult { merged: before })));
+            return self.nothing_left(once, MergeResult { merged: before, skipped }).await;
         };
-        must_fit(&guest, &own)?;
+        if let Err(refusal) = self.must_fit(account, &movable, &own, once.now) {
+            return self.refused(request, once, refusal, (&source, target.as_ref())).await;
+        }
         let (mut changes, mut arrived) = (Vec::new(), Vec::new());
         for cart_item in some {
             let there = own.cart_items.iter().find(|own| own.sku == cart_item.sku);
@@ -142,7 +150,6 @@ impl Cart {
             } else {
                 let id = ItemId::new(once.now.instant(), &request.random);
                 let new = cart_item.of_account(id, account.clone(), once.now, self.days);
-                new.must_fit()?;
                 changes.push(self.table.put_new(&new)?);
                 new
             };
@@ -156,13 +163,67 @@ impl Cart {
             (target.as_ref(), own.with(arrived)),
             once.now,
         )?);
-        let (count, is_last) = (some.len(), some.len() == guest.cart_items.len());
-        let done = MergeResult { merged: before + count };
+        let (count, is_last) = (some.len(), some.len() == movable.len());
+        let done = MergeResult { merged: before + count, skipped };
         if is_last {
             changes.extend(once.remember(&done)?);
         }
         self.dynamo.transact(changes).await?;
         Ok(if is_last { Progress::Done(done) } else { Progress::Moved(count) })
+    }
+
+    /// Records the outcome, unless an equal request has emptied the cart after the record was read.
+    async fn nothing_left(&self, once: &IdempotentRequest<'_>, done: MergeResult) -> Result<Progress, Error> {
+        if let Some(earlier) = once.before().await? {
+            return Ok(Progress::Done(earlier));
+        }
+        if let Some(record) = once.remember(&done)? {
+            self.dynamo.transact(vec![record]).await?;
+        }
+        Ok(Progress::Done(done))
+    }
+
+    /// Returns the refusal if it is final. An equal request may have moved the items between the
+    /// reads of the two carts.
+    async fn refused(
+        &self,
+        request: &Request<Merge>,
+        once: &IdempotentRequest<'_>,
+        refusal: Error,
+        (source, target): (&Contents, Option<&Contents>),
+    ) -> Result<Progress, Error> {
+        if let Some(earlier) = once.before().await? {
+            return Ok(Progress::Done(earlier));
+        }
+        let Merge { account, from } = &request.input;
+        let (guest, own) = Box::pin(try_join(self.contents(from), self.contents(account))).await?;
+        let is_final = guest.as_ref() == Some(source) && own.as_ref() == target;
+        Err(if is_final { refusal } else { Error::stale() })
+    }
+
+    /// Returns an error if the items do not fit into the cart: 409, or 413 for an item whose ids
+    /// are too long for the other account.
+    fn must_fit(
+        &self,
+        account: &AccountId,
+        movable: &[CartItem],
+        own: &InCart,
+        now: TimestampMillis,
+    ) -> Result<(), Error> {
+        let is_new = |cart_item: &&CartItem| own.cart_items.iter().all(|own| own.sku != cart_item.sku);
+        let count = movable.iter().filter(is_new).count() + own.cart_items.len() + own.unreadable.len();
+        if count > MAX_ITEMS {
+            let detail =
+                format!("The carts have {count} products together. A cart has at most {MAX_ITEMS} active items.");
+            return Err(Error::Conflict(Problem::CartFull, detail));
+        }
+        for cart_item in movable {
+            cart_item.of_account(cart_item.id(), account.clone(), now, self.days).must_fit()?;
+            for own in &own.cart_items {
+                must_match(cart_item, own)?;
+            }
+        }
+        Ok(())
     }
 
     /// Reads the contents and the items of a cart.
@@ -189,25 +250,20 @@ impl Cart {
     }
 }
 
-/// Returns the error 409 if the items of both carts do not fit into one cart.
-fn must_fit(guest: &InCart, own: &InCart) -> Result<(), Error> {
-    let is_new = |cart_item: &&CartItem| own.cart_items.iter().all(|own| own.sku != cart_item.sku);
-    let count = guest.cart_items.iter().filter(is_new).count() + own.cart_items.len() + own.unreadable.len();
-    if count > MAX_ITEMS {
-        let detail = format!("The carts have {count} products together. A cart has at most {MAX_ITEMS} active items.");
-        return Err(Error::Conflict(Problem::CartFull, detail));
+/// Returns the items of the guest that can move. An item stays if the cart of the account has an
+/// unreadable item of the same product.
+fn movable(guest: &InCart, own: &InCart) -> Vec<CartItem> {
+    guest.cart_items.iter().filter(|cart_item| !own.unreadable.contains_key(&cart_item.sku)).cloned().collect()
+}
+
+fn must_match(cart_item: &CartItem, own: &CartItem) -> Result<(), Error> {
+    if own.price.currency() != cart_item.price.currency() {
+        let detail = "The carts have different currencies.".to_owned();
+        return Err(Error::Conflict(Problem::CartCurrency, detail));
     }
-    for cart_item in &guest.cart_items {
-        for own in &own.cart_items {
-            if own.price.currency() != cart_item.price.currency() {
-                let detail = "The carts have different currencies.".to_owned();
-                return Err(Error::Conflict(Problem::CartCurrency, detail));
-            }
-            if own.sku == cart_item.sku && own.quantity.plus(cart_item.quantity).is_none() {
-                let detail = format!("The carts have too many pieces of {} together.", own.sku);
-                return Err(Error::Conflict(Problem::QuantityLimit, detail));
-            }
-        }
+    if own.sku == cart_item.sku && own.quantity.plus(cart_item.quantity).is_none() {
+        let detail = format!("The carts have too many pieces of {} together.", own.sku);
+        return Err(Error::Conflict(Problem::QuantityLimit, detail));
     }
     Ok(())
 }

@@ -7,7 +7,8 @@ use crate::{
     model::order::{Line, NewStatus, OrderBody},
 };
 use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger, optimistically};
-use keys::{AccountId, OrderId};
+use jiff::SignedDuration;
+use keys::{AccountId, OrderId, RequestId, TimestampMillis};
 use table::{
     Change, Condition, Units,
     cost::{Cost, read, write},
@@ -59,6 +60,9 @@ fn changed(case: &Case) -> Cost {
     Cost::default().read(cost::CART, read(case.order) + read(case.lines)).write(cost::CART, write(case.order).times(2))
 }
 
+/// Time after which a job should have moved the items of an order.
+const PATIENCE: SignedDuration = SignedDuration::from_mins(1);
+
 /// Path and body of the request.
 #[derive(Debug, Clone)]
 pub struct Update {
@@ -79,7 +83,8 @@ impl Input for Update {
 
 /// Changes the status of an order: PLACED to SHIPPED or CANCELLED, and SHIPPED to DELIVERED. The
 /// cart items of the order get the status SHIPPED or CANCELLED. A request for the status that the
-/// order has changes nothing.
+/// order has changes nothing. If the job of the last change has not ended for a minute, any request
+/// wakes it up.
 ///
 /// # Errors
 /// 403 for an account that the caller does not own, and for any status but CANCELLED without the
@@ -97,6 +102,9 @@ impl Cart {
     async fn update_order(&self, request: &Request<Update>) -> Result<Order, Error> {
         let Update { account, order, status } = &request.input;
         let old = self.order(account, order).await?;
+        if old.moving {
+            self.wake_up(&old, request.id, request.milli).await?;
+        }
         if old.status == *status {
             return Ok(old);
         }
@@ -111,7 +119,7 @@ impl Cart {
         let lines = self.lines(account, order).await?;
         if lines.len() <= MAX_MOVED_AT_ONCE {
             match self.move_at_once(&old, &new, &lines).await {
-                // A cart item was changed by hand. The job skips it.
+                // A cart item was changed by hand. The job restores it.
                 Err(Error::Table(table::Error::Refused(refused))) if !refused.at(0) => {}
                 done => return done.map(|()| new),
             }
@@ -120,6 +128,15 @@ impl Cart {
         let job = self.jobs.table().put_new(&Task::of(&new).job(request.id, request.now)?)?;
         self.dynamo.transact(vec![self.replacing_order(&old, &new)?, job]).await?;
         Ok(new)
+    }
+
+    /// Wakes up the job that moves the items of an order, unless the order changed less than a
+    /// minute ago. Creates a job that has expired again.
+    async fn wake_up(&self, order: &Order, run: RequestId, now: TimestampMillis) -> Result<(), Error> {
+        if now.instant().duration_since(order.status_changed_at.instant()) >= PATIENCE {
+            self.jobs.start(Task::of(order).job(run, now.second())?, &run).await?;
+        }
+        Ok(())
     }
 
     async fn move_at_once(&self, old: &Order, new: &Order, lines: &[Line]) -> Result<(), Error> {
