@@ -19,7 +19,7 @@ const DELAY: Duration = Duration::from_secs(2);
 /// Maximum delay of an event of a created object.
 const OBJECT_DELAY: Duration = Duration::from_secs(3);
 /// Maximum delay of a schedule. EventBridge fires rules within the minute.
-const SCHEDULE_DELAY: Duration = Duration::from_secs(60);
+const SCHEDULE_DELAY: Duration = Duration::from_mins(1);
 /// Maximum number of batches that a poller delivers again.
 const MAX_AGAIN: usize = 3;
 

@@ -182,9 +182,9 @@ impl State {
 }
 
 fn lag(rng: &mut Rng, rates: &Rates, lane: Option<&String>) -> Duration {
-    let (late, rare) = (lane.is_none() || happens(rng, rates.lag), happens(rng, 0.01));
-    let lag = time(rng, if rare { RARE } else { USUAL });
-    if late { lag } else { Duration::ZERO }
+    let (is_late, is_rare) = (lane.is_none() || happens(rng, rates.lag), happens(rng, 0.01));
+    let lag = time(rng, if is_rare { RARE } else { USUAL });
+    if is_late { lag } else { Duration::ZERO }
 }
 
 fn indexes(table: &Table) -> Vec<String> {
