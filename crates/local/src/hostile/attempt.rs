@@ -98,7 +98,7 @@ pub(super) struct Attempt {
 impl Attempt {
     pub(super) fn new(hostile: Arc<Hostile>, inner: SharedHttpConnector, call: Call) -> Self {
         let mut rng = hostile.dice.next(&call.place);
-        let fate = Fate::draw(&mut rng, &hostile.rates);
+        let fate = Fate::draw(&mut rng, &hostile.rates());
         Self { hostile, inner, call, rng, fate }
     }
 
@@ -210,7 +210,7 @@ impl Attempt {
     }
 
     fn start(&self, targets: &[Target]) -> Result<Option<Held>, Conflict> {
-        if self.hostile.rates.overlap <= 0.0 {
+        if self.hostile.rates().overlap <= 0.0 {
             return Ok(None);
         }
         self.hostile.progress.start(&self.call, targets.to_vec()).map(Some)
@@ -252,7 +252,7 @@ impl Attempt {
     /// writes.
     fn exhausted(&self, targets: &[Target]) -> Vec<bool> {
         let hostile = &self.hostile;
-        if hostile.rates.partition <= 0.0 {
+        if hostile.rates().partition <= 0.0 {
             return Vec::new();
         }
         let (now, mut partitions) = (Instant::now(), hostile.partitions());
@@ -403,7 +403,7 @@ impl Attempt {
 
     /// Counts the consumed units of the call in the partitions.
     fn charge(&self, body: &str, changes: &[Change]) {
-        if self.hostile.rates.partition <= 0.0 {
+        if self.hostile.rates().partition <= 0.0 {
             return;
         }
         let answer: Value = serde_json::from_str(body).unwrap_or_default();
@@ -454,6 +454,6 @@ impl Attempt {
 /// Lets the replicas see all changes so far.
 fn replica_reads_all(hostile: &Hostile) -> Vec<Change> {
     let observed =
-        hostile.replica.as_ref().map(|replica| replica.observe(&hostile.rates, &hostile.dice, &hostile.schemas));
+        hostile.replica.as_ref().map(|replica| replica.observe(&hostile.rates(), &hostile.dice, &hostile.schemas));
     observed.unwrap_or_default()
 }

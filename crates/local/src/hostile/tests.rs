@@ -504,3 +504,13 @@ fn rates_are_changed_by_name() {
     }
     assert!(Rates::usual().named().values().all(|rate| (0.0..=1.0).contains(rate)));
 }
+
+#[tokio::test(start_paused = true)]
+async fn replicas_catch_up_on_request() {
+    let scene = Scene::new(1, |rates| (rates.stale, rates.lag) = (1.0, 1.0));
+    for number in 0..10 {
+        scene.put("a", number).await.unwrap();
+    }
+    scene.hostile.catch_up();
+    assert_eq!((scene.query(None, "A").await, scene.query(Some("GSI1"), "odd").await), (vec![9], vec![9]));
+}
