@@ -25,7 +25,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Run the local stack with sample data until Ctrl-C
-    Run(RunOptions),
+    Run(Box<RunOptions>),
     /// Call every access pattern on a temporary stack
     Demo(StackOptions),
     /// Invoke one function with an event from a file
@@ -175,13 +175,13 @@ impl Cli {
         // The engine logs a warning for each failed condition, although failed conditions are
         // normal.
         let mut levels = Targets::new().with_default(LevelFilter::WARN).with_target("dynoxide", LevelFilter::ERROR);
-        if matches!(&self.command, Command::Run(RunOptions { hostile: Some(_), .. })) {
+        if matches!(&self.command, Command::Run(options) if options.hostile.is_some()) {
             levels = levels.with_target("local::hostile", LevelFilter::DEBUG);
         }
         let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
         tracing_subscriber::registry().with(lines.with_filter(levels)).init();
         let done = match self.command {
-            Command::Run(options) => run::run(options).await,
+            Command::Run(options) => run::run(*options).await,
             Command::Demo(options) => demo::demo(&options).await,
             Command::Invoke(options) => invoke::invoke(options).await,
             Command::Token(options) => token::token(options),

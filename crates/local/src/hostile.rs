@@ -17,7 +17,10 @@ mod request;
 use std::{
     collections::BTreeMap,
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use aws_sdk_dynamodb::config::{HttpClient, RuntimeComponents, SharedHttpClient, http::HttpRequest};
@@ -47,6 +50,7 @@ pub struct Hostile {
     progress: Arc<InProgress>,
     partitions: Mutex<Partitions>,
     counts: Mutex<BTreeMap<&'static str, u64>>,
+    is_calm: AtomicBool,
 }
 
 impl fmt::Debug for Hostile {
@@ -70,6 +74,7 @@ impl Hostile {
             progress: Arc::default(),
             partitions: Mutex::new(Partitions::new(rates.partition)),
             counts: Mutex::default(),
+            is_calm: AtomicBool::new(false),
         }))
     }
 
@@ -77,6 +82,23 @@ impl Hostile {
     #[must_use]
     pub fn around(self: &Arc<Self>, inner: SharedHttpClient) -> SharedHttpClient {
         SharedHttpClient::new(Around { inner, hostile: Arc::clone(self) })
+    }
+
+    /// Stops or resumes the faults. Changes that are still due reach the replicas in any case.
+    pub fn set_calm(&self, is_calm: bool) {
+        self.is_calm.store(is_calm, Ordering::Relaxed);
+    }
+
+    /// Lets the replicas receive all changes so far.
+    pub fn catch_up(&self) {
+        if let Some(replica) = &self.replica {
+            replica.observe(&self.rates(), &self.dice, &self.schemas);
+            replica.catch_up();
+        }
+    }
+
+    fn rates(&self) -> Rates {
+        if self.is_calm.load(Ordering::Relaxed) { Rates::default() } else { self.rates }
     }
 
     /// The number of injected faults of each rate.

@@ -710,6 +710,32 @@ impl Stack {
         engine::client(&self.access.config(lambda), self.dynamo_url())
     }
 
+    /// Whether the stack is in the hostile mode.
+    #[must_use]
+    pub fn is_hostile(&self) -> bool {
+        self.gateway.hostile.is_some()
+    }
+
+    /// Stops or resumes the faults of a stack in the hostile mode.
+    pub fn set_calm(&self, is_calm: bool) {
+        if let Some(hostile) = &self.gateway.hostile {
+            hostile.set_calm(is_calm);
+        }
+    }
+
+    /// Lets the replicas of the hostile mode receive all changes so far.
+    pub fn catch_up(&self) {
+        if let Some(hostile) = &self.gateway.hostile {
+            hostile.catch_up();
+        }
+    }
+
+    /// The number of injected faults of each rate.
+    #[must_use]
+    pub fn injected(&self) -> BTreeMap<&'static str, u64> {
+        self.gateway.hostile.as_ref().map(|hostile| hostile.counts()).unwrap_or_default()
+    }
+
     /// Stops the stack and closes its connections and its data file.
     pub async fn stop(self) {
         self.server.stop().await;

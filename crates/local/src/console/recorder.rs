@@ -209,11 +209,11 @@ pub(crate) fn call(request: HttpRequest, send: impl FnOnce(HttpRequest) -> HttpC
         response: Bytes::new(),
         faults: Vec::new(),
     };
-    let mut sent = Sent { call: Some(call), started: Instant::now(), notes: Notes::default(), running };
+    let mut recording = Recording { call: Some(call), started: Instant::now(), notes: Notes::default(), running };
     let answer = send(request);
     HttpConnectorFuture::new(async move {
-        let answered = noting(Arc::clone(&sent.notes), answer).await;
-        match (answered, &mut sent.call) {
+        let answered = noting(Arc::clone(&recording.notes), answer).await;
+        match (answered, &mut recording.call) {
             (Ok(response), Some(call)) => read(call, response).await,
             (answered, _) => answered,
         }
@@ -221,14 +221,14 @@ pub(crate) fn call(request: HttpRequest, send: impl FnOnce(HttpRequest) -> HttpC
 }
 
 /// A call in progress. It is recorded when it ends, also if its sender gives up.
-struct Sent {
+struct Recording {
     call: Option<RawCall>,
     started: Instant,
     notes: Notes,
     running: Arc<Running>,
 }
 
-impl Drop for Sent {
+impl Drop for Recording {
     fn drop(&mut self) {
         let Some(mut call) = self.call.take() else { return };
         call.micros = micros(self.started);

@@ -28,21 +28,14 @@ fn dynamodb(status: StatusCode, kind: &str, message: &str) -> HttpResponse {
 
 /// A server error of the service.
 pub(super) fn error(call: &Call, rng: &mut Rng) -> HttpResponse {
+    let is_unavailable = rng.bool();
+    let status = if is_unavailable { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::INTERNAL_SERVER_ERROR };
     if call.is_dynamodb() {
-        return match rng.bool() {
-            true => dynamodb(StatusCode::INTERNAL_SERVER_ERROR, "InternalServerError", "Internal server error"),
-            false => dynamodb(
-                StatusCode::SERVICE_UNAVAILABLE,
-                "ServiceUnavailable",
-                "Service is unavailable. Please retry the request.",
-            ),
-        };
+        let kind = if is_unavailable { "ServiceUnavailable" } else { "InternalServerError" };
+        return dynamodb(status, kind, "The service failed. Please retry the request.");
     }
     if call.body.is_null() {
-        let (status, code) = match rng.bool() {
-            true => (StatusCode::INTERNAL_SERVER_ERROR, "InternalError"),
-            false => (StatusCode::SERVICE_UNAVAILABLE, "SlowDown"),
-        };
+        let code = if is_unavailable { "SlowDown" } else { "InternalError" };
         let body = format!("<Error><Code>{code}</Code><Message>Please try again.</Message></Error>");
         return response(status, body);
     }

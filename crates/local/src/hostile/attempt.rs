@@ -44,6 +44,7 @@ enum Moment {
 /// The random decisions about an attempt. All of them are drawn at the start, so that a decision
 /// does not depend on the others.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each fault happens or not, independently of the others")]
 struct Fate {
     kill: Option<Moment>,
     freeze: Option<Moment>,
@@ -97,7 +98,7 @@ pub(super) struct Attempt {
 impl Attempt {
     pub(super) fn new(hostile: Arc<Hostile>, inner: SharedHttpConnector, call: Call) -> Self {
         let mut rng = hostile.dice.next(&call.place);
-        let fate = Fate::draw(&mut rng, &hostile.rates);
+        let fate = Fate::draw(&mut rng, &hostile.rates());
         Self { hostile, inner, call, rng, fate }
     }
 
@@ -209,7 +210,7 @@ impl Attempt {
     }
 
     fn start(&self, targets: &[Target]) -> Result<Option<Held>, Conflict> {
-        if self.hostile.rates.overlap <= 0.0 {
+        if self.hostile.rates().overlap <= 0.0 {
             return Ok(None);
         }
         self.hostile.progress.start(&self.call, targets.to_vec()).map(Some)
@@ -251,7 +252,7 @@ impl Attempt {
     /// writes.
     fn exhausted(&self, targets: &[Target]) -> Vec<bool> {
         let hostile = &self.hostile;
-        if hostile.rates.partition <= 0.0 {
+        if hostile.rates().partition <= 0.0 {
             return Vec::new();
         }
         let (now, mut partitions) = (Instant::now(), hostile.partitions());
@@ -402,7 +403,7 @@ impl Attempt {
 
     /// Counts the consumed units of the call in the partitions.
     fn charge(&self, body: &str, changes: &[Change]) {
-        if self.hostile.rates.partition <= 0.0 {
+        if self.hostile.rates().partition <= 0.0 {
             return;
         }
         let answer: Value = serde_json::from_str(body).unwrap_or_default();
@@ -413,7 +414,7 @@ impl Attempt {
         for capacity in all {
             let Some(table) = capacity["TableName"].as_str() else {
                 // The caller did not ask for the consumed units.
-                self.charge_place((self.call.place.clone(), self.call.index().map(str::to_owned)), 1.0, changes);
+                self.charge_place(&(self.call.place.clone(), self.call.index().map(str::to_owned)), 1.0, changes);
                 continue;
             };
             let own = capacity["Table"]["CapacityUnits"].as_f64();
@@ -423,29 +424,29 @@ impl Attempt {
                 units.push((Some(index.clone()), used["CapacityUnits"].as_f64().unwrap_or_default()));
             }
             for (index, units) in units.into_iter().filter(|(_, units)| *units > 0.0) {
-                self.charge_place((table.to_owned(), index), units, changes);
+                self.charge_place(&(table.to_owned(), index), units, changes);
             }
         }
     }
 
     /// Divides units of a table or an index among the items of the call.
-    fn charge_place(&self, place: Place, units: f64, changes: &[Change]) {
+    fn charge_place(&self, place: &Place, units: f64, changes: &[Change]) {
         let (hostile, now) = (&self.hostile, Instant::now());
         let kind = if self.call.is_write() { Use::Write } else { Use::Read };
         let targets = self.call.targets(&hostile.schemas);
         let positions: Vec<Position> = if kind == Use::Write && place.1.is_some() {
             let Some(schema) = hostile.schemas.get(&place.0) else { return };
             let position = |image: &Value| schema.position(image, place.1.as_deref()).map(Position::new);
-            let changed = changes.iter().filter(|change| change.table == place.0);
-            changed.filter_map(|change| change.new.as_ref().or(change.old.as_ref())).filter_map(position).collect()
+            let own = changes.iter().filter(|change| change.table == place.0);
+            own.filter_map(|change| change.new.as_ref().or(change.old.as_ref())).filter_map(position).collect()
         } else {
             let read = self.positions(&targets).into_iter();
-            read.filter(|(of, _)| *of == place).map(|(_, position)| position).collect()
+            read.filter(|(of, _)| of == place).map(|(_, position)| position).collect()
         };
         let share = units / f64::from(u32::try_from(positions.len().max(1)).unwrap_or(u32::MAX));
         let mut partitions = hostile.partitions();
         for position in positions {
-            partitions.charge(&place, position, kind, share, now);
+            partitions.charge(place, position, kind, share, now);
         }
     }
 }
@@ -453,6 +454,6 @@ impl Attempt {
 /// Lets the replicas see all changes so far.
 fn replica_reads_all(hostile: &Hostile) -> Vec<Change> {
     let observed =
-        hostile.replica.as_ref().map(|replica| replica.observe(&hostile.rates, &hostile.dice, &hostile.schemas));
+        hostile.replica.as_ref().map(|replica| replica.observe(&hostile.rates(), &hostile.dice, &hostile.schemas));
     observed.unwrap_or_default()
 }

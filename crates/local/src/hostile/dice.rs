@@ -32,7 +32,7 @@ impl Dice {
 
     fn of(&self, table: &str, number: u64) -> Rng {
         let parts = [&self.seed.to_be_bytes()[..], table.as_bytes(), &number.to_be_bytes()];
-        let digest = parts.iter().fold(Sha256::new(), |hash, part| hash.chain_update(part)).finalize();
+        let digest = parts.iter().fold(Sha256::new(), Sha256::chain_update).finalize();
         Rng::with_seed(digest.iter().take(8).fold(0, |bits, byte| bits << 8 | u64::from(*byte)))
     }
 }

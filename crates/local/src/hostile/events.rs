@@ -19,7 +19,7 @@ const DELAY: Duration = Duration::from_secs(2);
 /// Maximum delay of an event of a created object.
 const OBJECT_DELAY: Duration = Duration::from_secs(3);
 /// Maximum delay of a schedule. EventBridge fires rules within the minute.
-const SCHEDULE_DELAY: Duration = Duration::from_secs(60);
+const SCHEDULE_DELAY: Duration = Duration::from_mins(1);
 /// Maximum number of batches that a poller delivers again.
 const MAX_AGAIN: usize = 3;
 
@@ -65,7 +65,7 @@ pub(crate) struct BatchFate {
 impl Batches {
     /// Draws the faults of a batch.
     pub(crate) fn next(&self, event: &Value) -> BatchFate {
-        let (hostile, rates) = (&self.hostile, &self.hostile.rates);
+        let (hostile, rates) = (&self.hostile, self.hostile.rates());
         let mut rng = hostile.dice.next(&self.place);
         let delay = happens(&mut rng, rates.delay).then(|| time(&mut rng, DELAY));
         let (twice, rewind) = (happens(&mut rng, rates.twice), happens(&mut rng, rates.rewind));
@@ -103,7 +103,7 @@ impl Hostile {
     pub(crate) fn object(&self, function: &str) -> (Vec<Duration>, Vec<Injected>) {
         let place = format!("objects/{function}");
         let mut rng = self.dice.next(&place);
-        let (twice, late) = (self.rates.object_twice, self.rates.object_late);
+        let (twice, late) = (self.rates().object_twice, self.rates().object_late);
         self.firings(&mut rng, &place, ("object-twice", twice), ("object-late", late, OBJECT_DELAY))
     }
 
@@ -111,10 +111,10 @@ impl Hostile {
     pub(crate) fn schedule(&self, function: &str) -> (Vec<Duration>, Vec<Injected>) {
         let place = format!("schedule/{function}");
         let mut rng = self.dice.next(&place);
-        if happens(&mut rng, self.rates.schedule_missed) {
+        if happens(&mut rng, self.rates().schedule_missed) {
             return (Vec::new(), vec![self.record("schedule-missed", &place, "did not fire")]);
         }
-        let (twice, late) = (self.rates.schedule_twice, self.rates.schedule_late);
+        let (twice, late) = (self.rates().schedule_twice, self.rates().schedule_late);
         self.firings(&mut rng, &place, ("schedule-twice", twice), ("schedule-late", late, SCHEDULE_DELAY))
     }
 

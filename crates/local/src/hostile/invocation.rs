@@ -64,7 +64,7 @@ impl Run {
     /// Ends the invocation.
     pub(super) async fn kill(&self) {
         self.killed.notify_one();
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 
     /// Stops the invocation until a time after its deadline.

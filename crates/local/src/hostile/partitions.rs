@@ -225,7 +225,7 @@ mod tests {
         let (start, place, key) = (Instant::now(), table(), at("A", ""));
         let mut partitions = Partitions::new(1.0);
         assert!(partitions.admits(&place, &key, Use::Write, start));
-        let later = start + Duration::from_mins(60);
+        let later = start + Duration::from_hours(1);
         partitions.charge(&place, key.clone(), Use::Write, 299_999.0, later);
         assert!(partitions.admits(&place, &key, Use::Write, later), "300,000 units are kept, and not more");
         partitions.charge(&place, key.clone(), Use::Write, 1.0, later);

@@ -33,12 +33,12 @@ const RARE: Duration = Duration::from_secs(5);
 const GAP: Duration = Duration::from_millis(200);
 
 /// The tables (`None`), or the index with this name in each table.
-type Lane = Option<String>;
+type Source = Option<String>;
 
 /// The replicas of a store.
 pub(super) struct Replica {
     store: Store,
-    lanes: BTreeMap<Lane, Database>,
+    copies: BTreeMap<Source, Database>,
     state: Mutex<State>,
 }
 
@@ -47,9 +47,9 @@ struct State {
     /// Number of the last change that was read.
     last: i64,
     next: u64,
-    pending: BTreeMap<Lane, BTreeMap<(Instant, u64), Write>>,
+    pending: BTreeMap<Source, BTreeMap<(Instant, u64), Write>>,
     /// Time of the last pending change of a key.
-    due: BTreeMap<(Lane, String, String), Instant>,
+    due: BTreeMap<(Source, String, String), Instant>,
 }
 
 /// A pending change: the new item, or the key of an item without entry.
@@ -74,19 +74,19 @@ impl Replica {
             return Ok(None);
         }
         store.watch()?;
-        let mut lanes = BTreeMap::new();
+        let mut copies = BTreeMap::new();
         if rates.stale > 0.0 {
-            lanes.insert(None, lane(store, None)?);
+            copies.insert(None, source(store, None)?);
         }
         if rates.lag > 0.0 {
             for index in store.tables().iter().flat_map(indexes) {
-                if !lanes.contains_key(&Some(index.clone())) {
-                    let copy = lane(store, Some(&index))?;
-                    lanes.insert(Some(index), copy);
+                if !copies.contains_key(&Some(index.clone())) {
+                    let copy = source(store, Some(&index))?;
+                    copies.insert(Some(index), copy);
                 }
             }
         }
-        Ok(Some(Self { store: store.clone(), lanes, state: Mutex::default() }))
+        Ok(Some(Self { store: store.clone(), copies, state: Mutex::default() }))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -105,23 +105,23 @@ impl Replica {
             let Some(schema) = schemas.get(&change.table) else { continue };
             let Some(image) = change.new.as_ref().or(change.old.as_ref()) else { continue };
             let key = schema.key(image);
-            for lane in self.lanes.keys() {
-                if lane.as_ref().is_some_and(|index| !schema.indexes.contains_key(index)) {
+            for source in self.copies.keys() {
+                if source.as_ref().is_some_and(|index| !schema.indexes.contains_key(index)) {
                     continue;
                 }
-                let mut rng = dice.next(&format!("{}/{}", change.table, lane.as_deref().unwrap_or_default()));
-                let position = |image: &Option<Value>| schema.position(image.as_ref()?, lane.as_deref());
+                let mut rng = dice.next(&format!("{}/{}", change.table, source.as_deref().unwrap_or_default()));
+                let position = |image: &Option<Value>| schema.position(image.as_ref()?, source.as_deref());
                 let (old, new) = (position(&change.old), position(&change.new));
-                let moves = lane.is_some() && old != new && old.is_some() && new.is_some();
+                let moves = source.is_some() && old != new && old.is_some() && new.is_some();
                 let write =
                     |item: Option<&Value>| Write { table: change.table.clone(), key: key.clone(), item: item.cloned() };
-                let at = now + lag(&mut rng, rates, lane.as_ref());
+                let at = now + lag(&mut rng, rates, source.as_ref());
                 if moves && rng.bool() {
                     // An index deletes the old entry before it puts the new one.
-                    state.add(lane, at, write(None));
-                    state.add(lane, at + time(&mut rng, GAP), write(change.new.as_ref()));
+                    state.add(source, at, write(None));
+                    state.add(source, at + time(&mut rng, GAP), write(change.new.as_ref()));
                 } else {
-                    state.add(lane, at, write(change.new.as_ref()));
+                    state.add(source, at, write(change.new.as_ref()));
                 }
             }
         }
@@ -130,22 +130,39 @@ impl Replica {
 
     /// Answers an eventually consistent read. `None` if there is no replica for it.
     pub(super) fn read(&self, call: &Call) -> Option<Reply> {
-        let lane = call.index().map(str::to_owned);
-        let replica = self.lanes.get(&lane)?;
+        let source = call.index().map(str::to_owned);
+        let replica = self.copies.get(&source)?;
         let is_behind = {
             let mut state = self.state();
-            let ready = state.ready(&lane, Instant::now());
+            let ready = state.ready(&source, Instant::now());
             for write in ready {
                 if let Err(error) = apply(replica, write) {
                     tracing::error!(error, "a replica can't be written");
                 }
             }
-            state.pending.get(&lane).is_some_and(|pending| !pending.is_empty())
+            state.pending.get(&source).is_some_and(|pending| !pending.is_empty())
         };
         let body = call.body.to_string();
         let (status, answer) = execute(replica, &call.action, body.as_bytes());
         let is_old = is_behind && execute(&self.store.database(), &call.action, body.as_bytes()).1 != answer;
         Some(Reply { status, body: answer, is_old })
+    }
+
+    /// Lets the replicas receive all pending changes.
+    pub(super) fn catch_up(&self) {
+        let pending = {
+            let mut state = self.state();
+            state.due.clear();
+            take(&mut state.pending)
+        };
+        for (source, writes) in pending {
+            let Some(replica) = self.copies.get(&source) else { continue };
+            for write in writes.into_values() {
+                if let Err(error) = apply(replica, write) {
+                    tracing::error!(error, "a replica can't be written");
+                }
+            }
+        }
     }
 
     /// Returns the stored item with a key.
@@ -158,21 +175,21 @@ impl Replica {
 
 impl State {
     /// Adds a change that is due after all earlier changes of its key.
-    fn add(&mut self, lane: &Lane, at: Instant, write: Write) {
-        let key = (lane.clone(), write.table.clone(), write.key.to_string());
+    fn add(&mut self, source: &Source, at: Instant, write: Write) {
+        let key = (source.clone(), write.table.clone(), write.key.to_string());
         let at = self.due.get(&key).map_or(at, |earlier| at.max(*earlier));
         self.due.insert(key, at);
         self.next += 1;
-        self.pending.entry(lane.clone()).or_default().insert((at, self.next), write);
+        self.pending.entry(source.clone()).or_default().insert((at, self.next), write);
     }
 
     /// Removes and returns the changes that are due.
-    fn ready(&mut self, lane: &Lane, now: Instant) -> Vec<Write> {
-        let Some(pending) = self.pending.get_mut(lane) else { return Vec::new() };
+    fn ready(&mut self, source: &Source, now: Instant) -> Vec<Write> {
+        let Some(pending) = self.pending.get_mut(source) else { return Vec::new() };
         let later = pending.split_off(&(now, u64::MAX));
         let ready: Vec<Write> = std::mem::replace(pending, later).into_values().collect();
         for write in &ready {
-            let key = (lane.clone(), write.table.clone(), write.key.to_string());
+            let key = (source.clone(), write.table.clone(), write.key.to_string());
             if self.due.get(&key).is_some_and(|due| *due <= now) {
                 self.due.remove(&key);
             }
@@ -181,10 +198,10 @@ impl State {
     }
 }
 
-fn lag(rng: &mut Rng, rates: &Rates, lane: Option<&String>) -> Duration {
-    let (late, rare) = (lane.is_none() || happens(rng, rates.lag), happens(rng, 0.01));
-    let lag = time(rng, if rare { RARE } else { USUAL });
-    if late { lag } else { Duration::ZERO }
+fn lag(rng: &mut Rng, rates: &Rates, source: Option<&String>) -> Duration {
+    let (is_late, is_rare) = (source.is_none() || happens(rng, rates.lag), happens(rng, 0.01));
+    let lag = time(rng, if is_rare { RARE } else { USUAL });
+    if is_late { lag } else { Duration::ZERO }
 }
 
 fn indexes(table: &Table) -> Vec<String> {
@@ -193,7 +210,7 @@ fn indexes(table: &Table) -> Vec<String> {
 }
 
 /// Copies the tables with only one of their indexes.
-fn lane(store: &Store, index: Option<&str>) -> Result<Database, String> {
+fn source(store: &Store, index: Option<&str>) -> Result<Database, String> {
     let replica = Database::memory().map_err(|error| error.to_string())?;
     for table in store.tables() {
         let mut definition = table.definition.clone();

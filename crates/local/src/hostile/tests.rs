@@ -1,5 +1,5 @@
 //! Tests of the calls on a paused clock, with the engine in the same thread.
-use std::{future::Future, pin::pin, time::Duration};
+use std::{future::Future, path::Path, pin::pin, time::Duration};
 
 use aws_sdk_dynamodb::{
     Client,
@@ -12,12 +12,18 @@ use aws_sdk_dynamodb::{
 };
 use aws_smithy_runtime_api::client::http::http_client_fn;
 use dynoxide::Database;
+use function::Invocation;
 use http::StatusCode;
 use serde_json::{Value, json};
+use table::Usage;
 use tokio::time::{Instant, advance, sleep, timeout};
 
 use super::*;
-use crate::engine::execute;
+use crate::{
+    engine::execute,
+    lambda::{Handler, Lambda},
+    template::Template,
+};
 
 const TEMPLATE: &str = "\
 Transform: AWS::Serverless-2016-10-31
@@ -35,6 +41,9 @@ Resources:
         - IndexName: GSI1
           KeySchema: [{AttributeName: GSI1PK, KeyType: HASH}, {AttributeName: SK, KeyType: RANGE}]
           Projection: {ProjectionType: ALL}
+  Writer:
+    Type: AWS::Serverless::Function
+    Properties: {CodeUri: target/lambda/writer, Timeout: 10}
 ";
 const TABLE: &str = "local-Things";
 
@@ -85,14 +94,14 @@ impl Scene {
     fn new(seed: u64, change: impl FnOnce(&mut Rates)) -> Self {
         let mut rates = Rates::default();
         change(&mut rates);
-        let template = Template::read(TEMPLATE, Path::new("template.yaml"), "local", &BTreeMap::new()).unwrap();
+        let template = template();
         let store = Store::open(None, &template.tables).unwrap();
         let service = Service { database: DebugDatabase(store.database()), records: Arc::default() };
         let hostile = Hostile::new(seed, rates, &template.tables, Some(&store)).unwrap();
         let inner = service.clone();
         let http = http_client_fn(move |_, _| SharedHttpConnector::new(inner.clone()));
-        let client = client(hostile.around(http.clone()));
-        Self { hostile, client, direct: client_of(http), service }
+        let faulty = client(hostile.around(http.clone()));
+        Self { hostile, client: faulty, direct: client(http), service }
     }
 
     async fn put(&self, key: &str, version: u32) -> Result<(), Option<String>> {
@@ -132,17 +141,30 @@ impl Scene {
     }
 }
 
-use std::path::Path;
+fn template() -> Template {
+    Template::read(TEMPLATE, Path::new("template.yaml"), "local", &BTreeMap::new()).unwrap()
+}
 
-use crate::template::Template;
+/// Invokes a function that writes two items. Returns the error type.
+async fn invoke_writer(client: &Client) -> Option<String> {
+    let client = client.clone();
+    let handler: Handler = Arc::new(move |_, _| {
+        let client = client.clone();
+        Box::pin(async move {
+            for key in ["first", "second"] {
+                put(&client, key, 1).await.unwrap();
+            }
+            Invocation { answer: Ok(Value::Null), usage: Usage::default() }
+        })
+    });
+    let spec = template().lambdas.remove(0);
+    let outcome = Lambda::new(spec, handler, None).can_fail(true).invoke(Value::Null).await;
+    outcome.answer.err().map(|failure| failure.kind)
+}
 
 type Item = std::collections::HashMap<String, AttributeValue>;
 
 fn client(http: SharedHttpClient) -> Client {
-    client_of(http)
-}
-
-fn client_of(http: SharedHttpClient) -> Client {
     let config = Config::builder()
         .behavior_version(BehaviorVersion::latest())
         .region(Region::from_static("us-east-1"))
@@ -175,6 +197,7 @@ async fn put(client: &Client, key: &str, version: u32) -> Result<(), Option<Stri
 }
 
 /// The error code of a response. `None` without a response.
+#[expect(clippy::needless_pass_by_value, reason = "passed to map_err")]
 fn code<E: ProvideErrorMetadata>(error: SdkError<E>) -> Option<String> {
     error.as_service_error().and_then(|error| error.meta().code()).map(str::to_owned)
 }
@@ -411,11 +434,43 @@ async fn firehose_rejects_a_part_of_the_records() {
     let response = connector.call(request).await.unwrap();
     let answer: Value = serde_json::from_slice(response.body().bytes().unwrap()).unwrap();
     let stored = scene.service.records.lock().unwrap().clone();
-    let failed = answer["FailedPutCount"].as_u64().unwrap() as usize;
-    assert!(failed > 0 && stored.len() > 0 && failed + stored.len() == 20, "{answer}");
+    let failed = usize::try_from(answer["FailedPutCount"].as_u64().unwrap()).unwrap();
+    assert!(failed > 0 && !stored.is_empty() && failed + stored.len() == 20, "{answer}");
     let each = answer["RequestResponses"].as_array().unwrap();
     let accepted = records.iter().zip(each).filter(|(_, one)| one["ErrorCode"].is_null());
     assert!(accepted.map(|(record, _)| record).eq(&stored), "the responses are in the order of the records");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_killed_function_ends_before_or_after_a_call() {
+    let mut stored = std::collections::BTreeSet::new();
+    for seed in 0..20 {
+        let scene = Scene::new(seed, |rates| rates.kill = 1.0);
+        assert_eq!(invoke_writer(&scene.client).await.as_deref(), Some("Runtime.ExitError"));
+        stored.insert((scene.stored("first").await.is_some(), scene.stored("second").await.is_some()));
+    }
+    assert_eq!(stored.into_iter().collect::<Vec<_>>(), [(false, false), (true, false)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_frozen_function_continues_after_its_deadline() {
+    let scene = Scene::new(1, |rates| rates.freeze = 1.0);
+    let start = Instant::now();
+    assert_eq!(invoke_writer(&scene.client).await.as_deref(), Some("Sandbox.Timedout"));
+    assert_eq!((Instant::now() - start, scene.stored("second").await), (Duration::from_secs(10), None));
+    sleep(Duration::from_mins(1)).await;
+    assert_eq!(scene.stored("second").await, Some(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn schedules_and_objects_fire_twice_late_or_not_at_all() {
+    let twice = Scene::new(1, |rates| (rates.schedule_twice, rates.object_late) = (1.0, 1.0)).hostile;
+    assert_eq!(twice.schedule("f").0.len(), 2);
+    let (times, injected) = twice.object("f");
+    assert!(times.len() == 1 && !times[0].is_zero() && injected[0].fault == "object-late");
+    assert!(Scene::new(1, |rates| rates.schedule_missed = 1.0).hostile.schedule("f").0.is_empty());
+    let never = Scene::new(1, |_| {}).hostile;
+    assert_eq!((never.schedule("f").0, never.object("f").0), (vec![Duration::ZERO], vec![Duration::ZERO]));
 }
 
 /// The faults of a call depend on the seed and on the earlier calls of its table only.
@@ -448,4 +503,14 @@ fn rates_are_changed_by_name() {
         assert_eq!(Rates::usual().with(changes).unwrap_err(), error);
     }
     assert!(Rates::usual().named().values().all(|rate| (0.0..=1.0).contains(rate)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn replicas_catch_up_on_request() {
+    let scene = Scene::new(1, |rates| (rates.stale, rates.lag) = (1.0, 1.0));
+    for number in 0..10 {
+        scene.put("a", number).await.unwrap();
+    }
+    scene.hostile.catch_up();
+    assert_eq!((scene.query(None, "A").await, scene.query(Some("GSI1"), "odd").await), (vec![9], vec![9]));
 }
