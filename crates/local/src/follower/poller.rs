@@ -5,7 +5,6 @@ use std::{
 };
 
 use futures::future::join;
-use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::{
     sync::watch,
