@@ -162,10 +162,10 @@ async fn bank_pays_each_payment_once(seed: u64) {
     let now = Timestamp::now();
     let time = (now - SignedDuration::from_mins(1)).round(jiff::Unit::Second).expect("a time");
     books.stack.set_calm(false);
-    let paths = (0..40).map(async |number: usize| {
-        let body = json!({"scheduledTime": (time + SignedDuration::from_secs(number as i64 % 5 * 60)).to_string(),
+    let paths = (0..40).map(async |number: u32| {
+        let body = json!({"scheduledTime": (time + SignedDuration::from_secs(i64::from(number % 5) * 60)).to_string(),
             "data": {"creditAccountId": accounts[4], "amount": format!("1.{number:02}"), "currency": "USD"}});
-        let path = format!("/bank/accounts/{}/payments", accounts[number % 4]);
+        let path = format!("/bank/accounts/{}/payments", accounts[number as usize % 4]);
         let scheduled = told(async || books.operator.post_once(&path, &format!("p-{number}"), &body).await).await;
         assert_eq!(scheduled.status, 201, "{}", scheduled.body);
         format!("{path}/{}", text(&scheduled.body, "paymentId"))
