@@ -33,7 +33,7 @@ SUITES ?= bank::* cart::* wellness::* ledger::* system::table_calls
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: need ## Run the local stack: API on PORT (3000), DynamoDB on DYNAMODB_PORT (8000), data in DATA or in memory, lake files in LAKE (lake), only some services with STACKS="bank ledger"
+run: need ## Run the local stack: API on PORT (3000), DynamoDB on DYNAMODB_PORT (8000), data in DATA or in memory, lake files in LAKE (lake), only some services with STACKS="bank ledger", faults of AWS with ARGS='--hostile 1'
 	@cargo build --quiet --bin local
 	@exec $(SERVE)
 

@@ -365,6 +365,19 @@ async function guarded (browser) {
   await without.stop()
 }
 
+async function faults (browser) {
+  const stack = await Stack.start('--stack', 'bank', '--stack', 'ledger', '--hostile', '1', '--hostile-rates', 'lost-after=0.5,kill=0')
+  const tab = await Tab.open(browser, stack)
+  await stack.send('GET', '/bank/payments/due?date=2030-12-01')
+  await tab.go('trace?q=payments%2Fdue', 'Trace')
+  await tab.page.getByText(/\d injected/).first().waitFor()
+  await tab.page.getByRole('link', { name: /payments\/due/ }).first().click()
+  await tab.page.getByText(/Injected: /).first().waitFor()
+  check('the trace shows injected faults beside their calls', tab.errors.length === 0, tab.errors.join())
+  await tab.page.close()
+  await stack.stop()
+}
+
 function chromiumPath () {
   for (const name of ['chromium', 'chromium-browser', 'google-chrome']) {
     try {
@@ -379,6 +392,7 @@ const stack = await Stack.start()
 try {
   for (const part of [home, forms, trace, tables, jobs, pages, keyboard, manyTraces, largeTable, restart]) await part(browser, stack)
   await guarded(browser)
+  await faults(browser)
   console.log(`${count} checks of the console passed`)
 } finally {
   await browser.close()

@@ -39,12 +39,6 @@ pub(crate) async fn config() -> Result<SdkConfig, lambda_runtime::Error> {
     let https = Builder::new().tls_provider(Provider::Rustls(CryptoMode::AwsLc)).tls_context(tls).build_https();
     // Without this wrapper, each new client would parse the root certificates again.
     let http = http_client_fn(move |settings, components| https.http_connector(settings, components));
-    // After two seconds, the connection is probably broken, and a new attempt is faster. The
-    // deadline of the invocation limits the total time of all attempts.
-    let timeouts = TimeoutConfig::builder()
-        .connect_timeout(Duration::from_secs(1))
-        .operation_attempt_timeout(Duration::from_secs(2))
-        .build();
     Ok(SdkConfig::builder()
         .behavior_version(BehaviorVersion::latest())
         .region(EnvironmentVariableRegionProvider::new().region().await)
@@ -52,12 +46,30 @@ pub(crate) async fn config() -> Result<SdkConfig, lambda_runtime::Error> {
         .service_config(Endpoints)
         .use_fips(is_on("AWS_USE_FIPS_ENDPOINT"))
         .use_dual_stack(is_on("AWS_USE_DUALSTACK_ENDPOINT"))
-        .retry_config(RetryConfig::standard().with_max_attempts(5).with_max_backoff(Duration::from_secs(1)))
-        .timeout_config(timeouts)
+        .retry_config(retries())
+        .timeout_config(timeouts())
         .sleep_impl(sleep())
         .time_source(SystemTimeSource::new())
         .http_client(http)
         .build())
+}
+
+/// The retries of the AWS clients of a Lambda.
+#[must_use]
+pub fn retries() -> RetryConfig {
+    RetryConfig::standard().with_max_attempts(5).with_max_backoff(Duration::from_secs(1))
+}
+
+/// The timeouts of the AWS clients of a Lambda.
+///
+/// After two seconds, the connection is probably broken, and a new attempt is faster. The deadline
+/// of the invocation limits the total time of all attempts.
+#[must_use]
+pub fn timeouts() -> TimeoutConfig {
+    TimeoutConfig::builder()
+        .connect_timeout(Duration::from_secs(1))
+        .operation_attempt_timeout(Duration::from_secs(2))
+        .build()
 }
 
 /// The timer of the AWS clients.

@@ -87,6 +87,7 @@ pub use caller::Caller;
 pub use client::Clients;
 pub use csv::{Cell, Csv, CsvRow, JsonOrCsv, MediaType, unguarded};
 pub use deadline::Deadline;
+pub use environment::{retries, timeouts};
 pub use error::{Error, Fault, optimistically};
 pub use fingerprint::Fingerprint;
 pub use http::{Request, http};

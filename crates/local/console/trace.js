@@ -77,7 +77,7 @@ export function TraceList ({ traces }) {
     <tbody>${traces.map(one => html`<tr key=${one.number}>
       <td class="n">${clock(one.at)}</td><td class="key"><a href=${`#/trace/${one.number}`}>${one.title.replace('local-', '')}</a></td><td>${one.function}</td>
       <td class=${`n ${one.error || one.status >= 400 ? 'bad' : ''}`}>${one.error ? 'failed' : one.status ?? ''}</td>
-      <td class="n">${millis(one.micros)}</td><td class="n">${one.calls}${one.retries ? ` (${one.retries} again)` : ''}</td>
+      <td class="n">${millis(one.micros)}</td><td class="n">${one.calls}${one.retries ? ` (${one.retries} again)` : ''}${one.injected ? html` <span class="bad">${one.injected} injected</span>` : ''}</td>
       <td class="n">${units(one.read)}</td><td class="n">${units(one.write)}</td></tr>`)}</tbody></table></div>`
 }
 
@@ -91,6 +91,7 @@ export function Trace ({ number: id }) {
       <p>${data.function}, ${clock(data.at)} UTC, ${millis(data.micros)} ms.
         ${data.error ? html` <span class="bad">${data.error}</span>` : data.status ? html` Status <span class=${data.status >= 400 ? 'bad' : 'good'}>${data.status}</span>.` : ''}
         ${data.retries > 0 && html` ${data.retries} calls were sent again.`}</p>
+      <${Faults} faults=${data.faults} />
       ${data.causes.length > 0 && html`<h2>Caused by</h2><${TraceList} traces=${data.causes} />`}
       <${Cost} calls=${data.calls} declared=${declared} />
       <h2>Calls</h2>${data.calls.length === 0 && html`<p class="soft">The function called nothing.</p>`}
@@ -99,6 +100,12 @@ export function Trace ({ number: id }) {
       ${data.effects.length === 0 ? html`<p class="soft">No stream has passed on a change of this request${data.calls.some(call => call.changes.length) ? ' yet' : ', because it wrote nothing'}.</p>` : html`<${TraceList} traces=${data.effects} />`}
       <div class="two"><details class="box"><summary>Event</summary><pre>${pretty(data.event)}</pre></details>
         <details class="box"><summary>Answer</summary><pre>${pretty(data.answer)}</pre></details></div>`}`
+}
+
+/** The faults that the hostile mode has injected. */
+function Faults ({ faults }) {
+  if (!faults?.length) return null
+  return html`<p>${faults.map((one, index) => html`<span key=${index} class="bad">Injected: ${one.fault}${one.detail ? `, ${one.detail}` : ''}. </span>`)}</p>`
 }
 
 /** The measured units beside the declared ones. */
@@ -121,6 +128,7 @@ function CallBox ({ call, number: index }) {
     <strong>${index}. ${call.action}</strong> ${short(call.table ?? '')}${call.index ? `/${call.index}` : ''}
     <span class="soft"> at ${millis(call.at)} ms, took ${millis(call.micros)} ms</span>
     ${failed && html` <span class="bad">${call.error ?? call.status ?? 'no response'}</span>`}
+    <${Faults} faults=${call.faults} />
     ${call.condition && html`<p class="key">${call.condition}</p>`}
     <p>${call.returned !== null && html`${number(call.returned)} items returned${call.scanned !== null && call.scanned !== undefined ? `, ${number(call.scanned)} read` : ''}. `}
       ${call.units.map(one => html`<span key=${one.place}>${short(one.place)} ${one.read ? `${number(one.read)} R` : `${number(one.write)} W`} </span>`)}</p>

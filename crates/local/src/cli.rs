@@ -12,7 +12,7 @@ use clap::{Args, Parser, Subcommand};
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::{Layer, filter::Targets, layer::SubscriberExt, util::SubscriberInitExt};
 
-use crate::{Auth, Builder, Stack, StartError, TokenError, client::ClientError, stack::DOCKER_HOST};
+use crate::{Auth, Builder, Rates, Stack, StartError, TokenError, client::ClientError, stack::DOCKER_HOST};
 
 /// The local stack: API, functions and DynamoDB in one process.
 #[derive(Debug, Parser)]
@@ -25,7 +25,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Run the local stack with sample data until Ctrl-C
-    Run(RunOptions),
+    Run(Box<RunOptions>),
     /// Call every access pattern on a temporary stack
     Demo(StackOptions),
     /// Invoke one function with an event from a file
@@ -86,6 +86,13 @@ struct RunOptions {
     /// Open the console in the browser
     #[arg(long, conflicts_with = "no_console")]
     open: bool,
+    /// Inject the faults of AWS into the calls and events of the functions, from this seed, and log
+    /// them (docs/hostile.md)
+    #[arg(long, value_name = "SEED")]
+    hostile: Option<u64>,
+    /// Rates of the faults, such as stale=1,lost-after=0.1; a rate of 0 turns a fault off
+    #[arg(long, value_name = "NAME=RATE,…", requires = "hostile", value_parser = rates)]
+    hostile_rates: Option<Rates>,
 }
 
 #[derive(Debug, Args)]
@@ -167,11 +174,14 @@ impl Cli {
     pub async fn execute(self) -> ExitCode {
         // The engine logs a warning for each failed condition, although failed conditions are
         // normal.
-        let levels = Targets::new().with_default(LevelFilter::WARN).with_target("dynoxide", LevelFilter::ERROR);
+        let mut levels = Targets::new().with_default(LevelFilter::WARN).with_target("dynoxide", LevelFilter::ERROR);
+        if matches!(&self.command, Command::Run(options) if options.hostile.is_some()) {
+            levels = levels.with_target("local::hostile", LevelFilter::DEBUG);
+        }
         let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
         tracing_subscriber::registry().with(lines.with_filter(levels)).init();
         let done = match self.command {
-            Command::Run(options) => run::run(options).await,
+            Command::Run(options) => run::run(*options).await,
             Command::Demo(options) => demo::demo(&options).await,
             Command::Invoke(options) => invoke::invoke(options).await,
             Command::Token(options) => token::token(options),
@@ -207,6 +217,10 @@ fn name_and_value(text: &str) -> Result<(String, String), String> {
 
 fn port(text: &str) -> Result<u16, String> {
     text.parse().map_err(|_| "a port is a number from 1 to 65535, or 0 for any free port".to_owned())
+}
+
+fn rates(text: &str) -> Result<Rates, String> {
+    Rates::usual().with(text)
 }
 
 fn address(text: &str) -> Result<IpAddr, String> {

@@ -19,10 +19,12 @@ use aws_smithy_http_client::{
 };
 
 use api::Api;
+pub(crate) use api::execute;
 use services::Services;
 
 use crate::{
     StartError,
+    hostile::Hostile,
     lake::Lake,
     remote::Remote,
     server::{Endpoint, Port, Server},
@@ -78,6 +80,15 @@ pub(crate) fn client(config: &SdkConfig, url: &str) -> Client {
         .retry_partition(RetryPartition::custom("function").token_bucket(TokenBucket::default()).build())
         .build();
     Client::from_conf(config)
+}
+
+/// Configuration of clients whose calls have faults. Retries and timeouts are those of a deployed
+/// function.
+pub(crate) fn hostile_config(hostile: &Arc<Hostile>) -> Result<SdkConfig, StartError> {
+    let config = config()?;
+    let Some(http) = config.http_client() else { return Ok(config) };
+    let hostile = config.to_builder().http_client(hostile.around(http));
+    Ok(hostile.retry_config(function::retries()).timeout_config(function::timeouts()).build())
 }
 
 /// Base configuration of all clients for the local services.

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use tokio::{sync::watch, task::JoinSet, time::timeout};
 
 use crate::{
+    hostile::{Hostile, Shard},
     lake::Lake,
     lambda::Lambda,
     store::{Position, Store},
@@ -37,10 +38,26 @@ impl Context {
         Ok(Self { store, lake, positions: Arc::new(Positions::open(data)?) })
     }
 
+    /// Creates the pollers of a mapping: one for each shard of the stream.
+    pub(crate) fn pollers(
+        &self,
+        lambda: &Arc<Lambda>,
+        mapping: &Mapping,
+        hostile: Option<&Arc<Hostile>>,
+    ) -> Result<Vec<Arc<EventSourcePoller>>, String> {
+        let name = format!("{}/{}/{}", lambda.spec.name, mapping.name, mapping.table);
+        let Some(hostile) = hostile else { return Ok(vec![Arc::new(self.poller(name, lambda, mapping)?)]) };
+        let poller = |shard: Shard| {
+            let name = if shard.of == 1 { name.clone() } else { format!("{name}/{}", shard.number) };
+            let batches = hostile.batches(&name);
+            Ok(Arc::new(self.poller(name, lambda, mapping)?.of_shard(shard, batches)))
+        };
+        hostile.shards(&name).into_iter().map(poller).collect()
+    }
+
     /// Creates a poller. It starts at the mapping's checkpoint, or at the starting position if
     /// there is no checkpoint.
-    pub(crate) fn poller(&self, lambda: &Arc<Lambda>, mapping: &Mapping) -> Result<EventSourcePoller, String> {
-        let name = format!("{}/{}/{}", lambda.spec.name, mapping.name, mapping.table);
+    fn poller(&self, name: String, lambda: &Arc<Lambda>, mapping: &Mapping) -> Result<EventSourcePoller, String> {
         let position = match (self.positions.get(&name), mapping.start) {
             (Some(position), _) => position,
             (None, Start::TrimHorizon) => Position::default(),
@@ -78,8 +95,25 @@ impl Follower {
 
 /// Body of `GET /_local/streams`: counters and pending records of each mapping.
 pub(crate) fn report(pollers: &[Arc<EventSourcePoller>]) -> Result<Value, String> {
-    let mappings = pollers.iter().map(|poller| poller.report()).collect::<Result<Vec<_>, _>>()?;
+    let mut mappings: Vec<Value> = Vec::new();
+    for poller in pollers {
+        let report = poller.report()?;
+        let is_same = |other: &&mut Value| ["function", "name", "table"].iter().all(|name| other[name] == report[name]);
+        match mappings.iter_mut().find(is_same) {
+            Some(mapping) => add(mapping, &report),
+            None => mappings.push(report),
+        }
+    }
     Ok(json!({"mappings": mappings}))
+}
+
+/// Adds the counters of a further shard. Each poller sees all records as pending.
+fn add(mapping: &mut Value, report: &Value) {
+    for counter in ["delivered", "filtered", "failedBatches", "retries", "givenUp"] {
+        mapping[counter] =
+            json!(mapping[counter].as_u64().unwrap_or_default() + report[counter].as_u64().unwrap_or_default());
+    }
+    mapping["pending"] = json!(mapping["pending"].as_i64().max(report["pending"].as_i64()));
 }
 
 #[cfg(test)]

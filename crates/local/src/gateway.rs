@@ -28,6 +28,7 @@ use crate::{
     auth::{self, Auth, Claims, Tokens},
     console::Console,
     follower::EventSourcePoller,
+    hostile::Hostile,
     lambda::{Lambda, MAX_EVENT, Outcome, length},
     server::{Endpoint, Origins, Received, Refusal},
     store::Store,
@@ -53,6 +54,7 @@ pub(crate) struct Gateway {
     /// Body of `GET /_local/health`. Set when the stack is ready.
     pub(crate) health: OnceLock<serde_json::Value>,
     pub(crate) console: Option<Arc<Console>>,
+    pub(crate) hostile: Option<Arc<Hostile>>,
 }
 
 impl Endpoint for Gateway {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use function::{Clients, Context, Diagnostic, Function, Invocation, Service, Settings};
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, pending};
 use lambda_runtime::Config;
 use serde_json::Value;
 use table::Usage;
@@ -15,6 +15,7 @@ use uuid::Uuid;
 
 use crate::{
     console::{Recorder, recorded},
+    hostile::Run,
     template::{self, ACCOUNT, REGION},
 };
 
@@ -37,6 +38,8 @@ pub(crate) struct Lambda {
     config: Arc<Config>,
     handler: Handler,
     recorder: Option<Arc<Recorder>>,
+    /// Whether the execution environment can fail (docs/hostile.md).
+    can_fail: bool,
 }
 
 /// Result of an invocation and its DynamoDB usage.
@@ -60,35 +63,64 @@ impl Lambda {
             log_stream: "local".to_owned(),
             log_group: "local".to_owned(),
         };
-        Self { spec, config: Arc::new(config), handler, recorder }
+        Self { spec, config: Arc::new(config), handler, recorder, can_fail: false }
+    }
+
+    /// Sets whether the execution environment can fail. Default: it never fails.
+    pub(crate) fn can_fail(self, can_fail: bool) -> Self {
+        Self { can_fail, ..self }
     }
 
     /// Runs the function once. As in Lambda, the invocation continues if the caller disconnects.
     pub(crate) async fn invoke(&self, event: Value) -> Outcome {
         let Some(recorder) = &self.recorder else {
-            return self.finish(tokio::spawn((self.handler)(event, self.context()))).await;
+            return self.run((self.handler)(event, self.context())).await;
         };
         let running = Recorder::begin(&self.spec.name, &event);
-        let work = recorded(Arc::clone(&running), (self.handler)(event, self.context()));
-        let outcome = self.finish(tokio::spawn(work)).await;
+        let outcome = self.run(recorded(Arc::clone(&running), (self.handler)(event, self.context()))).await;
         recorder.end(&running, &outcome);
         outcome
     }
 
+    async fn run(&self, work: impl Future<Output = Invocation> + Send + 'static) -> Outcome {
+        if self.can_fail {
+            let run = Run::start(self.spec.timeout);
+            return self.finish(tokio::spawn(Arc::clone(&run).scope(work)), Some(&run)).await;
+        }
+        self.finish(tokio::spawn(work), None).await
+    }
+
     /// Waits for the invocation, at most until its timeout.
-    async fn finish(&self, mut task: JoinHandle<Invocation>) -> Outcome {
+    async fn finish(&self, mut task: JoinHandle<Invocation>, run: Option<&Arc<Run>>) -> Outcome {
         let failure = |kind: &str, message| {
             let failure = Failure { kind: kind.to_owned(), message };
             Outcome { answer: Err(failure), usage: Usage::default() }
         };
-        match timeout(self.spec.timeout, &mut task).await {
+        let killed = async {
+            match run {
+                Some(run) => run.killed().await,
+                None => pending().await,
+            }
+        };
+        let ended = tokio::select! {
+            ended = timeout(self.spec.timeout, &mut task) => ended,
+            () = killed => {
+                task.abort();
+                // The calls of the invocation end before its response.
+                let _ = task.await;
+                return failure("Runtime.ExitError", "Runtime exited with error: signal: killed".to_owned());
+            }
+        };
+        match ended {
             Ok(Ok(Invocation { answer, usage })) => {
                 let failure = |error: Diagnostic| Failure { kind: error.error_type, message: error.error_message };
                 Outcome { answer: answer.map_err(failure).and_then(within_limit), usage }
             }
             Ok(Err(panicked)) => failure("Runtime.ExitError", panicked.to_string()),
             Err(_) => {
-                task.abort();
+                if !run.is_some_and(|run| run.is_frozen()) {
+                    task.abort();
+                }
                 let seconds = self.spec.timeout.as_secs_f64();
                 failure("Sandbox.Timedout", format!("Task timed out after {seconds:.2} seconds"))
             }

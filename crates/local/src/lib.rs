@@ -12,6 +12,7 @@ mod domains;
 mod engine;
 mod follower;
 mod gateway;
+pub mod hostile;
 mod lake;
 mod lambda;
 mod nearest;
@@ -28,6 +29,7 @@ mod usage;
 
 pub use auth::{Auth, Claims, TokenError, Tokens};
 pub use domains::{Domain, domains, functions};
+pub use hostile::Rates;
 pub use lambda::Handler;
 pub use stack::{Builder, Stack, StartError};
 pub use usage::CONSUMED;

@@ -5,10 +5,11 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
     path::PathBuf,
-    sync::Arc,
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
+use futures::future::join_all;
 use jiff::{Timestamp, Unit, tz::TimeZone};
 use serde_json::{Value, json};
 use tokio::{
@@ -19,6 +20,7 @@ use tokio::{
 use uuid::Uuid;
 
 use crate::{
+    hostile::{Hostile, Notes, noting},
     lake::{Lake, Pending, pending},
     lambda::{Failure, Lambda},
     template::{ACCOUNT, REGION},
@@ -43,9 +45,13 @@ impl Drop for Notifier {
 }
 
 impl Notifier {
-    pub(crate) fn start(lake: &Arc<Lake>, lambdas: &BTreeMap<String, Arc<Lambda>>) -> Self {
+    pub(crate) fn start(
+        lake: &Arc<Lake>,
+        lambdas: &BTreeMap<String, Arc<Lambda>>,
+        hostile: Option<&Arc<Hostile>>,
+    ) -> Self {
         let (stop, stopped) = watch::channel(false);
-        let task = tokio::spawn(deliver_all(Arc::clone(lake), lambdas.clone(), stopped));
+        let task = tokio::spawn(deliver_all(Arc::clone(lake), lambdas.clone(), hostile.cloned(), stopped));
         Self { stop, task }
     }
 
@@ -56,7 +62,12 @@ impl Notifier {
     }
 }
 
-async fn deliver_all(lake: Arc<Lake>, lambdas: BTreeMap<String, Arc<Lambda>>, mut stopped: watch::Receiver<bool>) {
+async fn deliver_all(
+    lake: Arc<Lake>,
+    lambdas: BTreeMap<String, Arc<Lambda>>,
+    hostile: Option<Arc<Hostile>>,
+    mut stopped: watch::Receiver<bool>,
+) {
     if lake.events.is_empty() {
         return;
     }
@@ -65,7 +76,7 @@ async fn deliver_all(lake: Arc<Lake>, lambdas: BTreeMap<String, Arc<Lambda>>, mu
         for event in pending(lake.folder()) {
             let Some(lambda) = lambdas.get(&event.function) else { continue };
             if seen.insert(event.file.clone()) {
-                running.spawn(deliver(Arc::clone(&lake), Arc::clone(lambda), event));
+                running.spawn(deliver_often(Arc::clone(&lake), Arc::clone(lambda), event, hostile.clone()));
             }
         }
         tokio::select! {
@@ -82,9 +93,22 @@ async fn deliver_all(lake: Arc<Lake>, lambdas: BTreeMap<String, Arc<Lambda>>, mu
     }
 }
 
+/// Delivers an event as often as the hostile mode says.
+async fn deliver_often(lake: Arc<Lake>, lambda: Arc<Lambda>, event: Pending, hostile: Option<Arc<Hostile>>) -> PathBuf {
+    let file = event.file.clone();
+    let (times, injected) =
+        hostile.map_or_else(|| (vec![Duration::ZERO], Vec::new()), |hostile| hostile.object(&event.function));
+    let notes = Notes::new(Mutex::new(injected));
+    let deliveries = times.iter().map(|time| async {
+        sleep(*time).await;
+        noting(Arc::clone(&notes), deliver(Arc::clone(&lake), Arc::clone(&lambda), &event)).await;
+    });
+    join_all(deliveries).await;
+    file
+}
+
 /// Invokes the function until it succeeds or the retries are exhausted.
-async fn deliver(lake: Arc<Lake>, lambda: Arc<Lambda>, pending: Pending) -> PathBuf {
-    let Pending { file, function, event } = pending;
+async fn deliver(lake: Arc<Lake>, lambda: Arc<Lambda>, Pending { function, event, .. }: &Pending) {
     let mut pause = PAUSE;
     for attempt in 1.. {
         let Err(failure) = lambda.invoke(event.clone()).await.answer else { break };
@@ -96,13 +120,12 @@ async fn deliver(lake: Arc<Lake>, lambda: Arc<Lambda>, pending: Pending) -> Path
             "a function failed for an event"
         );
         if attempt > lambda.spec.retries {
-            give_up(&lake, &lambda, &event, &failure, attempt);
+            give_up(&lake, &lambda, event, &failure, attempt);
             break;
         }
         sleep(pause).await;
         pause *= 2;
     }
-    file
 }
 
 fn give_up(lake: &Lake, lambda: &Lambda, event: &Value, failure: &Failure, attempts: u32) {

@@ -24,6 +24,7 @@ use crate::{
     engine::{self, Engine},
     follower::{Context, EventSourcePoller, Follower, Positions},
     gateway::{Gateway, Routes},
+    hostile::{Hostile, Rates},
     lake::Lake,
     lambda::{self, Bind, Handler, Lambda},
     notifier::Notifier,
@@ -90,6 +91,9 @@ pub enum StartError {
     /// The template declares a function twice, or declares a function that no crate contains.
     #[error("{0}")]
     Functions(String),
+    /// The replicas of the hostile mode can't be created.
+    #[error("the hostile mode can't start: {0}")]
+    Hostile(String),
     /// A function rejects its settings.
     #[error("function {0}: {1}")]
     Settings(String, String),
@@ -119,6 +123,7 @@ pub struct Builder {
     patience: Duration,
     waits: bool,
     console: bool,
+    hostile: Option<(u64, Rates)>,
 }
 
 enum Source {
@@ -152,6 +157,7 @@ impl Builder {
             patience: PATIENCE,
             waits: false,
             console: false,
+            hostile: None,
         }
     }
 
@@ -316,6 +322,16 @@ impl Builder {
         self
     }
 
+    /// Injects faults into the calls and the events of the functions, from the seed
+    /// (docs/hostile.md). Default: no faults.
+    ///
+    /// Reads are never stale if the functions use another DynamoDB than the embedded engine.
+    #[must_use]
+    pub fn hostile(mut self, seed: u64, rates: Rates) -> Self {
+        self.hostile = Some((seed, rates));
+        self
+    }
+
     /// Returns all scopes of the routes.
     ///
     /// # Errors
@@ -345,7 +361,8 @@ impl Builder {
         let (data, remote) = (self.data.as_deref(), self.remote.as_deref());
         let engine = Engine::start(dynamodb, data, remote, &template.tables, &lake, self.patience).await?;
         let services_url = format!("http://{}", services.address);
-        let access = Access::new(&self, &engine.url, &services_url)?;
+        let hostile = self.faults(&template, &engine)?;
+        let access = Access::new(&self, &engine.url, &services_url, hostile.clone())?;
         lake.set_roles(template.lambdas.iter().map(|lambda| (lambda.name.clone(), access.role(lambda))).collect());
         let tokens = Tokens::new(template.authorizer.clone().unwrap_or_else(Authorizer::local));
         let console = self.console.then(|| {
@@ -355,14 +372,14 @@ impl Builder {
         let recorder = console.as_ref().map(|console| Arc::clone(&console.recorder));
         let lambdas = self.lambdas(&template, &access, recorder.as_ref())?;
         let context = self.context(&engine, &lake)?;
-        let gateway = Arc::new(Gateway { console, ..self.gateway(&template, lambdas, &context, tokens)? });
+        let gateway = Arc::new(Gateway { console, ..self.gateway(&template, lambdas, &context, tokens, hostile)? });
         let stack = Stack {
             url: format!("http://{}", port.address),
             services_url,
             server: Server::start(port, Arc::clone(&gateway), self.patience),
             gateway: Arc::clone(&gateway),
             services: Server::start(services, Arc::new(Arc::clone(&lake)), self.patience),
-            notifier: Notifier::start(&lake, &gateway.lambdas),
+            notifier: Notifier::start(&lake, &gateway.lambdas, gateway.hostile.as_ref()),
             follower: Follower::start(&gateway.pollers),
             engine,
             lake,
@@ -398,6 +415,13 @@ impl Builder {
         Context::new(engine.store.clone(), Arc::clone(lake), self.data.as_deref()).map_err(fail)
     }
 
+    fn faults(&self, template: &Template, engine: &Engine) -> Result<Option<Arc<Hostile>>, StartError> {
+        let Some((seed, rates)) = self.hostile else { return Ok(None) };
+        let is_own = self.remote.is_none() && self.dynamo_endpoint.is_none();
+        let hostile = Hostile::new(seed, rates, &template.tables, is_own.then_some(&engine.store));
+        hostile.map(Some).map_err(StartError::Hostile)
+    }
+
     pub(crate) fn template(&self) -> Result<Template, StartError> {
         let (text, file) = match &self.source {
             Source::Text(text) => (text.clone(), Path::new("template.yaml")),
@@ -426,10 +450,12 @@ impl Builder {
         lambdas: Lambdas,
         context: &Context,
         tokens: Tokens,
+        hostile: Option<Arc<Hostile>>,
     ) -> Result<Gateway, StartError> {
         Ok(Gateway {
             routes: Routes::of(template),
-            pollers: pollers(&lambdas, context)?,
+            pollers: pollers(&lambdas, context, hostile.as_ref())?,
+            hostile,
             store: context.store.clone(),
             lambdas,
             tokens,
@@ -455,7 +481,8 @@ impl Builder {
             let settings = template.chain(self.settings.iter().cloned()).collect();
             let bound = bind(&settings, access.clients(spec));
             let handler = bound.map_err(|error| StartError::Settings(spec.name.clone(), error))?;
-            lambdas.insert(spec.name.clone(), Arc::new(Lambda::new(spec.clone(), handler, recorder.cloned())));
+            let lambda = Lambda::new(spec.clone(), handler, recorder.cloned()).can_fail(self.hostile.is_some());
+            lambdas.insert(spec.name.clone(), Arc::new(lambda));
         }
         Ok(lambdas)
     }
@@ -473,11 +500,16 @@ struct Access {
 }
 
 impl Access {
-    fn new(builder: &Builder, dynamodb: &str, services: &str) -> Result<Self, StartError> {
+    fn new(
+        builder: &Builder,
+        dynamodb: &str,
+        services: &str,
+        hostile: Option<Arc<Hostile>>,
+    ) -> Result<Self, StartError> {
         let endpoint = |given: &Option<String>, own: &str| given.clone().unwrap_or_else(|| own.to_owned());
         let notes = builder.notes.as_deref().map(|folder| Notes::open(folder).map(Arc::new));
         Ok(Self {
-            config: engine::config()?,
+            config: hostile.map_or_else(engine::config, |hostile| engine::hostile_config(&hostile))?,
             dynamodb: endpoint(&builder.dynamo_endpoint, dynamodb),
             firehose: endpoint(&builder.firehose_endpoint, services),
             s3: endpoint(&builder.s3_endpoint, services),
@@ -507,14 +539,18 @@ impl Access {
 
 type Lambdas = BTreeMap<String, Arc<Lambda>>;
 
-fn pollers(lambdas: &Lambdas, context: &Context) -> Result<Vec<Arc<EventSourcePoller>>, StartError> {
+fn pollers(
+    lambdas: &Lambdas,
+    context: &Context,
+    hostile: Option<&Arc<Hostile>>,
+) -> Result<Vec<Arc<EventSourcePoller>>, StartError> {
     let mappings =
         lambdas.values().flat_map(|lambda| lambda.spec.mappings.iter().map(move |mapping| (lambda, mapping)));
     let poller = |(lambda, mapping): (_, &Mapping)| {
         let fail = |error| StartError::Table(mapping.table.clone(), error);
-        context.poller(lambda, mapping).map(Arc::new).map_err(fail)
+        context.pollers(lambda, mapping, hostile).map_err(fail)
     };
-    mappings.map(poller).collect()
+    Ok(mappings.map(poller).collect::<Result<Vec<_>, _>>()?.concat())
 }
 
 async fn bind(port: u16, option: &'static str, variable: &'static str) -> Result<Port, StartError> {
@@ -672,6 +708,32 @@ impl Stack {
     #[must_use]
     pub fn client_of(&self, lambda: &template::Lambda) -> aws_sdk_dynamodb::Client {
         engine::client(&self.access.config(lambda), self.dynamo_url())
+    }
+
+    /// Whether the stack is in the hostile mode.
+    #[must_use]
+    pub fn is_hostile(&self) -> bool {
+        self.gateway.hostile.is_some()
+    }
+
+    /// Stops or resumes the faults of a stack in the hostile mode.
+    pub fn set_calm(&self, is_calm: bool) {
+        if let Some(hostile) = &self.gateway.hostile {
+            hostile.set_calm(is_calm);
+        }
+    }
+
+    /// Lets the replicas of the hostile mode receive all changes so far.
+    pub fn catch_up(&self) {
+        if let Some(hostile) = &self.gateway.hostile {
+            hostile.catch_up();
+        }
+    }
+
+    /// The number of injected faults of each rate.
+    #[must_use]
+    pub fn injected(&self) -> BTreeMap<&'static str, u64> {
+        self.gateway.hostile.as_ref().map(|hostile| hostile.counts()).unwrap_or_default()
     }
 
     /// Stops the stack and closes its connections and its data file.

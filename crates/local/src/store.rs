@@ -3,6 +3,7 @@
 mod expiry;
 mod file;
 mod make;
+mod watch;
 
 use std::{
     fs::File,
@@ -20,6 +21,8 @@ use dynoxide::{
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use uuid::Uuid;
+
+pub(crate) use watch::Change;
 
 use crate::{
     StartError,
@@ -81,7 +84,11 @@ impl Store {
         }
         let (sql, complete) = (Arc::new(Mutex::new(sql)), Arc::default());
         let lock = claimed.map(|(_, lock)| Arc::new(lock));
-        Ok(Self { database, sql, complete, tables: Arc::new(tables.to_vec()), _lock: lock })
+        let store = Self { database, sql, complete, tables: Arc::new(tables.to_vec()), _lock: lock };
+        if data.is_some() {
+            store.unwatch().map_err(fail)?;
+        }
+        Ok(store)
     }
 
     /// Returns a handle of the engine.

@@ -6,6 +6,7 @@ mod binaries;
 mod dependencies;
 mod docs;
 mod events;
+mod faults;
 mod hostile;
 mod jobs;
 mod lake_tables;

@@ -124,6 +124,16 @@ impl Cart {
         Ok(Products(self.products.get_all(&keys, consistent).await?))
     }
 
+    /// Returns the product if customers can buy it. `found` comes from an eventually consistent
+    /// read, which may have missed a new product or a change. Before a refusal, the product is read
+    /// again with strong consistency.
+    pub(crate) async fn on_sale(&self, found: Option<Product>, sku: &Sku) -> Result<Product, Error> {
+        match Product::must_be_on_sale(found, sku) {
+            Err(_) => Product::must_be_on_sale(self.products.get(&Product::key(sku)).await?, sku),
+            on_sale => on_sale,
+        }
+    }
+
     /// Creates the response bodies of a page of cart items, with the marks of [`Products::body`].
     pub(crate) async fn bodies(&self, page: Page<CartItem>) -> Result<Page<CartItemBody>, Error> {
         let products = self.products_of(&page.items, false).await?;

@@ -104,7 +104,7 @@ impl Cart {
         if let Some(added) = before? {
             return Ok(added.into());
         }
-        let product = Product::must_be_on_sale(product?, &new.sku)?;
+        let product = self.on_sale(product?, &new.sku).await?;
         let done = self.put_in(request, contents?.as_ref(), product, &once).await;
         match done {
             // Another request with the same idempotency key may have completed after the record was

@@ -13,7 +13,7 @@ use tokio::{
 
 use super::{CliError, RunOptions};
 use crate::{
-    Auth, Stack,
+    Auth, Rates, Stack,
     client::{Call, Client},
     sample,
 };
@@ -36,6 +36,9 @@ pub(super) async fn run(options: RunOptions) -> Result<(), CliError> {
     }
     if let Some(url) = &options.s3_endpoint {
         builder = builder.s3_endpoint(url);
+    }
+    if let Some(seed) = options.hostile {
+        builder = builder.hostile(seed, options.hostile_rates.unwrap_or(Rates::usual()));
     }
     let stack = builder.start().await?;
     let done = tokio::select! {

@@ -24,6 +24,16 @@ fn run_parses_its_options() {
 }
 
 #[test]
+fn run_parses_the_rates_of_faults() {
+    let Ok(Command::Run(options)) = parse("run --hostile 7 --hostile-rates stale=1,kill=0") else { unreachable!() };
+    let rates = options.hostile_rates.unwrap();
+    assert_eq!((options.hostile, rates.stale, rates.kill, rates.lag), (Some(7), 1.0, 0.0, Rates::usual().lag));
+    for line in ["run --hostile-rates stale=1", "run --hostile x", "run --hostile 1 --hostile-rates stael=1"] {
+        assert!(parse(line).is_err(), "{line}");
+    }
+}
+
+#[test]
 fn sam_env_writes_only_declared_variables() {
     let template = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../template.yaml"));
     let template = Stack::builder(template).template().unwrap();

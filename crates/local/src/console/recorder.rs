@@ -24,7 +24,11 @@ use super::{
     heat::Heat,
     trace::{Call, Summary, Trace},
 };
-use crate::{lambda::Outcome, store::Store};
+use crate::{
+    hostile::{Injected, Notes, noted, noting},
+    lambda::Outcome,
+    store::Store,
+};
 
 /// Maximum number of traces, and of the bytes of their events and calls.
 pub(crate) const MAX_TRACES: usize = 10_000;
@@ -45,6 +49,8 @@ pub(crate) struct Running {
     at: Timestamp,
     started: Instant,
     calls: Mutex<Vec<RawCall>>,
+    /// The faults of the event.
+    faults: Vec<Injected>,
 }
 
 /// A call as it was sent and answered.
@@ -57,6 +63,7 @@ pub(super) struct RawCall {
     pub(super) status: Option<u16>,
     pub(super) request: Bytes,
     pub(super) response: Bytes,
+    pub(super) faults: Vec<Injected>,
 }
 
 /// A finished invocation.
@@ -68,6 +75,7 @@ pub(super) struct Finished {
     pub(super) micros: u64,
     pub(super) retries: u64,
     pub(super) calls: Vec<RawCall>,
+    pub(super) faults: Vec<Injected>,
 }
 
 /// The last traces.
@@ -110,6 +118,7 @@ impl Recorder {
             at: Timestamp::now(),
             started: Instant::now(),
             calls: Mutex::default(),
+            faults: noted(),
         })
     }
 
@@ -128,6 +137,7 @@ impl Recorder {
             micros: micros(running.started),
             retries: outcome.usage.retries,
             calls: std::mem::take(&mut *lock(&running.calls)),
+            faults: running.faults.clone(),
         };
         if let Err(TrySendError::Full(_)) = self.finished.try_send(finished) {
             lock(&self.kept).lost += 1;
@@ -189,7 +199,7 @@ pub(crate) fn call(request: HttpRequest, send: impl FnOnce(HttpRequest) -> HttpC
     let Ok(running) = RUNNING.try_with(Arc::clone) else { return send(request) };
     let target = request.headers().get("x-amz-target").unwrap_or_default().to_owned();
     let body = request.body().bytes().filter(|body| body.len() <= MAX_BODY);
-    let mut call = RawCall {
+    let call = RawCall {
         path: if target.is_empty() { format!("{} {}", request.method(), path(request.uri())) } else { String::new() },
         request: body.map(Bytes::copy_from_slice).unwrap_or_default(),
         target,
@@ -197,17 +207,34 @@ pub(crate) fn call(request: HttpRequest, send: impl FnOnce(HttpRequest) -> HttpC
         micros: 0,
         status: None,
         response: Bytes::new(),
+        faults: Vec::new(),
     };
-    let (started, answer) = (Instant::now(), send(request));
+    let mut recording = Recording { call: Some(call), started: Instant::now(), notes: Notes::default(), running };
+    let answer = send(request);
     HttpConnectorFuture::new(async move {
-        let answered = match answer.await {
-            Ok(response) => read(&mut call, response).await,
-            Err(error) => Err(error),
-        };
-        call.micros = micros(started);
-        lock(&running.calls).push(call);
-        answered
+        let answered = noting(Arc::clone(&recording.notes), answer).await;
+        match (answered, &mut recording.call) {
+            (Ok(response), Some(call)) => read(call, response).await,
+            (answered, _) => answered,
+        }
     })
+}
+
+/// A call in progress. It is recorded when it ends, also if its sender gives up.
+struct Recording {
+    call: Option<RawCall>,
+    started: Instant,
+    notes: Notes,
+    running: Arc<Running>,
+}
+
+impl Drop for Recording {
+    fn drop(&mut self) {
+        let Some(mut call) = self.call.take() else { return };
+        call.micros = micros(self.started);
+        call.faults = std::mem::take(&mut *lock(&self.notes));
+        lock(&self.running.calls).push(call);
+    }
 }
 
 /// Reads the body of a response of DynamoDB. Other bodies can be large.

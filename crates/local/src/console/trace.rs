@@ -14,7 +14,7 @@ use super::{
     recorder::{Finished, RawCall},
     tables::entry_key,
 };
-use crate::store::Store;
+use crate::{hostile::Injected, store::Store};
 
 /// The trigger of an invocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -40,6 +40,8 @@ pub(crate) struct Trace {
     retries: u64,
     event: Value,
     answer: Value,
+    /// The faults of the event.
+    faults: Vec<Injected>,
     pub(super) calls: Vec<Call>,
     pub(super) bytes: usize,
     /// Hashes of the keys of the items that it wrote.
@@ -68,6 +70,9 @@ pub(super) struct Summary {
     read: f64,
     write: f64,
     retries: u64,
+    /// Number of injected faults.
+    #[serde(skip_serializing_if = "is_zero")]
+    injected: usize,
 }
 
 /// A call of an invocation.
@@ -79,6 +84,7 @@ pub(super) struct Call {
     status: Option<u16>,
     request: Bytes,
     response: Bytes,
+    faults: Vec<Injected>,
 }
 
 /// An item that a call wrote.
@@ -96,6 +102,11 @@ impl Written {
     }
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference to the field")]
+fn is_zero(faults: &usize) -> bool {
+    *faults == 0
+}
+
 fn hash_of(table: &str, key: &Value) -> u64 {
     let mut hasher = DefaultHasher::new();
     (table, text(&key["PK"]), text(&key["SK"])).hash(&mut hasher);
@@ -108,7 +119,7 @@ fn text(value: &Value) -> String {
 
 impl Trace {
     pub(super) fn digest(finished: Finished, store: &Store) -> Self {
-        let Finished { function, event, answer, at, micros, retries, calls } = finished;
+        let Finished { function, event, answer, at, micros, retries, calls, faults } = finished;
         let calls: Vec<Call> = calls.into_iter().map(RawCall::digest).collect();
         let (trigger, title) = cause(&event);
         let (answer, error) = match answer {
@@ -131,6 +142,7 @@ impl Trace {
             function,
             event,
             answer,
+            faults,
             calls,
         };
         for call in &trace.calls {
@@ -160,6 +172,7 @@ impl Trace {
             read,
             write,
             retries: self.retries,
+            injected: self.faults.len() + self.calls.iter().map(|call| call.faults.len()).sum::<usize>(),
         }
     }
 
@@ -208,6 +221,7 @@ impl Trace {
         let calls: Vec<Value> = self.calls.iter().map(|call| call.detail(self.at, &changes)).collect();
         let mut detail = json!(self.summary());
         detail["calls"] = calls.into();
+        detail["faults"] = json!(self.faults);
         detail["event"] = self.event.clone();
         detail["answer"] = self.answer.clone();
         detail
@@ -359,9 +373,9 @@ fn units_of(action: &str, response: &Value) -> BTreeMap<String, Heated> {
 
 impl Call {
     pub(super) fn of(raw: RawCall) -> Self {
-        let RawCall { target, path, at, micros, status, request, response } = raw;
+        let RawCall { target, path, at, micros, status, request, response, faults } = raw;
         let action = target.split_once('.').map_or("", |(_, action)| action).to_owned();
-        Self { action, path, at, micros, status, request, response }
+        Self { action, path, at, micros, status, request, response, faults }
     }
 
     fn size(&self) -> usize {
@@ -414,6 +428,7 @@ impl Call {
             "scanned": response["ScannedCount"],
             "units": units,
             "changes": changes,
+            "faults": self.faults,
             "request": request,
             "response": response,
         })

@@ -75,17 +75,23 @@ fn header_text<'a>(parts: &'a Parts, name: &str) -> Option<&'a str> {
 
 /// Runs the action on a blocking thread, so that it does not delay other requests.
 async fn run(database: Database, action: String, body: Vec<u8>) -> Response {
-    let done = spawn_blocking(move || {
-        let done = call(&database, &action, &body);
-        done.map_err(|error| (error.status_code(), wrap(&action, error).to_json()))
-    });
-    match done.await {
-        Ok(Ok(body)) => response(StatusCode::OK, JSON, body),
-        Ok(Err((status, body))) => response(StatusCode::from_u16(status).unwrap_or_default(), JSON, body),
+    match spawn_blocking(move || execute(&database, &action, &body)).await {
+        Ok((status, body)) => response(status, JSON, body),
         Err(panicked) => {
             tracing::error!(%panicked, "a call of DynamoDB failed");
             let kind = "com.amazonaws.dynamodb.v20120810#InternalServerError";
             error(StatusCode::INTERNAL_SERVER_ERROR, kind, "The engine failed.")
+        }
+    }
+}
+
+/// Runs the action, and returns the status and the body of the response.
+pub(crate) fn execute(database: &Database, action: &str, body: &[u8]) -> (StatusCode, String) {
+    match call(database, action, body) {
+        Ok(body) => (StatusCode::OK, body),
+        Err(error) => {
+            let status = StatusCode::from_u16(error.status_code()).unwrap_or_default();
+            (status, wrap(action, error).to_json())
         }
     }
 }

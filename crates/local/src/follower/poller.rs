@@ -4,6 +4,7 @@ use std::{
     time::Duration,
 };
 
+use futures::future::join;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::{
@@ -20,6 +21,7 @@ use super::{
     verdict::{self, Verdict},
 };
 use crate::{
+    hostile::{Batches, Injected, Notes, Shard, noting},
     lambda::{Failure, Lambda},
     store::Position,
     template::{ACCOUNT, Mapping, REGION},
@@ -46,6 +48,9 @@ pub(crate) struct EventSourcePoller {
     mapping: Mapping,
     context: Context,
     progress: Mutex<Progress>,
+    shard: Shard,
+    /// Faults of the batches.
+    faults: Option<Batches>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -67,7 +72,12 @@ impl EventSourcePoller {
         context: Context,
     ) -> Self {
         let progress = Mutex::new(Progress { position, ..Progress::default() });
-        Self { name, id: Uuid::new_v4(), lambda, mapping, context, progress }
+        Self { name, id: Uuid::new_v4(), lambda, mapping, context, progress, shard: Shard::WHOLE, faults: None }
+    }
+
+    /// Reads only a part of the stream, with faults.
+    pub(super) fn of_shard(self, shard: Shard, faults: Batches) -> Self {
+        Self { shard, faults: Some(faults), ..self }
     }
 
     pub(crate) fn is_enabled(&self) -> bool {
@@ -117,7 +127,7 @@ impl EventSourcePoller {
             if !self.fill(&mut batch, records) || batch.records.len() == self.mapping.batch_size {
                 return Some(batch);
             }
-            if batch.records.is_empty() && batch.filtered > 0 {
+            if batch.records.is_empty() && batch.end > self.progress().position {
                 self.pass(&batch);
                 batch = Batch::after(batch.end);
             }
@@ -149,7 +159,9 @@ impl EventSourcePoller {
     /// fit into the batch.
     fn fill(&self, batch: &mut Batch, records: Vec<Value>) -> bool {
         for record in records.into_iter().filter_map(Record::of) {
-            if !self.mapping.wants(&record.value) {
+            if !self.shard.has(&record.value) {
+                batch.end = record.position;
+            } else if !self.mapping.wants(&record.value) {
                 batch.filtered += 1;
                 batch.end = record.position;
             } else if !batch.take(record) {
@@ -190,7 +202,29 @@ impl EventSourcePoller {
     }
 
     async fn invoke(&self, batch: &Batch) -> Verdict {
-        match self.lambda.invoke(batch.event()).await.answer {
+        let Some(faults) = &self.faults else { return self.invoke_once(batch, Vec::new()).await };
+        let fate = faults.next(&batch.event());
+        let mut injected = Vec::from_iter(fate.twice.clone());
+        if let Some((delay, late)) = fate.delay {
+            sleep(delay).await;
+            injected.push(late);
+        }
+        let first = self.invoke_once(batch, injected.clone());
+        let verdict = match fate.twice {
+            Some(_) => join(first, self.invoke_once(batch, injected)).await.0,
+            None => first.await,
+        };
+        if let (Verdict::Done, Some((events, again))) = (verdict, fate.again) {
+            for event in events {
+                noting(Notes::new(Mutex::new(vec![again.clone()])), self.lambda.invoke(event)).await;
+            }
+        }
+        verdict
+    }
+
+    async fn invoke_once(&self, batch: &Batch, faults: Vec<Injected>) -> Verdict {
+        let invoked = noting(Notes::new(Mutex::new(faults)), self.lambda.invoke(batch.event())).await;
+        match invoked.answer {
             Ok(answer) if self.mapping.reports_failures => verdict::read(&answer, &batch.records),
             Ok(_) => Verdict::Done,
             Err(Failure { kind, message }) => {

@@ -1,4 +1,5 @@
 use std::{
+    collections::BTreeMap,
     path::PathBuf,
     sync::{Arc, Mutex},
     time::Duration,
@@ -13,7 +14,7 @@ use tokio::time::{Instant, sleep, timeout};
 use uuid::Uuid;
 
 use crate::{
-    Builder, Stack,
+    Builder, Rates, Stack,
     lambda::{Bind, Handler},
 };
 
@@ -501,4 +502,35 @@ async fn changes_stream_and_ttl_settings_of_existing_tables() {
     third.drained().await;
     let record = &third.events()[0]["Records"][0];
     assert_eq!((&record["dynamodb"]["StreamViewType"], record.get("NewImage")), (&json!("KEYS_ONLY"), None));
+}
+
+/// Batches are repeated, late, and from two pollers, but a record is never delivered for the first
+/// time before an earlier record of its item.
+#[tokio::test]
+async fn hostile_batches_keep_the_order_of_each_item() {
+    let rates = Rates { pollers: 1.0, twice: 1.0, rewind: 1.0, delay: 0.1, ..Rates::default() };
+    let scene = Scene::of(Stack::of_text(TEMPLATE).hostile(1, rates), fine()).await;
+    for version in 0..5 {
+        for item in 0..10 {
+            scene.put(&number(item), Some(i64::MAX - version)).await;
+        }
+    }
+    let report = scene.drained().await;
+    assert_eq!((&report["delivered"], &report["failedBatches"]), (&json!(50), &json!(0)));
+    let position = |record: &Value| record["dynamodb"]["SequenceNumber"].as_str().unwrap().to_owned();
+    let mut times = BTreeMap::<String, usize>::new();
+    let (mut newest, mut is_reordered, mut last) = (BTreeMap::<String, String>::new(), false, String::new());
+    for record in scene.events().iter().flat_map(|event| event["Records"].as_array().unwrap().clone()) {
+        let (key, position) = (key(&record), position(&record));
+        let count = times.entry(position.clone()).or_default();
+        *count += 1;
+        if *count == 1 {
+            let earlier = newest.insert(key.clone(), position.clone());
+            assert!(earlier.as_ref() < Some(&position), "{key}: {position} after {earlier:?}");
+            is_reordered |= position < last;
+            last = position;
+        }
+    }
+    assert_eq!(times.len(), 50);
+    assert!(times.values().all(|times| *times >= 2) && is_reordered, "{times:?}");
 }

@@ -1,18 +1,20 @@
 //! Routes below `/_local/`: health, manual invocations, schedules, stream progress and TTL. These
 //! routes exist only in the local stack.
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use axum::{body::Bytes, response::Response};
+use futures::future::join_all;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts};
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use tokio::task::spawn_blocking;
+use tokio::{task::spawn_blocking, time::sleep};
 
 use super::{Gateway, answer::json_response, forbidden};
 use crate::{
     auth::{self, Auth},
     console::Console,
     follower,
+    hostile::{Notes, noting},
     lambda::{Lambda, MAX_EVENT, Outcome},
     nearest::nearest,
     schedule, usage,
@@ -57,7 +59,7 @@ impl Gateway {
                     return Err(problem(StatusCode::NOT_FOUND, &format!("The function {name} has no schedule.")));
                 };
                 let rule = format!("{}-{name}-{}", self.stack, first.name);
-                Ok(invoke(lambda, schedule::event(&rule, Timestamp::now())).await)
+                Ok(self.fire(lambda, schedule::event(&rule, Timestamp::now())).await)
             }
             ("GET", ["streams"]) => self.streams().await,
             ("GET", ["reports", name]) => self.report(name),
@@ -65,6 +67,19 @@ impl Gateway {
             ("POST", ["ttl"]) => self.expire(&body).await,
             _ => Err(problem(StatusCode::NOT_FOUND, &format!("There is no route {method} /_local/{path}. {ROUTES}"))),
         }
+    }
+
+    /// Invokes a scheduled function, as often as the hostile mode says.
+    async fn fire(&self, lambda: &Lambda, event: Value) -> Response {
+        let Some(hostile) = &self.hostile else { return invoke(lambda, event).await };
+        let (times, injected) = hostile.schedule(&lambda.spec.name);
+        let notes = Notes::new(Mutex::new(injected));
+        let firings = times.iter().map(|time| async {
+            sleep(*time).await;
+            noting(Arc::clone(&notes), invoke(lambda, event.clone())).await
+        });
+        let missed = || json_response(StatusCode::OK, &json!({"missed": "The schedule did not fire."}));
+        join_all(firings).await.pop().unwrap_or_else(missed)
     }
 
     /// Returns a file of the console. The page asks for a token itself.
