@@ -12,11 +12,11 @@ import schemathesis
 # must exist, and amounts, values and percentages have two decimals. Only operators must name the
 # company of a user, a list takes only one of a plan, a year and a period, only a request that
 # closes an account may have transferTo, a reversal in parts needs an Idempotency-Key, and a cart
-# cannot be merged into itself. The transactions of a batch have the rules of a single one.
+# cannot be merged into itself, and names have only visible characters. The transactions of a batch have the rules of a single one.
 BEYOND_SCHEMA = re.compile(
     "/path/(paymentId|jobId|date)"
     "|/query/(companyId|cursor|at|date|planId|from|to|since|until|year|idempotencyKey)"
-    "|/body/(value|percent|scheduledTime|startDate|endDate|expiresAt|from|to|currency|price|creditAccountId|replacementId|progress|transferTo|fromAccountId)"
+    "|/body/(value|percent|scheduledTime|startDate|endDate|expiresAt|from|to|currency|price|creditAccountId|replacementId|progress|transferTo|fromAccountId|expectedTotal|name)"
     "|/body/(amount|legs|rewards|groups|references)(/.*)?"
     r"|/body/transactions/\d+/(idempotencyKey|currency|creditAccountId|(amount|legs)(/.*)?)"
     "|/header/idempotency-key"

@@ -1,8 +1,8 @@
 //! The hostile mode: faults that AWS documents and the embedded engine does not have, from a seed
 //! (docs/hostile.md).
 //!
-//! [`Hostile::around`] wraps an HTTP client of the functions. The faults use only the clock of Tokio
-//! and the seed, so that they also run on a paused clock.
+//! [`Hostile::around`] wraps an HTTP client of the functions. The faults use only the clock of
+//! Tokio and the seed, so that they also run on a paused clock.
 mod answers;
 mod attempt;
 mod conflicts;

@@ -3,7 +3,7 @@ use crate::{
     condition::{Path, Placeholders},
     error::{despite_contention, while_underway},
     item::{Attributes, read, written},
-    usage,
+    usage::{self, Attempts},
 };
 use aws_sdk_dynamodb::types::{
     ConditionCheck, Delete, Put, ReturnConsumedCapacity, ReturnValue, ReturnValuesOnConditionCheckFailure,
@@ -363,14 +363,15 @@ impl Dynamo {
     /// Executes all changes or none, and retries on conflict. A transaction has at most
     /// [`MAX_CHANGES`] changes.
     ///
-    /// The SDK's retries use the same client request token. DynamoDB therefore does not execute a
+    /// All retries use the same client request token. DynamoDB therefore does not execute a
     /// transaction twice if its response is lost.
     ///
     /// # Errors
     /// [`Error::Refused`] lists the failed conditions. [`Error::Contended`] means that all retries
     /// conflicted with other writes or were throttled. Other errors mean that the call failed.
     pub async fn transact(&self, changes: Vec<Change>) -> Result<(), Error> {
-        despite_contention(|| self.transact_once(changes.clone())).await
+        let transaction = Transaction::new(self, changes)?;
+        despite_contention(|| transaction.send()).await
     }
 
     /// Executes all changes or none: one change as a write, which consumes half the capacity, and
@@ -389,22 +390,49 @@ impl Dynamo {
     /// Executes all changes or none, without retries on conflict. Use this method if the caller
     /// must read the items again before the next attempt.
     ///
-    /// The call is repeated while DynamoDB reports that the transaction is in progress. All
-    /// attempts use the same client request token.
+    /// The call is repeated while DynamoDB reports that the transaction is in progress. It is also
+    /// repeated after a conflict if the response to an earlier attempt was lost: that attempt may
+    /// have been executed, and the caller would execute its changes again. All attempts use the
+    /// same client request token.
     ///
     /// # Errors
     /// The errors of [`Dynamo::transact`].
     pub async fn transact_once(&self, changes: Vec<Change>) -> Result<(), Error> {
+        let transaction = Transaction::new(self, changes)?;
+        match transaction.send().await {
+            Err(Error::Contended { .. }) if transaction.attempts.count() > 1 => {
+                despite_contention(|| transaction.send()).await
+            }
+            done => done,
+        }
+    }
+}
+
+/// A transaction with its client request token.
+struct Transaction<'a> {
+    dynamo: &'a Dynamo,
+    items: Vec<TransactWriteItem>,
+    token: String,
+    attempts: Attempts,
+}
+
+impl<'a> Transaction<'a> {
+    fn new(dynamo: &'a Dynamo, changes: Vec<Change>) -> Result<Self, Error> {
         if changes.len() > MAX_CHANGES {
             return Err(Error::Rejected(format!("{} changes exceed the transaction limit", changes.len())));
         }
         let items = changes.into_iter().map(Change::in_transaction).collect::<Result<Vec<_>, _>>()?;
-        let token = format!("{:032x}", self.random.bits());
+        let token = format!("{:032x}", dynamo.random.bits());
+        Ok(Self { dynamo, items, token, attempts: Attempts::default() })
+    }
+
+    /// Sends the transaction, and repeats it while it is in progress.
+    async fn send(&self) -> Result<(), Error> {
         let send = || async {
-            let request = self.client.transact_write_items().set_transact_items(Some(items.clone()));
-            let request =
-                request.client_request_token(&token).return_consumed_capacity(ReturnConsumedCapacity::Indexes);
-            usage::call(request.send()).await
+            let request = self.dynamo.client.transact_write_items().set_transact_items(Some(self.items.clone()));
+            let request = request.client_request_token(&self.token);
+            let request = request.return_consumed_capacity(ReturnConsumedCapacity::Indexes).customize();
+            usage::call(request.interceptor(self.attempts.clone()).send()).await
         };
         let answer = while_underway(send).await?;
         usage::count("TransactWriteItems", None, answer.consumed_capacity.iter().flatten());

@@ -8,7 +8,10 @@ use std::{
     collections::BTreeMap,
     fmt,
     ops::{Add, AddAssign},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 use tokio::time::{Instant, timeout_at};
@@ -306,6 +309,32 @@ impl Intercept for CountAttempts {
         _: &mut ConfigBag,
     ) -> Result<(), BoxError> {
         note(|usage| usage.retries += 1);
+        Ok(())
+    }
+}
+
+/// Counts the attempts of one call, including those of the SDK.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Attempts(Arc<AtomicU64>);
+
+impl Attempts {
+    pub(crate) fn count(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Intercept for Attempts {
+    fn name(&self) -> &'static str {
+        "Attempts"
+    }
+
+    fn read_before_attempt(
+        &self,
+        _: &BeforeTransmitInterceptorContextRef<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        self.0.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 }

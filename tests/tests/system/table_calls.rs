@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::time::Duration;
 use system_tests::{
-    faults::{Call, Fault, Proxy},
+    faults::{Call, Fault, Moment, Proxy},
     stack,
 };
 use table::{
@@ -204,6 +204,26 @@ async fn each_condition_selects_the_expected_items() {
         );
     }
     assert!(scene.read("absent").await.is_none(), "a check writes nothing");
+}
+
+/// The response of the first attempt is lost, and the next attempts are cancelled by a conflict.
+#[tokio::test]
+async fn a_transaction_is_executed_once_if_a_conflict_follows_a_lost_response() {
+    let scene = Scene::start().await;
+    scene.seed(&[Thing { number: Some(1), ..thing("A") }]).await;
+    let one_more = || vec![scene.table.update(key("A")).add(Thing::NUMBER, 1)];
+    for (once, wanted) in [(false, 2), (true, 3)] {
+        scene.proxy.rule(|call| match call.nth {
+            1 if call.action == "TransactWriteItems" => Fault::Lost(Moment::After),
+            2 | 3 => Fault::cancelled(&["TransactionConflict"]),
+            _ => Fault::None,
+        });
+        let done =
+            if once { scene.dynamo.transact_once(one_more()).await } else { scene.dynamo.transact(one_more()).await };
+        done.expect("the transaction is done");
+        scene.proxy.heal();
+        assert_eq!(scene.read("A").await.and_then(|thing| thing.number), Some(wanted), "once: {once}");
+    }
 }
 
 #[tokio::test]

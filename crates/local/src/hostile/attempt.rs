@@ -231,7 +231,7 @@ impl Attempt {
             (0..targets.len()).map(|number| number == hit).collect::<Vec<_>>()
         };
         let can_conflict = matches!(self.call.kind, Kind::Write | Kind::TransactWrite | Kind::TransactGet);
-        if self.fate.conflict && can_conflict {
+        if self.fate.conflict && can_conflict && !self.hostile.progress.is_done(&self.call) {
             self.note("conflict", "");
             return Some(answers::conflict(&self.call, &one(&mut self.rng)));
         }
@@ -341,6 +341,7 @@ impl Attempt {
         let (response, body) = answers::read(self.inner.call(request).await?).await?;
         let changes = if self.call.is_write() { replica_reads_all(&hostile) } else { Vec::new() };
         if response.status().as_u16() == StatusCode::OK.as_u16() {
+            self.hostile.progress.done(&self.call);
             self.charge(&String::from_utf8_lossy(&body), &changes);
         }
         Ok(response)

@@ -1,10 +1,13 @@
 //! Transactions and writes in progress, and the conflicts between them.
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use super::request::{Call, Kind, Target};
+
+/// Number of executed transactions whose tokens are known.
+const MAX_DONE: usize = 200;
 
 /// The calls in progress.
 #[derive(Debug, Default)]
@@ -14,6 +17,8 @@ pub(super) struct InProgress(Mutex<State>);
 struct State {
     items: BTreeMap<Target, Holders>,
     tokens: BTreeSet<String>,
+    /// Tokens of executed transactions, oldest first.
+    done: VecDeque<String>,
 }
 
 /// Number of calls in progress that change or check an item.
@@ -46,6 +51,23 @@ impl InProgress {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether the call repeats a transaction that was executed. DynamoDB then responds without
+    /// executing it again.
+    pub(super) fn is_done(&self, call: &Call) -> bool {
+        let token = call.body["ClientRequestToken"].as_str();
+        token.is_some_and(|token| self.state().done.iter().any(|done| done == token))
+    }
+
+    /// Remembers the last executed transactions.
+    pub(super) fn done(&self, call: &Call) {
+        let Some(token) = call.body["ClientRequestToken"].as_str() else { return };
+        let mut state = self.state();
+        state.done.push_back(token.to_owned());
+        if state.done.len() > MAX_DONE {
+            state.done.pop_front();
+        }
+    }
+
     /// Starts a call, unless it conflicts with a call in progress. A write conflicts with a
     /// transaction of the same item, and a read transaction with any write of the same item.
     pub(super) fn start(self: &Arc<Self>, call: &Call, targets: Vec<Target>) -> Result<Held, Conflict> {
@@ -62,8 +84,9 @@ impl InProgress {
             holders.transactions > 0 || (call.kind == Kind::TransactGet && holders.writes > 0)
         };
         let hit: Vec<bool> = targets.iter().map(is_hit).collect();
-        let conflicts = call.is_write() || call.kind == Kind::TransactGet;
-        if conflicts && hit.contains(&true) {
+        let can_conflict = call.is_write() || call.kind == Kind::TransactGet;
+        let is_done = token.as_ref().is_some_and(|token| state.done.contains(token));
+        if can_conflict && !is_done && hit.contains(&true) {
             return Err(Conflict::Items(hit));
         }
         for target in &targets {

@@ -24,8 +24,8 @@ use crate::{
     template::Table,
 };
 
-/// Usual maximum lag. AWS documents "typically within a second" for replicas, and "within a fraction
-/// of a second, under normal conditions" for indexes.
+/// Usual maximum lag. AWS documents "usually within a second" for replicas, and "a fraction of a
+/// second, under normal conditions" for indexes.
 const USUAL: Duration = Duration::from_secs(1);
 /// Maximum lag of one in a hundred index entries.
 const RARE: Duration = Duration::from_secs(5);
