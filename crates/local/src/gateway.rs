@@ -18,11 +18,11 @@ use tokio::time::timeout;
 use uuid::Uuid;
 
 pub(crate) use self::answer::json_response;
-pub(crate) use self::{event::Incoming, routes::Routes};
 use self::{
     answer::{explained, message},
     routes::Match,
 };
+pub(crate) use self::{event::Incoming, routes::Routes};
 use crate::{
     auth::{self, Auth, Claims, Tokens},
     console::Console,

@@ -18,9 +18,7 @@ use aws_sdk_dynamodb::config::{
     http::{HttpRequest, HttpResponse},
 };
 use aws_smithy_runtime_api::client::{
-    http::{
-        HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpConnector,
-    },
+    http::{HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpConnector},
     result::ConnectorError,
 };
 use axum::body::{Body, Bytes, to_bytes};
@@ -136,7 +134,8 @@ impl InProcess {
             let config = Role::new(spec, None).assume(&config);
             let dynamo = Dynamo::new(&engine::client(&config, DYNAMODB), random.clone());
             let clients = Clients::new(dynamo, config);
-            let clients = ["firehose", "s3", "secretsmanager"].into_iter().fold(clients, |all, name| all.at(name, SERVICES));
+            let clients =
+                ["firehose", "s3", "secretsmanager"].into_iter().fold(clients, |all, name| all.at(name, SERVICES));
             let settings = spec.environment.clone().into_iter().collect();
             let bound = lambda::bind(function)(&settings, clients);
             let handler = wrapped(bound.map_err(|error| StartError::Settings(name.to_owned(), error))?, wrap, &ids);
@@ -157,7 +156,11 @@ impl InProcess {
     /// The body of the engine's error.
     pub fn dynamodb(&self, action: &str, request: &Value) -> Result<Value, String> {
         let (status, body) = engine::execute(&self.store.database(), action, request.to_string().as_bytes());
-        if status == StatusCode::OK { serde_json::from_str(&body).map_err(|error| error.to_string()) } else { Err(body) }
+        if status == StatusCode::OK {
+            serde_json::from_str(&body).map_err(|error| error.to_string())
+        } else {
+            Err(body)
+        }
     }
 
     /// All items of a table, sorted by key.
@@ -336,7 +339,8 @@ impl HttpConnector for Direct {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
         let own = self.clone();
         HttpConnectorFuture::new(async move {
-            let action = request.headers().get("x-amz-target").and_then(|target| target.strip_prefix("DynamoDB_20120810."));
+            let action =
+                request.headers().get("x-amz-target").and_then(|target| target.strip_prefix("DynamoDB_20120810."));
             match action.map(str::to_owned) {
                 Some(action) => Ok(own.dynamodb(&action, request.body().bytes().unwrap_or_default())),
                 None => own.service(request).await,

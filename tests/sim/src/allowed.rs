@@ -29,7 +29,8 @@ impl Allowed {
             let text = fs::read_to_string(root().join("docs/openapi.yaml")).expect("the document");
             let document = Document(yaml::read(&text));
             let paths = document.0["paths"].as_object().into_iter().flatten().map(|(path, _)| path.clone());
-            let mut paths: Vec<_> = paths.map(|path| (path.split('/').map(str::to_owned).collect::<Vec<_>>(), path)).collect();
+            let mut paths: Vec<_> =
+                paths.map(|path| (path.split('/').map(str::to_owned).collect::<Vec<_>>(), path)).collect();
             // A literal segment takes precedence over a parameter.
             paths.sort_by_key(|(parts, _)| parts.iter().map(|part| part.starts_with('{')).collect::<Vec<_>>());
             Self { document, paths, validators: Mutex::default() }
@@ -41,7 +42,8 @@ impl Allowed {
         let path = path.split('?').next().unwrap_or_default();
         let given: Vec<_> = path.split('/').collect();
         let matches = |parts: &[String]| {
-            parts.len() == given.len() && parts.iter().zip(&given).all(|(part, given)| part.starts_with('{') || part == given)
+            parts.len() == given.len()
+                && parts.iter().zip(&given).all(|(part, given)| part.starts_with('{') || part == given)
         };
         let operation = |path: &str| &self.document.0["paths"][path][method.to_lowercase()];
         let found = self.paths.iter().find(|(parts, path)| matches(parts) && !operation(path).is_null());
@@ -57,7 +59,9 @@ impl Allowed {
             (true, true) => return Vec::new(),
             (true, false) => return vec!["a body is not described".to_owned()],
             (false, true) => return vec!["the body is missing".to_owned()],
-            (false, false) if content[kind].is_null() => return vec![format!("the media type {kind:?} is not described")],
+            (false, false) if content[kind].is_null() => {
+                return vec![format!("the media type {kind:?} is not described")];
+            }
             (false, false) => {}
         }
         let name = (format!("{method} {template} {kind}"), reply.status);

@@ -94,7 +94,13 @@ impl Case {
     /// The whole case of a seed.
     #[must_use]
     pub fn new(service: &str, seed: u64) -> Self {
-        Self { service: service.to_owned(), seed, dropped: BTreeSet::new(), muted: BTreeSet::new(), note: String::new() }
+        Self {
+            service: service.to_owned(),
+            seed,
+            dropped: BTreeSet::new(),
+            muted: BTreeSet::new(),
+            note: String::new(),
+        }
     }
 }
 
@@ -137,7 +143,8 @@ async fn live(case: &Case, workload: Arc<dyn Workload>) -> Result<Outcome, Strin
     let template = template(workload.stacks())?;
     let around = Arc::clone(&net);
     let connect = move |inner| Network::around(inner, &around);
-    let stack = InProcess::start(template, &Random::seeded(case.seed), (case.seed, net.rates.hostile), &connect, fragile);
+    let stack =
+        InProcess::start(template, &Random::seeded(case.seed), (case.seed, net.rates.hostile), &connect, fragile);
     let world = World::new(stack.map_err(|error| error.to_string())?, &net, Allowed::get());
     let whole = act(&world, &workload, case, &steps);
     if timeout(LONGEST, whole).await.is_err() {

@@ -11,9 +11,10 @@ impl Draw {
     #[must_use]
     pub fn of(seed: u64, label: &str) -> Self {
         // FNV-1a. The generator mixes the bits.
-        let hash = label.bytes().fold(0xcbf2_9ce4_8422_2325_u64 ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15), |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
+        let hash =
+            label.bytes().fold(0xcbf2_9ce4_8422_2325_u64 ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15), |hash, byte| {
+                (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+            });
         Self(Rng::with_seed(hash))
     }
 

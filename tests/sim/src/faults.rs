@@ -253,7 +253,8 @@ impl Net {
     }
 
     fn fault(&self, label: &str, draw: &mut Draw, call: &Call) -> Option<Fault> {
-        let fault = (draw.happens(self.rates.calls) && !self.rates.kinds.is_empty()).then(|| *draw.one(&self.rates.kinds));
+        let fault =
+            (draw.happens(self.rates.calls) && !self.rates.kinds.is_empty()).then(|| *draw.one(&self.rates.kinds));
         let fits = |fault: &Fault| match fault {
             Fault::Conflict => call.is_write && call.is_dynamodb && call.action != "BatchWriteItem",
             Fault::Throttled => call.is_dynamodb,
@@ -359,9 +360,7 @@ async fn carry(
         Some(Fault::Failed) => Ok(refused(500, "InternalServerError", "failed")),
         Some(Fault::Conflict) => Ok(call.conflict()),
         Some(Fault::Lost) => inner.call(request).await.and_then(|_| broken()),
-        Some(Fault::FailedAfter) => {
-            inner.call(request).await.map(|_| refused(500, "InternalServerError", "failed"))
-        }
+        Some(Fault::FailedAfter) => inner.call(request).await.map(|_| refused(500, "InternalServerError", "failed")),
         Some(Fault::Unprocessed) => partly(inner, request).await,
         _ => inner.call(request).await,
     }
@@ -410,7 +409,9 @@ fn refused(status: u16, kind: &str, message: &str) -> HttpResponse {
 }
 
 fn answer(status: u16, body: &Value) -> HttpResponse {
-    let status = status.try_into().unwrap_or(aws_smithy_runtime_api::http::StatusCode::try_from(500).unwrap_or_else(|_| unreachable!("a status")));
+    let status = status.try_into().unwrap_or(
+        aws_smithy_runtime_api::http::StatusCode::try_from(500).unwrap_or_else(|_| unreachable!("a status")),
+    );
     let mut response = HttpResponse::new(status, SdkBody::from(body.to_string()));
     response.headers_mut().insert("content-type", "application/x-amz-json-1.0");
     response
@@ -421,10 +422,12 @@ fn outcome(answer: &Result<HttpResponse, ConnectorError>) -> String {
         Err(_) => "no answer".to_owned(),
         Ok(response) if response.status().is_success() => response.status().as_u16().to_string(),
         Ok(response) => {
-            let body: Value = response.body().bytes().and_then(|body| serde_json::from_slice(body).ok()).unwrap_or_default();
+            let body: Value =
+                response.body().bytes().and_then(|body| serde_json::from_slice(body).ok()).unwrap_or_default();
             let kind = body["__type"].as_str().unwrap_or_default();
             let reasons = body["CancellationReasons"].as_array().into_iter().flatten();
-            let reasons: Vec<_> = reasons.map(|reason| reason["Code"].as_str().unwrap_or("?").get(..4).unwrap_or("?")).collect();
+            let reasons: Vec<_> =
+                reasons.map(|reason| reason["Code"].as_str().unwrap_or("?").get(..4).unwrap_or("?")).collect();
             let reasons = if reasons.is_empty() { String::new() } else { format!(" {}", reasons.join(",")) };
             format!("{} {}{reasons}", response.status().as_u16(), kind.rsplit('#').next().unwrap_or_default())
         }
@@ -445,7 +448,8 @@ impl Call {
     fn of(request: &HttpRequest) -> Self {
         let target = request.headers().get("x-amz-target").and_then(|target| target.split_once('.'));
         let Some((service, action)) = target else {
-            let path = request.uri().split_once("//").and_then(|(_, rest)| rest.split_once('/')).map_or("", |(_, path)| path);
+            let path =
+                request.uri().split_once("//").and_then(|(_, rest)| rest.split_once('/')).map_or("", |(_, path)| path);
             let path = path.split('?').next().unwrap_or_default();
             let (action, is_write) = (request.method().to_owned(), request.method() != "GET");
             return Self { text: format!("s3 {action} {path}"), action, is_write, is_dynamodb: false, parts: 0 };
@@ -465,7 +469,13 @@ impl Call {
         if self.parts == 0 {
             return refused(400, "TransactionConflictException", "conflict");
         }
-        let reason = |index: usize| if index == 0 { json!({"Code": "TransactionConflict", "Message": "conflict"}) } else { json!({"Code": "None"}) };
+        let reason = |index: usize| {
+            if index == 0 {
+                json!({"Code": "TransactionConflict", "Message": "conflict"})
+            } else {
+                json!({"Code": "None"})
+            }
+        };
         let body = json!({
             "__type": "com.amazonaws.dynamodb.v20120810#TransactionCanceledException",
             "Message": "Transaction cancelled, please refer cancellation reasons for specific reasons [TransactionConflict]",

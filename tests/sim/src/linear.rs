@@ -1,7 +1,10 @@
 //! Checks histories of single keys for linearizability, with the checker of `todc-utils`.
 use todc_utils::{
     Specification,
-    linearizability::{WGLChecker, history::{Action, History}},
+    linearizability::{
+        WGLChecker,
+        history::{Action, History},
+    },
 };
 
 /// An operation with its interval: the positions of its first attempt and of its final response.

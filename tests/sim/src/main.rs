@@ -94,7 +94,8 @@ fn many(options: &BTreeMap<String, String>) -> ExitCode {
 /// Prints a failing case, shortened, and writes its replay file.
 fn report(case: &Case, outcome: Outcome, options: &BTreeMap<String, String>) {
     println!("seed {} of {} fails: {}", case.seed, case.service, outcome.violations[0]);
-    let (case, outcome) = if options.contains_key("no-shrink") { (case.clone(), outcome) } else { shrink(case, outcome) };
+    let (case, outcome) =
+        if options.contains_key("no-shrink") { (case.clone(), outcome) } else { shrink(case, outcome) };
     let Some(folder) = options.get("out") else { return tell(&case, &outcome, true) };
     let file = format!("{folder}/{}-{}", case.service, case.seed);
     let text = serde_json::to_string_pretty(&case).unwrap_or_default();
@@ -115,7 +116,13 @@ fn tell(case: &Case, outcome: &Outcome, with_trace: bool) {
         }
     }
     let kept = outcome.steps.iter().filter(|step| !case.dropped.contains(&step.id)).count();
-    println!("{} seed {}: {kept} steps, {} faults, {} calls", case.service, case.seed, outcome.faults.len(), outcome.calls);
+    println!(
+        "{} seed {}: {kept} steps, {} faults, {} calls",
+        case.service,
+        case.seed,
+        outcome.faults.len(),
+        outcome.calls
+    );
     for (label, fault) in &outcome.faults {
         println!("  fault {fault:?} at {label}");
     }

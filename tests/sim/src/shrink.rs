@@ -19,7 +19,8 @@ pub fn shrink(case: &Case, outcome: Outcome) -> (Case, Outcome) {
         run(case).ok().filter(|outcome| !outcome.violations.is_empty())
     };
     for _ in 0..2 {
-        let steps: Vec<u32> = best.1.steps.iter().map(|step| step.id).filter(|id| !best.0.dropped.contains(id)).collect();
+        let steps: Vec<u32> =
+            best.1.steps.iter().map(|step| step.id).filter(|id| !best.0.dropped.contains(id)).collect();
         reduce(&steps, &mut best, |case, part| case.dropped.extend(part), &mut fails);
         let faults: BTreeSet<String> = best.1.faults.iter().map(|(label, _)| label.clone()).collect();
         let faults: Vec<String> = faults.into_iter().collect();

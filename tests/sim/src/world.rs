@@ -204,7 +204,10 @@ impl World {
             match reply {
                 Some(reply) if !matches!(reply.status, 429 | 500 | 502 | 503 | 504) => break reply,
                 _ if attempts == MAX_ATTEMPTS => {
-                    self.violation(format!("{label}: {} {} has no outcome after {attempts} attempts", ask.method, ask.path));
+                    self.violation(format!(
+                        "{label}: {} {} has no outcome after {attempts} attempts",
+                        ask.method, ask.path
+                    ));
                     break Reply::default();
                 }
                 _ => {}
@@ -236,7 +239,8 @@ impl World {
             self.trace.add(label, "gets no answer [request lost]");
             return None;
         }
-        let skew = i64::try_from(Draw::of(self.net.seed, &format!("{label} skew")).below(200)).unwrap_or_default() - 100;
+        let skew =
+            i64::try_from(Draw::of(self.net.seed, &format!("{label} skew")).below(200)).unwrap_or_default() - 100;
         let now = clock::now() + SignedDuration::from_millis(if self.net.is_quiet() { 0 } else { skew });
         let asked = Asked {
             method: ask.method,
@@ -262,7 +266,10 @@ impl World {
             Ok(Ok(answer)) => {
                 let reply = reply(&answer);
                 for fault in self.allowed.faults(ask.method, &ask.path, &reply) {
-                    self.violation(format!("{label}: the answer of {} {} does not match openapi.yaml: {fault}", ask.method, ask.path));
+                    self.violation(format!(
+                        "{label}: the answer of {} {} does not match openapi.yaml: {fault}",
+                        ask.method, ask.path
+                    ));
                 }
                 if reply.status == 500 {
                     self.violation(format!("{label}: {function} answered 500: {}", reply.body));
@@ -282,6 +289,7 @@ impl World {
     /// Invokes a function once. The error is a killed, frozen or failed invocation.
     pub(crate) async fn invoke(&self, label: &str, function: &str, event: Value) -> Result<Value, ()> {
         let running = Running::new(label.to_owned(), function);
+        let was_quiet = self.net.is_quiet();
         self.busy.fetch_add(1, Ordering::Relaxed);
         let Invoked { answer, usage } = RUNNING.scope(Arc::clone(&running), self.stack.invoke(function, event)).await;
         self.busy.fetch_sub(1, Ordering::Relaxed);
@@ -292,7 +300,7 @@ impl World {
             self.trace.add(label, format!("{function} failed: {kind} {message}"));
             let is_excused = running.was_killed()
                 || matches!(kind.as_str(), "Sandbox.Timedout" | "throttled" | "unavailable")
-                    && (running.had_faults() || !self.net.is_quiet());
+                    && (running.had_faults() || !was_quiet || !self.net.is_quiet());
             if !is_excused {
                 self.violation(format!("{label}: {function} failed without a fault: {kind} {message}"));
             }

@@ -48,8 +48,18 @@ impl Workload for Payments {
     fn action(&self, draw: &mut Draw) -> Value {
         let [from, to] = [draw.index(ACCOUNTS - 1), draw.index(ACCOUNTS - 1)];
         let kinds = [
-            ("schedule", 40), ("cancel", 10), ("move", 8), ("retry", 8), ("get", 12), ("list", 5), ("due", 4), ("overdue", 2),
-            ("dispatch", 5), ("switch", 3), ("import", 6), ("close", 2),
+            ("schedule", 40),
+            ("cancel", 10),
+            ("move", 8),
+            ("retry", 8),
+            ("get", 12),
+            ("list", 5),
+            ("due", 4),
+            ("overdue", 2),
+            ("dispatch", 5),
+            ("switch", 3),
+            ("import", 6),
+            ("close", 2),
         ];
         let kind = kinds[draw.weighted(&kinds.map(|(_, weight)| weight))].0;
         json!({
@@ -67,7 +77,9 @@ impl Workload for Payments {
                     "userId": format!("user-{number}"), "accountType": if is_source { "external" } else { "checking" },
                     "currency": "USD", "allowNegative": is_source, "posting": if number == 2 { "grouped" } else { "direct" },
                 });
-                let opened = world.ask(&format!("open-{number}"), &operator(), Ask::with("POST", "/ledger/accounts", terms)).await;
+                let opened = world
+                    .ask(&format!("open-{number}"), &operator(), Ask::with("POST", "/ledger/accounts", terms))
+                    .await;
                 lock(&self.accounts).push(opened.body["accountId"].as_str().unwrap_or_default().to_owned());
             }
             for (number, amount) in [(0, "100.00"), (1, "30.00")] {
@@ -115,9 +127,17 @@ impl Workload for Payments {
                 "overdue" => drop(world.ask(label, &operator(), Ask::of("GET", "/bank/payments/overdue")).await),
                 "dispatch" => drop(world.ask(label, &operator(), Ask::of("POST", "/bank/dispatches")).await),
                 "switch" => {
-                    world.ask(label, &operator(), Ask::with("PUT", "/bank/dispatching", json!({"enabled": false}))).await;
+                    world
+                        .ask(label, &operator(), Ask::with("PUT", "/bank/dispatching", json!({"enabled": false})))
+                        .await;
                     sleep(Duration::from_millis(action["amount"].as_u64().unwrap_or_default())).await;
-                    world.ask(&format!("{label}b"), &operator(), Ask::with("PUT", "/bank/dispatching", json!({"enabled": true}))).await;
+                    world
+                        .ask(
+                            &format!("{label}b"),
+                            &operator(),
+                            Ask::with("PUT", "/bank/dispatching", json!({"enabled": true})),
+                        )
+                        .await;
                 }
                 "close" => {
                     let day = (clock::now() - SignedDuration::from_hours(24)).to_string()[..10].to_owned();
@@ -142,7 +162,8 @@ impl Workload for Payments {
             for item in open(world) {
                 let (account, id) = (item["PK"]["S"].as_str().unwrap_or_default(), id_of(&item));
                 let id = id.split('#').next_back().unwrap_or_default();
-                let ask = Ask::with("PATCH", format!("/bank/accounts/{account}/payments/{id}"), json!({"status": "FAILED"}));
+                let ask =
+                    Ask::with("PATCH", format!("/bank/accounts/{account}/payments/{id}"), json!({"status": "FAILED"}));
                 world.ask(&format!("fail-{id}"), &operator(), ask).await;
             }
             clock::jump(SignedDuration::from_hours(24));
@@ -169,7 +190,8 @@ impl Workload for Payments {
             self.check_imports(world, &open, &archived).await;
             check_status(world, history);
             for day in days(world) {
-                let reply = world.ask(&format!("day-{day}"), &operator(), Ask::of("GET", format!("/bank/days/{day}"))).await;
+                let reply =
+                    world.ask(&format!("day-{day}"), &operator(), Ask::of("GET", format!("/bank/days/{day}"))).await;
                 check_day(world, &day, &reply.body, history, &archived);
             }
         })
@@ -237,10 +259,17 @@ impl Payments {
             lines.push(line(0));
         }
         let name = format!("file-{label}");
-        let bucket = world.stack.template().lambdas.iter().flat_map(|lambda| &lambda.objects).find(|trigger| trigger.prefix == "inbox/");
+        let bucket = world
+            .stack
+            .template()
+            .lambdas
+            .iter()
+            .flat_map(|lambda| &lambda.objects)
+            .find(|trigger| trigger.prefix == "inbox/");
         let Some(bucket) = bucket.map(|trigger| trigger.bucket.clone()) else { return };
         world.trace.add(label, format!("uploads {name} with {} lines", lines.len()));
-        if let Err(error) = world.stack.put_object(&bucket, &format!("inbox/{name}.jsonl"), lines.join("\n").as_bytes()) {
+        if let Err(error) = world.stack.put_object(&bucket, &format!("inbox/{name}.jsonl"), lines.join("\n").as_bytes())
+        {
             world.violation(format!("{label}: {error}"));
         }
         world.net.wrote.notify_waiters();
@@ -251,7 +280,9 @@ impl Payments {
     async fn check_imports(&self, world: &World, open: &[Value], archived: &[Value]) {
         let files = lock(&self.files).clone();
         for name in files {
-            let reply = world.ask(&format!("import-{name}"), &operator(), Ask::of("GET", format!("/bank/imports/{name}"))).await;
+            let reply = world
+                .ask(&format!("import-{name}"), &operator(), Ask::of("GET", format!("/bank/imports/{name}")))
+                .await;
             let number = |member: &str| reply.body[member].as_u64().unwrap_or_default();
             let is_sum = number("read") == number("scheduled") + number("duplicates") + number("rejected");
             if reply.body["status"] != "done" || !is_sum || number("lines") != number("read") {
@@ -332,7 +363,10 @@ fn check_acknowledged(world: &World, history: &[Exchange], open: &[Value], archi
 /// Each processed payment has exactly one transaction in the ledger, and no other payment has one.
 fn check_ledger(world: &World, history: &[Exchange], open: &[Value], archived: &[Value]) {
     let ledger = world.items("FinancialTransactions");
-    let posted: Vec<&Value> = ledger.iter().filter(|item| item["Type"]["S"] == "Transaction" && item["TransactionType"]["S"] == "payment").collect();
+    let posted: Vec<&Value> = ledger
+        .iter()
+        .filter(|item| item["Type"]["S"] == "Transaction" && item["TransactionType"]["S"] == "payment")
+        .collect();
     let posted: BTreeSet<&str> = posted.iter().filter_map(|item| item["ID"]["S"].as_str()).collect();
     let mut paid = BTreeSet::new();
     for payment in open.iter().chain(archived) {
@@ -342,7 +376,10 @@ fn check_ledger(world: &World, history: &[Exchange], open: &[Value], archived: &
             ("PROCESSED", Some(id)) if !is_manual => {
                 let id = id.rsplit('#').next().unwrap_or(id);
                 if !posted.contains(id) {
-                    world.violation(format!("the payment {} is PROCESSED, but the ledger has no transaction {id}", id_of(payment)));
+                    world.violation(format!(
+                        "the payment {} is PROCESSED, but the ledger has no transaction {id}",
+                        id_of(payment)
+                    ));
                 }
                 if !paid.insert(id.to_owned()) {
                     world.violation(format!("two payments have the transaction {id}"));
@@ -353,7 +390,11 @@ fn check_ledger(world: &World, history: &[Exchange], open: &[Value], archived: &
         }
     }
     // An operator can record an outcome that the ledger does not confirm.
-    let by_hand = history.iter().any(|one| one.ask.method == "PATCH" && one.reply.status == 200 && one.ask.body.as_ref().is_some_and(|body| body["status"] == "FAILED"));
+    let by_hand = history.iter().any(|one| {
+        one.ask.method == "PATCH"
+            && one.reply.status == 200
+            && one.ask.body.as_ref().is_some_and(|body| body["status"] == "FAILED")
+    });
     let unpaid: Vec<&&str> = posted.iter().filter(|id| !paid.contains(**id)).collect();
     if !unpaid.is_empty() && !by_hand {
         world.violation(format!("the ledger has transactions without a PROCESSED payment: {unpaid:?}"));
@@ -362,23 +403,31 @@ fn check_ledger(world: &World, history: &[Exchange], open: &[Value], archived: &
 
 /// The certificate counts each archived payment of the day once.
 fn check_day(world: &World, day: &str, body: &Value, history: &[Exchange], archived: &[Value]) {
-    let of_day: Vec<&Value> = archived.iter().filter(|item| time_of(item).is_some_and(|time| time.to_string()[..10] == *day)).collect();
+    let of_day: Vec<&Value> =
+        archived.iter().filter(|item| time_of(item).is_some_and(|time| time.to_string()[..10] == *day)).collect();
     let mut expected = BTreeMap::<&str, u64>::new();
     for payment in &of_day {
         *expected.entry(status_of(payment)).or_default() += 1;
     }
-    let certificates: Vec<&Value> = std::iter::once(body).chain(body["supplements"].as_array().into_iter().flatten()).collect();
+    let certificates: Vec<&Value> =
+        std::iter::once(body).chain(body["supplements"].as_array().into_iter().flatten()).collect();
     for status in ["PROCESSED", "FAILED", "CANCELLED"] {
         let counted: u64 = certificates.iter().map(|one| one["counts"][status].as_u64().unwrap_or_default()).sum();
         let expected = expected.get(status).copied().unwrap_or_default();
         if body["status"] == "closed" && counted != expected {
-            world.violation(format!("the certificates of {day} count {counted} {status} payments, but there are {expected}: {body}"));
+            world.violation(format!(
+                "the certificates of {day} count {counted} {status} payments, but there are {expected}: {body}"
+            ));
         }
     }
     if body["status"] != "closed" {
         world.violation(format!("the day {day} is not closed: {body}"));
     }
-    let by_hand = history.iter().any(|one| one.ask.method == "PATCH" && one.reply.status == 200 && one.ask.body.as_ref().is_some_and(|body| body["status"] != "CANCELLED"));
+    let by_hand = history.iter().any(|one| {
+        one.ask.method == "PATCH"
+            && one.reply.status == 200
+            && one.ask.body.as_ref().is_some_and(|body| body["status"] != "CANCELLED")
+    });
     let discrepancies: u64 = certificates.iter().map(|one| one["discrepancyCount"].as_u64().unwrap_or_default()).sum();
     if discrepancies > 0 && !by_hand {
         world.violation(format!("the certificates of {day} have discrepancies: {body}"));
@@ -407,7 +456,11 @@ impl Specification for Life {
 
     fn apply(operation: &LifeOperation, state: &String) -> (bool, String) {
         let reaches = |to: &str| {
-            state == to || matches!((state.as_str(), to), ("SCHEDULED", "PENDING" | "PROCESSED" | "FAILED") | ("PENDING", "PROCESSED" | "FAILED"))
+            state == to
+                || matches!(
+                    (state.as_str(), to),
+                    ("SCHEDULED", "PENDING" | "PROCESSED" | "FAILED") | ("PENDING", "PROCESSED" | "FAILED")
+                )
         };
         match operation {
             LifeOperation::Change(from, to) if reaches(from) => (true, (*to).to_owned()),
@@ -417,11 +470,26 @@ impl Specification for Life {
     }
 }
 
+/// Id and status of the payment in the response. A repeated request for a status that the payment
+/// has gets 409: an earlier attempt may have set it.
+fn shown(exchange: &Exchange) -> Option<(&str, &str)> {
+    let body = &exchange.reply.body;
+    match exchange.reply.status {
+        200 | 201 => Some((body["paymentId"].as_str()?, body["status"].as_str()?)),
+        409 if exchange.attempts > 1 && exchange.ask.method == "PATCH" => {
+            let wanted = exchange.ask.body.as_ref()?["status"].as_str()?;
+            let is_set = body["detail"].as_str()?.ends_with(&format!("is {wanted}."));
+            is_set.then_some((exchange.ask.path.rsplit('/').next()?, wanted))
+        }
+        _ => None,
+    }
+}
+
 /// The history of each payment's status is linearizable.
 fn check_status(world: &World, history: &[Exchange]) {
     let mut payments = BTreeMap::<String, Vec<Interval<LifeOperation>>>::new();
-    for exchange in history.iter().filter(|one| matches!(one.reply.status, 200 | 201)) {
-        let (Some(id), Some(status)) = (exchange.reply.body["paymentId"].as_str(), exchange.reply.body["status"].as_str()) else { continue };
+    for exchange in history {
+        let Some((id, status)) = shown(exchange) else { continue };
         let operation = match (exchange.ask.method, status) {
             ("PATCH", "CANCELLED") => LifeOperation::Change("SCHEDULED", "CANCELLED"),
             ("PATCH", "PENDING") => LifeOperation::Change("SCHEDULED", "PENDING"),

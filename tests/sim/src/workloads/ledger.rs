@@ -68,8 +68,19 @@ impl Workload for Books {
         let transfer = json!({"from": from, "to": to, "amount": draw.between(1, 6_000), "pick": draw.below(1_000)});
         let mut action = transfer;
         let kind = [
-            ("transfer", 30), ("batch", 8), ("hold", 14), ("capture", 12), ("void", 6), ("refund", 12),
-            ("read", 16), ("statement", 4), ("balance-at", 2), ("freeze", 4), ("posting", 3), ("close", 2), ("reconcile", 2),
+            ("transfer", 30),
+            ("batch", 8),
+            ("hold", 14),
+            ("capture", 12),
+            ("void", 6),
+            ("refund", 12),
+            ("read", 16),
+            ("statement", 4),
+            ("balance-at", 2),
+            ("freeze", 4),
+            ("posting", 3),
+            ("close", 2),
+            ("reconcile", 2),
             ("list", 2),
         ];
         action["do"] = kind[draw.weighted(&kind.map(|(_, weight)| weight))].0.into();
@@ -83,14 +94,21 @@ impl Workload for Books {
     fn prepare<'a>(&'a self, world: &'a Arc<World>) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             let operator = operator();
-            let made = world.ask("open-merchant", &operator, Ask::with("POST", "/ledger/merchants", json!({"name": "Shop", "category": "food"}))).await;
+            let made = world
+                .ask(
+                    "open-merchant",
+                    &operator,
+                    Ask::with("POST", "/ledger/merchants", json!({"name": "Shop", "category": "food"})),
+                )
+                .await;
             *lock(&self.merchant) = made.body["merchantId"].as_str().unwrap_or_default().to_owned();
             for number in 0..ACCOUNTS {
                 let terms = json!({
                     "userId": owner(number), "accountType": if number == 0 { "external" } else { "checking" }, "currency": "USD",
                     "allowNegative": number == 0, "posting": if number == ACCOUNTS - 1 { "grouped" } else { "direct" },
                 });
-                let opened = world.ask(&format!("open-{number}"), &operator, Ask::with("POST", "/ledger/accounts", terms)).await;
+                let opened =
+                    world.ask(&format!("open-{number}"), &operator, Ask::with("POST", "/ledger/accounts", terms)).await;
                 lock(&self.accounts).push(opened.body["accountId"].as_str().unwrap_or_default().to_owned());
             }
             for number in 1..ACCOUNTS {
@@ -113,13 +131,33 @@ impl Workload for Books {
                 "capture" => self.with_hold(world, action, label, "capture").await,
                 "void" => self.with_hold(world, action, label, "void").await,
                 "refund" => self.refund(world, action, label).await,
-                "read" => drop(world.ask(label, &caller, Ask::of("GET", format!("/ledger/accounts/{}", self.account(from)))).await),
-                "statement" => drop(world.ask(label, &operator(), Ask::of("GET", format!("/ledger/accounts/{}/statement?limit=5", self.account(from)))).await),
-                "balance-at" => drop(world.ask(label, &operator(), Ask::of("GET", format!("/ledger/accounts/{}/balance", self.account(from)))).await),
+                "read" => drop(
+                    world.ask(label, &caller, Ask::of("GET", format!("/ledger/accounts/{}", self.account(from)))).await,
+                ),
+                "statement" => drop(
+                    world
+                        .ask(
+                            label,
+                            &operator(),
+                            Ask::of("GET", format!("/ledger/accounts/{}/statement?limit=5", self.account(from))),
+                        )
+                        .await,
+                ),
+                "balance-at" => drop(
+                    world
+                        .ask(
+                            label,
+                            &operator(),
+                            Ask::of("GET", format!("/ledger/accounts/{}/balance", self.account(from))),
+                        )
+                        .await,
+                ),
                 "freeze" => {
                     let path = format!("/ledger/accounts/{}", self.account(from));
                     world.ask(label, &caller, Ask::with("PATCH", path.as_str(), json!({"status": "frozen"}))).await;
-                    world.ask(&format!("{label}b"), &operator(), Ask::with("PATCH", path, json!({"status": "active"}))).await;
+                    world
+                        .ask(&format!("{label}b"), &operator(), Ask::with("PATCH", path, json!({"status": "active"})))
+                        .await;
                 }
                 "posting" => {
                     let posting = if action["whole"] == true { "grouped" } else { "direct" };
@@ -134,7 +172,8 @@ impl Workload for Books {
                 }
                 "reconcile" => {
                     let now = clock::now();
-                    let body = json!({"from": (now - SignedDuration::from_hours(1)).to_string(), "to": now.to_string()});
+                    let body =
+                        json!({"from": (now - SignedDuration::from_hours(1)).to_string(), "to": now.to_string()});
                     world.ask(label, &operator(), Ask::with("POST", "/ledger/reconciliations", body)).await;
                 }
                 _ => drop(world.ask(label, &operator(), Ask::of("GET", "/ledger/transactions?limit=10")).await),
@@ -203,13 +242,22 @@ impl Books {
             body
         };
         let body = json!({"transactions": (0..2 + pick % 4).map(one).collect::<Vec<_>>()});
-        let mut reply = world.ask(label, &operator(), Ask::with("POST", "/ledger/transactions/batch", body.clone())).await;
+        let mut reply =
+            world.ask(label, &operator(), Ask::with("POST", "/ledger/transactions/batch", body.clone())).await;
         for again in 0..40 {
             let results = reply.body["results"].as_array().into_iter().flatten();
-            if reply.status != 200 || !results.into_iter().any(|result| matches!(result["status"].as_u64(), Some(429 | 503))) {
+            if reply.status != 200
+                || !results.into_iter().any(|result| matches!(result["status"].as_u64(), Some(429 | 503)))
+            {
                 break;
             }
-            reply = world.ask(&format!("{label}r{again}"), &operator(), Ask::with("POST", "/ledger/transactions/batch", body.clone())).await;
+            reply = world
+                .ask(
+                    &format!("{label}r{again}"),
+                    &operator(),
+                    Ask::with("POST", "/ledger/transactions/batch", body.clone()),
+                )
+                .await;
         }
         for result in reply.body["results"].as_array().into_iter().flatten() {
             self.posted(&result["transaction"]);
@@ -263,7 +311,8 @@ impl Books {
 
     /// Every acknowledged transaction is stored once, with the answered legs.
     fn check_outcomes(&self, world: &World, history: &[Exchange], items: &[Value]) {
-        let headers: BTreeSet<&str> = items.iter().filter(|item| is(item, "Transaction")).filter_map(|item| item["ID"]["S"].as_str()).collect();
+        let headers: BTreeSet<&str> =
+            items.iter().filter(|item| is(item, "Transaction")).filter_map(|item| item["ID"]["S"].as_str()).collect();
         let mut by_key = BTreeMap::<String, BTreeSet<String>>::new();
         let mut answered = BTreeSet::new();
         for (key, transaction) in history.iter().flat_map(transactions) {
@@ -300,7 +349,10 @@ impl Books {
             })
             .collect();
         for account in lock(&self.accounts).iter() {
-            if closings.contains(account.as_str()) || is_grouped(world, account) || history.iter().any(|one| changes_posting(one, account)) {
+            if closings.contains(account.as_str())
+                || is_grouped(world, account)
+                || history.iter().any(|one| changes_posting(one, account))
+            {
                 continue;
             }
             let mut intervals = Vec::new();
@@ -309,7 +361,9 @@ impl Books {
                 let (begin, end) = (exchange.begin, exchange.end);
                 for (_, transaction) in transactions(exchange) {
                     let id = transaction["transactionId"].as_str().unwrap_or_default();
-                    for leg in transaction["legs"].as_array().into_iter().flatten().filter(|leg| leg["accountId"] == **account) {
+                    for leg in
+                        transaction["legs"].as_array().into_iter().flatten().filter(|leg| leg["accountId"] == **account)
+                    {
                         let name = format!("{id} {}", leg["legId"]);
                         if let Some(index) = seen.get(&name) {
                             let known: &mut Interval<NumberOperation> = &mut intervals[*index];
@@ -319,7 +373,11 @@ impl Books {
                         let sign = if leg["legType"] == "debit" { -1 } else { 1 };
                         let after = leg["balanceAfter"].as_str().map(|_| minor(&leg["balanceAfter"]));
                         seen.insert(name, intervals.len());
-                        intervals.push(Interval { begin, end, operation: NumberOperation::Add(sign * minor(&leg["amount"]), after) });
+                        intervals.push(Interval {
+                            begin,
+                            end,
+                            operation: NumberOperation::Add(sign * minor(&leg["amount"]), after),
+                        });
                     }
                 }
                 let is_read = exchange.ask.method == "GET" && exchange.ask.path.ends_with(account.as_str());
@@ -348,20 +406,34 @@ impl Books {
             if report.body["status"] == "running" {
                 continue;
             }
-            if report.body["status"] != "done" || report.body["discrepancies"] != json!([]) || !report.body["skipped"].is_null() {
+            if report.body["status"] != "done"
+                || report.body["discrepancies"] != json!([])
+                || !report.body["skipped"].is_null()
+            {
                 world.violation(format!("the reconciliation reports {}", report.body));
             }
             break;
         }
         let mut days = BTreeMap::<String, i128>::new();
         for item in items.iter().filter(|item| is(item, "TransactionLeg") && item["LegType"]["S"] == "debit") {
-            *days.entry(item["CreatedAt"]["S"].as_str().unwrap_or_default()[..10].to_owned()).or_default() += stored(item, "Amount");
+            *days.entry(item["CreatedAt"]["S"].as_str().unwrap_or_default()[..10].to_owned()).or_default() +=
+                stored(item, "Amount");
         }
-        for (day, debits) in days {
-            let report = world.ask(&format!("trial-{day}"), &operator(), Ask::of("GET", format!("/ledger/trial-balance?date={day}"))).await;
-            let sum = |member: &str| report.body["items"].as_array().into_iter().flatten().map(|row| minor(&row[member])).sum::<i128>();
+        // A trial balance has everything up to the end of the day.
+        let mut debits = 0;
+        for (day, of_day) in days {
+            debits += of_day;
+            let report = world
+                .ask(&format!("trial-{day}"), &operator(), Ask::of("GET", format!("/ledger/trial-balance?date={day}")))
+                .await;
+            let sum = |member: &str| {
+                report.body["items"].as_array().into_iter().flatten().map(|row| minor(&row[member])).sum::<i128>()
+            };
             if sum("debits") != debits || sum("credits") != debits {
-                world.violation(format!("the trial balance of {day} is not the sum {debits} of its legs: {}", report.body));
+                world.violation(format!(
+                    "the trial balance of {day} is not the sum {debits} of its legs: {}",
+                    report.body
+                ));
             }
         }
     }
@@ -412,7 +484,9 @@ fn check_books(world: &World, items: &[Value]) {
     for account in items.iter().filter(|item| is(item, "Account")) {
         let id = account["ID"]["S"].as_str().unwrap_or_default();
         let own = |item: &&Value| item["AccountID"]["S"] == id;
-        let side = |item: &Value| if item["LegType"]["S"] == "debit" { -stored(item, "Amount") } else { stored(item, "Amount") };
+        let side = |item: &Value| {
+            if item["LegType"]["S"] == "debit" { -stored(item, "Amount") } else { stored(item, "Amount") }
+        };
         let legs: i128 = items.iter().filter(|item| is(item, "TransactionLeg")).filter(own).map(side).sum();
         let balance = stored(account, "Balance");
         if legs != balance {
@@ -422,10 +496,13 @@ fn check_books(world: &World, items: &[Value]) {
         if account["AllowNegative"]["BOOL"] != true && after.into_iter().any(|leg| stored(leg, "BalanceAfter") < 0) {
             world.violation(format!("account {id} was overdrawn"));
         }
-        let open = items.iter().filter(|item| is(item, "Hold") && item["Status"]["S"] == "held" && item["DebitAccountID"]["S"] == id);
+        let open = items
+            .iter()
+            .filter(|item| is(item, "Hold") && item["Status"]["S"] == "held" && item["DebitAccountID"]["S"] == id);
         let held: i128 = open.map(|hold| stored(hold, "Amount") - stored(hold, "Captured")).sum();
         if held != stored(account, "Held") {
-            world.violation(format!("account {id} holds {}, but its open holds sum to {held}", stored(account, "Held")));
+            world
+                .violation(format!("account {id} holds {}, but its open holds sum to {held}", stored(account, "Held")));
         }
     }
     for hold in items.iter().filter(|item| is(item, "Hold")) {
