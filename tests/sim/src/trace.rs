@@ -31,6 +31,6 @@ impl Trace {
             hash.update(line);
             hash.update("\n");
         }
-        hash.finalize()[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+        format!("{:016x}", hash.finalize().iter().take(8).fold(0_u64, |sum, byte| sum << 8 | u64::from(*byte)))
     }
 }

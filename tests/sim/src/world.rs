@@ -194,7 +194,7 @@ impl World {
 
     /// Sends a request, and repeats it until the outcome is known.
     pub async fn ask(&self, label: &str, caller: &Caller, ask: Ask) -> Reply {
-        let (begin, began) = (self.event(), clock::now());
+        let (begin, asked_at) = (self.event(), clock::now());
         let mut pauses = Draw::of(self.net.seed, &format!("{label} pauses"));
         let (mut replies, mut attempts) = (Vec::new(), 0);
         let reply = loop {
@@ -222,7 +222,7 @@ impl World {
             attempts,
             begin,
             end: self.event(),
-            began,
+            began: asked_at,
             ended: clock::now(),
         };
         lock(&self.history).push(exchange);

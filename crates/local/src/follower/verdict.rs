@@ -29,9 +29,7 @@ pub(crate) fn first_failure(answer: &Value, records: &[Value]) -> Option<usize> 
 }
 
 fn first<'a>(answer: &Value, count: usize, number_at: impl Fn(usize) -> &'a str) -> Option<usize> {
-    let Some(failures) = answer["batchItemFailures"].as_array().filter(|failures| !failures.is_empty()) else {
-        return None;
-    };
+    let failures = answer["batchItemFailures"].as_array().filter(|failures| !failures.is_empty())?;
     let index = |failure: &Value| {
         let number = failure["itemIdentifier"].as_str()?;
         (0..count).find(|index| number_at(*index) == number)

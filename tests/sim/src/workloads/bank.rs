@@ -182,8 +182,8 @@ impl Workload for Payments {
     fn verify<'a>(&'a self, world: &'a Arc<World>, history: &'a [Exchange]) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             let (open, archived) = (world.items("PaymentScheduler"), world.items("TransactionHistory"));
-            let open: Vec<Value> = open.into_iter().filter(|item| is_payment(item)).collect();
-            let archived: Vec<Value> = archived.into_iter().filter(|item| is_payment(item)).collect();
+            let open: Vec<Value> = open.into_iter().filter(is_payment).collect();
+            let archived: Vec<Value> = archived.into_iter().filter(is_payment).collect();
             check_places(world, &open, &archived);
             check_acknowledged(world, history, &open, &archived);
             check_ledger(world, history, &open, &archived);
@@ -251,7 +251,7 @@ impl Payments {
             let time = format!("{due:.0}");
             json!({"id": format!("{label}-{number}"), "accountId": self.numbered(action, "from"), "scheduledTime": time, "data": self.data(&one)}).to_string()
         };
-        let mut lines: Vec<String> = (0..1 + pick % 7).map(line).collect();
+        let mut lines: Vec<String> = (0..=pick % 7).map(line).collect();
         if pick.is_multiple_of(3) {
             lines.push("not JSON".to_owned());
         }
@@ -442,6 +442,8 @@ struct Life;
 enum LifeOperation {
     /// A request changes the status.
     Change(&'static str, &'static str),
+    /// A request changes the status, or finds it changed.
+    Set(&'static str, &'static str),
     /// A response shows the status.
     Show(String),
 }
@@ -464,6 +466,7 @@ impl Specification for Life {
         };
         match operation {
             LifeOperation::Change(from, to) if reaches(from) => (true, (*to).to_owned()),
+            LifeOperation::Set(from, to) if state == to || reaches(from) => (true, (*to).to_owned()),
             LifeOperation::Show(status) if reaches(status) => (true, status.clone()),
             _ => (false, state.clone()),
         }
@@ -497,6 +500,10 @@ fn check_status(world: &World, history: &[Exchange]) {
             ("PATCH", "FAILED") => LifeOperation::Change("PENDING", "FAILED"),
             ("GET" | "POST", status) => LifeOperation::Show(status.to_owned()),
             _ => continue,
+        };
+        let operation = match operation {
+            LifeOperation::Change(from, to) if exchange.reply.status == 409 => LifeOperation::Set(from, to),
+            operation => operation,
         };
         let interval = Interval { begin: exchange.begin, end: exchange.end, operation };
         payments.entry(id.to_owned()).or_default().push(interval);

@@ -101,7 +101,7 @@ impl Workload for Books {
                     Ask::with("POST", "/ledger/merchants", json!({"name": "Shop", "category": "food"})),
                 )
                 .await;
-            *lock(&self.merchant) = made.body["merchantId"].as_str().unwrap_or_default().to_owned();
+            made.body["merchantId"].as_str().unwrap_or_default().clone_into(&mut lock(&self.merchant));
             for number in 0..ACCOUNTS {
                 let terms = json!({
                     "userId": owner(number), "accountType": if number == 0 { "external" } else { "checking" }, "currency": "USD",
@@ -185,7 +185,7 @@ impl Workload for Books {
         Box::pin(async move {
             let items = world.items("FinancialTransactions");
             check_books(world, &items);
-            self.check_outcomes(world, history, &items);
+            Self::check_outcomes(world, history, &items);
             self.check_balances(world, history);
             self.check_reports(world, &items).await;
         })
@@ -310,7 +310,7 @@ impl Books {
     }
 
     /// Every acknowledged transaction is stored once, with the answered legs.
-    fn check_outcomes(&self, world: &World, history: &[Exchange], items: &[Value]) {
+    fn check_outcomes(world: &World, history: &[Exchange], items: &[Value]) {
         let headers: BTreeSet<&str> =
             items.iter().filter(|item| is(item, "Transaction")).filter_map(|item| item["ID"]["S"].as_str()).collect();
         let mut by_key = BTreeMap::<String, BTreeSet<String>>::new();
