@@ -412,6 +412,11 @@ impl World {
         let tables = self.stack.template().tables.iter();
         let rows = tables.flat_map(|table| {
             let items = self.stack.items(&table.name).unwrap_or_default();
+            let mut items = items;
+            // The entity tag of an imported object has the time of its file.
+            for item in items.iter_mut().filter_map(Value::as_object_mut) {
+                item.remove("Tag");
+            }
             items.into_iter().map(|item| format!("{} {item}", table.name)).collect::<Vec<_>>()
         });
         rows.collect()
