@@ -40,7 +40,7 @@ UNITS = "RWI"
 ROUTE = re.compile(r"^\| (\w+) \| \[([\w-]+)[^]]*\]\([^)]*\) \| `(GET|POST|PUT|PATCH|DELETE) (\S+)`", re.MULTILINE)
 # These patterns need a failed job, or erase a company. Tests check their cost.
 NOT_WALKED = {
-    "retry-job", "retry-bank-job", "retry-import", "retry-reconciliation",
+    "retry-job", "retry-bank-job", "retry-cart-job", "retry-import", "retry-reconciliation",
     "start-export", "get-export", "start-erasure", "get-erasure",
 }
 

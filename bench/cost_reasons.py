@@ -63,8 +63,8 @@ REASONS = {
         "6 W": "the item's pointer, the contents of the cart, and the idempotency record",
     },
     "get-order": {"1.5 R": "the lines (1), and both reads are strongly consistent"},
-    "update-order to SHIPPED": {"2 R": "the order and its lines are read first", "2 W": "the item's pointer"},
-    "update-order to DELIVERED": {"1 R": "the order is read first"},
+    "update-order, to SHIPPED": {"2 R": "the order and its lines are read first", "2 W": "the item's pointer"},
+    "update-order, to DELIVERED": {"1 R": "the order is read first"},
     "checkout-cart, 33 items": {
         "37 R": "the contents of the cart, its items (3) and their products (33) are read first",
         "4 W": "the contents of the cart",

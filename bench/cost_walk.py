@@ -91,8 +91,8 @@ def cart(step):
     path = f"/cart/accounts/Erin/orders/{order}"
     step("C11", "list-orders", "GET", "/cart/accounts/Erin/orders")
     step("C11", "get-order", "GET", path, item=("Order", order))
-    step("C12", "update-order to SHIPPED", "PATCH", path, {"status": "SHIPPED"}, types="CartItem Order")
-    step("C12", "update-order to DELIVERED", "PATCH", path, {"status": "DELIVERED"}, types="Order")
+    step("C12", "update-order, to SHIPPED", "PATCH", path, {"status": "SHIPPED"}, types="CartItem Order")
+    step("C12", "update-order, to DELIVERED", "PATCH", path, {"status": "DELIVERED"}, types="Order")
     for number in range(33):
         step("C9", None, "PUT", f"/cart/products/book-{number}", {**product, "name": "Book"}, types="Product")
         step("C1", None, "POST", CART, {"sku": f"book-{number}"}, types="CartItem")

@@ -12,7 +12,8 @@ import schemathesis
 # must exist, and amounts, values and percentages have two decimals. Only operators must name the
 # company of a user, a list takes only one of a plan, a year and a period, only a request that
 # closes an account may have transferTo, a reversal in parts needs an Idempotency-Key, and a cart
-# cannot be merged into itself, and names have only visible characters. The transactions of a batch have the rules of a single one.
+# cannot be merged into itself. Names have only visible characters. The transactions of a batch have
+# the rules of a single one.
 BEYOND_SCHEMA = re.compile(
     "/path/(paymentId|jobId|date)"
     "|/query/(companyId|cursor|at|date|planId|from|to|since|until|year|idempotencyKey)"

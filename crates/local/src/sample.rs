@@ -35,6 +35,13 @@ pub(crate) struct Loaded {
 
 /// Loads the sample data that is missing in each service of the stack.
 pub(crate) async fn load(client: &Client, stack: &Stack) -> Result<Loaded, SampleError> {
+    stack.set_calm(true);
+    let loaded = load_services(client, stack).await;
+    stack.set_calm(false);
+    loaded
+}
+
+async fn load_services(client: &Client, stack: &Stack) -> Result<Loaded, SampleError> {
     let mut loaded = Loaded::default();
     for service in stack.template().services() {
         match service {

@@ -23,7 +23,7 @@ impl Exported for Order {
             always("currency", Read::Text(|order| Some(order.total.currency().code().to_owned())), "ISO 4217"),
             tracked(
                 "status",
-                Read::Text(|order| Some(status(order.status).to_owned())),
+                Read::Text(|order| status(order.status)),
                 "`PLACED`, `SHIPPED`, `DELIVERED` or `CANCELLED`",
             ),
             tracked(
@@ -57,11 +57,7 @@ impl Exported for Order {
     }
 }
 
-fn status(status: OrderStatus) -> &'static str {
-    match status {
-        OrderStatus::Placed => "PLACED",
-        OrderStatus::Shipped => "SHIPPED",
-        OrderStatus::Delivered => "DELIVERED",
-        OrderStatus::Cancelled => "CANCELLED",
-    }
+/// Name of the status, as the table stores it.
+fn status(status: OrderStatus) -> Option<String> {
+    serde_json::to_value(status).ok()?.as_str().map(str::to_owned)
 }
