@@ -188,7 +188,8 @@ impl World {
         history
     }
 
-    fn event(&self) -> u64 {
+    /// Position among all events of the case.
+    pub(crate) fn event(&self) -> u64 {
         self.events.fetch_add(1, Ordering::Relaxed)
     }
 
@@ -328,6 +329,23 @@ impl World {
         }
         if self.stack.template().lambdas.iter().any(|lambda| !lambda.objects.is_empty()) {
             tokio::spawn(Arc::clone(self).deliver_objects());
+        }
+        tokio::spawn(Arc::clone(self).expire());
+    }
+
+    /// Deletes expired items some time after their expiry, as TTL does.
+    async fn expire(self: Arc<Self>) {
+        let mut draw = Draw::of(self.net.seed, "ttl");
+        loop {
+            sleep(Duration::from_secs(draw.between(20, 1_800))).await;
+            match self.stack.expire(clock::now()) {
+                Ok(0) => {}
+                Ok(count) => {
+                    self.trace.add("ttl", format!("deletes {count} items"));
+                    self.net.wrote.notify_waiters();
+                }
+                Err(error) => self.violation(format!("TTL failed: {error}")),
+            }
         }
     }
 

@@ -36,8 +36,7 @@ fn operator() -> Caller {
 }
 
 fn customer(account: &str) -> Caller {
-    let accounts = json!([account]).to_string();
-    Caller::new("customer", json!({"sub": "customer", "scope": "bank:read bank:write", "account_ids": accounts}))
+    Caller::new("customer", json!({"sub": "customer", "scope": "bank:read bank:write", "account_ids": account}))
 }
 
 impl Workload for Payments {

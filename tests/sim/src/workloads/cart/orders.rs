@@ -1,0 +1,158 @@
+//! Orders: each is the success of one checkout, at the prices of that time, and its status only
+//! moves forward.
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use todc_utils::Specification;
+
+use super::{
+    account_of, minor,
+    stored::{attribute, id_of, of_type, price},
+    text,
+};
+use crate::{
+    linear::{Interval, is_linearizable},
+    world::{Exchange, World},
+};
+
+pub(super) fn is_checkout(exchange: &Exchange) -> bool {
+    exchange.ask.method == "POST" && exchange.ask.path.ends_with("/checkout")
+}
+
+/// The checkout that placed the order, or one whose outcome its client does not know.
+pub(super) fn checkout_of<'a>(history: &'a [Exchange], account: &str, order: &str) -> Option<&'a Exchange> {
+    let mut own = history.iter().filter(|one| is_checkout(one) && account_of(&one.ask.path) == Some(account));
+    let unknown = own.clone().find(|one| one.reply.status != 200 && one.attempts > 1);
+    own.find(|one| one.reply.status == 200 && text(&one.reply.body, "orderId") == order).or(unknown)
+}
+
+pub(super) fn check(world: &World, history: &[Exchange], items: &[Value]) {
+    for exchange in history.iter().filter(|one| is_checkout(one) && one.reply.status == 200) {
+        check_answer(world, exchange, items);
+    }
+    for order in of_type(items, "Order") {
+        let (account, id) = (attribute(order, "PK"), id_of(order));
+        match checkout_of(history, account, id) {
+            None => world.violation(format!("the order {id} of {account} was placed, but its request was refused")),
+            Some(exchange) if exchange.reply.status == 200 => check_prices(world, history, exchange),
+            Some(_) => {}
+        }
+    }
+    check_status(world, history);
+}
+
+/// The order of a response is stored, and has the expected total.
+fn check_answer(world: &World, exchange: &Exchange, items: &[Value]) {
+    let body = &exchange.reply.body;
+    let id = text(body, "orderId");
+    let Some(order) = of_type(items, "Order").find(|order| id_of(order) == id) else {
+        return world.violation(format!("{}: the acknowledged order {id} is not stored", exchange.label));
+    };
+    let lines = body["items"].as_array().into_iter().flatten();
+    let sum: i128 =
+        lines.map(|line| minor(text(line, "price")) * i128::from(line["quantity"].as_u64().unwrap_or_default())).sum();
+    let total = minor(text(body, "total"));
+    let is_stored = price(order, "Total") == (total, text(body, "currency").to_owned());
+    if total != sum || !is_stored || body["status"] != "PLACED" {
+        world.violation(format!("{}: the order {body} is not {order}", exchange.label));
+    }
+    let expected = exchange.ask.body.as_ref().map(|body| text(body, "expectedTotal"));
+    if expected.is_some_and(|expected| minor(expected) != total) {
+        world.violation(format!("{}: bought for {total} instead of {expected:?}", exchange.label));
+    }
+}
+
+/// A product as a request put it.
+#[derive(Debug)]
+struct Put<'a> {
+    begin: u64,
+    end: u64,
+    body: &'a Value,
+}
+
+/// The requests for a product.
+fn puts<'a>(history: &'a [Exchange], sku: &str) -> Vec<Put<'a>> {
+    let path = format!("/cart/products/{sku}");
+    let own = history.iter().filter(|one| one.ask.method == "PUT" && one.ask.path == path);
+    let done = own.filter(|one| matches!(one.reply.status, 200 | 201));
+    done.filter_map(|one| Some(Put { begin: one.begin, end: one.end, body: one.ask.body.as_ref()? })).collect()
+}
+
+/// Each line has a price that its product had during the checkout.
+fn check_prices(world: &World, history: &[Exchange], checkout: &Exchange) {
+    for line in checkout.reply.body["items"].as_array().into_iter().flatten() {
+        let sku = text(line, "sku");
+        let puts = puts(history, sku);
+        let is_current = |put: &Put<'_>| {
+            let is_replaced = puts.iter().any(|later| put.end < later.begin && later.end < checkout.begin);
+            let price = (text(put.body, "price"), &put.body["currency"]);
+            put.begin < checkout.end
+                && !is_replaced
+                && put.body["active"] != false
+                && minor(price.0) == minor(text(line, "price"))
+                && *price.1 == checkout.reply.body["currency"]
+        };
+        // The products of a large cart have one price.
+        if !puts.is_empty() && !puts.iter().any(is_current) {
+            world.violation(format!("{}: the line {line} has no price of {puts:?}", checkout.label));
+        }
+    }
+}
+
+/// Status of an order.
+#[derive(Debug)]
+struct Life;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum LifeOperation {
+    /// A request sets the status, or finds it set.
+    Set(String),
+    /// A response shows the status.
+    Show(String),
+    /// The status does not allow the request.
+    Refuse(String),
+}
+
+fn can_become(from: &str, to: &str) -> bool {
+    matches!((from, to), ("PLACED", "SHIPPED" | "CANCELLED") | ("SHIPPED", "DELIVERED"))
+}
+
+impl Specification for Life {
+    type State = String;
+    type Operation = LifeOperation;
+
+    fn init() -> String {
+        "PLACED".to_owned()
+    }
+
+    fn apply(operation: &LifeOperation, state: &String) -> (bool, String) {
+        match operation {
+            LifeOperation::Set(to) if state == to || can_become(state, to) => (true, to.clone()),
+            LifeOperation::Show(status) => (status == state, state.clone()),
+            LifeOperation::Refuse(to) => (state != to && !can_become(state, to), state.clone()),
+            LifeOperation::Set(_) => (false, state.clone()),
+        }
+    }
+}
+
+/// The history of each order's status is linearizable.
+fn check_status(world: &World, history: &[Exchange]) {
+    let mut orders = BTreeMap::<&str, Vec<Interval<LifeOperation>>>::new();
+    for exchange in history.iter().filter(|one| one.ask.path.contains("/orders/")) {
+        let id = exchange.ask.path.rsplit('/').next().unwrap_or_default();
+        let wanted = exchange.ask.body.as_ref().map(|body| text(body, "status").to_owned());
+        let operation = match (exchange.reply.status, wanted) {
+            (200, Some(status)) => LifeOperation::Set(status),
+            (200, None) => LifeOperation::Show(text(&exchange.reply.body, "status").to_owned()),
+            (409, Some(status)) => LifeOperation::Refuse(status),
+            _ => continue,
+        };
+        let interval = Interval { begin: exchange.begin, end: exchange.end, operation };
+        orders.entry(id).or_default().push(interval);
+    }
+    for (id, intervals) in orders {
+        if !is_linearizable::<Life>(&intervals) {
+            world.violation(format!("the status of order {id} is not linearizable: {intervals:?}"));
+        }
+    }
+}

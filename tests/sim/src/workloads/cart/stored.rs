@@ -1,0 +1,195 @@
+//! Rules of the stored items of the cart.
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::minor;
+use crate::{clock, world::World};
+
+/// A string or number attribute.
+pub(super) fn attribute<'a>(item: &'a Value, name: &str) -> &'a str {
+    let value = &item[name];
+    value["S"].as_str().or_else(|| value["N"].as_str()).unwrap_or_default()
+}
+
+/// The items of a type.
+pub(super) fn of_type<'a>(items: &'a [Value], kind: &'a str) -> impl Iterator<Item = &'a Value> {
+    items.iter().filter(move |item| item["Type"]["S"] == kind)
+}
+
+/// The part after `#` of the sort keys of an account's items of a type, sorted.
+pub(super) fn ids_of(items: &[Value], account: &str, kind: &str) -> Vec<String> {
+    let own = of_type(items, kind).filter(|item| attribute(item, "PK") == account);
+    own.map(|item| id_of(item).to_owned()).collect()
+}
+
+/// The last part of the sort key: the id of a cart item or an order.
+pub(super) fn id_of(item: &Value) -> &str {
+    attribute(item, "SK").rsplit('#').next().unwrap_or_default()
+}
+
+pub(super) fn status_of(item: &Value) -> &str {
+    attribute(item, "SK").split('#').next().unwrap_or_default()
+}
+
+/// An amount in hundredths and its currency.
+pub(super) fn price(item: &Value, name: &str) -> (i128, String) {
+    let money = &item[name]["M"];
+    (minor(attribute(money, "Amount")), attribute(money, "Currency").to_owned())
+}
+
+/// Whether the item has not expired.
+fn is_live(item: &Value) -> bool {
+    let expiry = item["ExpiresAt"]["N"].as_str().and_then(|at| at.parse::<i64>().ok());
+    expiry.is_none_or(|at| at > clock::now().as_second())
+}
+
+/// The sort keys of an account's cart items with a status, without expired ones.
+pub(super) fn live(items: &[Value], account: &str, status: &str) -> Vec<String> {
+    let own = of_type(items, "CartItem").filter(|item| attribute(item, "PK") == account && is_live(item));
+    own.filter(|item| status_of(item) == status).map(|item| attribute(item, "SK").to_owned()).collect()
+}
+
+/// Each item is in one place, and all copies of a fact agree.
+pub(super) fn check(world: &World, items: &[Value]) {
+    let mut ids = BTreeSet::new();
+    for item in of_type(items, "CartItem") {
+        if !ids.insert(id_of(item)) {
+            world.violation(format!("the cart item {} is stored twice", id_of(item)));
+        }
+    }
+    check_contents(world, items);
+    check_pointers(world, items);
+    for order in of_type(items, "Order") {
+        check_order(world, items, order);
+    }
+}
+
+/// `CART` names the items of the cart with their versions.
+fn check_contents(world: &World, items: &[Value]) {
+    let mut entries = BTreeMap::new();
+    for contents in of_type(items, "Cart") {
+        let account = attribute(contents, "PK");
+        for (sku, entry) in contents["Items"]["M"].as_object().into_iter().flatten() {
+            entries.insert((account, sku.as_str()), entry["S"].as_str().unwrap_or_default());
+        }
+        if contents["Moving"]["M"].as_object().is_some_and(|moving| !moving.is_empty()) {
+            world.violation(format!("the cart of {account} is still moving items: {contents}"));
+        }
+    }
+    for item in of_type(items, "CartItem").filter(|item| status_of(item) == "ACTIVE" && is_live(item)) {
+        let place = (attribute(item, "PK"), attribute(item, "Sku"));
+        let wanted = format!("{}#{}", id_of(item), attribute(item, "Version"));
+        if entries.remove(&place) != Some(wanted.as_str()) {
+            world.violation(format!("the cart does not have the stored item {item}"));
+        }
+    }
+    let expired: BTreeSet<&str> = of_type(items, "CartItem").filter(|item| !is_live(item)).map(id_of).collect();
+    for (place, entry) in entries {
+        let id = entry.split('#').next().unwrap_or_default();
+        let stored = of_type(items, "CartItem").any(|item| id_of(item) == id);
+        if stored && !expired.contains(id) {
+            world.violation(format!("the cart has {entry} of {place:?}, which is not stored as ACTIVE"));
+        }
+    }
+}
+
+/// An item that has changed its status has a pointer.
+fn check_pointers(world: &World, items: &[Value]) {
+    let pointers = of_type(items, "CartPointer").map(|pointer| (id_of(pointer), attribute(pointer, "CartItem")));
+    let pointers: BTreeMap<&str, &str> = pointers.collect();
+    for item in of_type(items, "CartItem").filter(|item| item["Previous"].is_object() && is_live(item)) {
+        let found = pointers.get(id_of(item));
+        let is_removed = status_of(item) == "REMOVED" && found.is_none();
+        if !is_removed && found != Some(&attribute(item, "SK")) {
+            world.violation(format!("the pointer {found:?} does not lead to {item}"));
+        }
+    }
+}
+
+/// The total of an order is the sum of its lines, and each line has its cart item.
+fn check_order(world: &World, items: &[Value], order: &Value) {
+    let (account, id) = (attribute(order, "PK"), id_of(order));
+    let is_own = |item: &&Value| attribute(item, "PK") == account;
+    let all: Vec<_> = of_type(items, "OrderLines").filter(is_own).filter(|lines| id_of(lines) == id).collect();
+    let [lines] = all[..] else {
+        return world.violation(format!("the order {id} has {} items with lines", all.len()));
+    };
+    let wanted = match attribute(order, "Status") {
+        "PLACED" => "PURCHASED",
+        "DELIVERED" => "SHIPPED",
+        status => status,
+    };
+    let (total, currency) = price(order, "Total");
+    let mut sum = 0;
+    let own = of_type(items, "CartItem").filter(is_own).filter(|item| attribute(item, "OrderId") == id);
+    let mut bought: BTreeMap<&str, &Value> = own.map(|item| (id_of(item), item)).collect();
+    for line in lines["Lines"]["L"].as_array().into_iter().flatten() {
+        let line = &line["M"];
+        let (amount, of_line) = price(line, "Price");
+        sum += amount * attribute(line, "Quantity").parse::<i128>().unwrap_or_default();
+        let Some(item) = bought.remove(attribute(line, "Item")) else {
+            world.violation(format!("the line {line} of the order {id} has no cart item"));
+            continue;
+        };
+        let is_same = attribute(item, "Quantity") == attribute(line, "Quantity")
+            && attribute(item, "Sku") == attribute(line, "Sku")
+            && price(item, "Price") == price(line, "Price")
+            && status_of(item) == wanted
+            && of_line == currency;
+        if !is_same {
+            world.violation(format!("the cart item {item} differs from its line {line} in {order}"));
+        }
+    }
+    if sum != total {
+        world.violation(format!("the order {id} has the total {total}, but its lines sum to {sum}"));
+    }
+    if !bought.is_empty() || order["Moving"].is_object() {
+        world.violation(format!("the order {id} is moving, or has other cart items {:?}", bought.keys()));
+    }
+}
+
+/// A version of a cart item, from the stream of the table.
+#[derive(Debug)]
+pub(super) struct Version {
+    /// Position in the stream.
+    pub(super) position: i64,
+    pub(super) account: String,
+    pub(super) image: Value,
+}
+
+/// The versions of each cart item in the order of their writes.
+pub(super) fn versions(world: &World) -> BTreeMap<String, Vec<Version>> {
+    let records = world.stack.changes(&world.table("Cart"), 0, usize::MAX).unwrap_or_default();
+    let mut versions = BTreeMap::<String, Vec<Version>>::new();
+    for (position, mut record) in records {
+        let image = record["dynamodb"]["NewImage"].take();
+        if image["Type"]["S"] == "CartItem" {
+            let account = attribute(&image, "PK").to_owned();
+            versions.entry(id_of(&image).to_owned()).or_default().push(Version { position, account, image });
+        }
+    }
+    versions
+}
+
+/// No version of a cart item is lost or written twice, and each one continues the one before.
+pub(super) fn check_versions(world: &World) {
+    for (id, versions) in versions(world) {
+        for (index, version) in versions.iter().enumerate() {
+            let image = &version.image;
+            if attribute(image, "Version") != (index + 1).to_string() {
+                world.violation(format!("version {} of the cart item {id} is {image}", index + 1));
+            }
+            let Some(before) = index.checked_sub(1).map(|before| &versions[before].image) else { continue };
+            let is_moved = status_of(before) != status_of(image);
+            let previous = &image["Previous"]["M"];
+            let same = |name: &str| before[name] == image[name];
+            let is_next = same("PK") && same("Sku") && same("AddedAt");
+            let is_move = attribute(previous, "Status") == status_of(before)
+                && attribute(previous, "Quantity") == attribute(before, "Quantity");
+            if !is_next || is_moved && !is_move {
+                world.violation(format!("the cart item {image} does not continue {before}"));
+            }
+        }
+    }
+}
