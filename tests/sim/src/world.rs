@@ -432,9 +432,7 @@ impl World {
             let items = self.stack.items(&table.name).unwrap_or_default();
             let mut items = items;
             // The entity tag of an imported object has the time of its file.
-            for item in items.iter_mut().filter_map(Value::as_object_mut) {
-                item.remove("Tag");
-            }
+            items.iter_mut().for_each(remove_tags);
             items.into_iter().map(|item| format!("{} {item}", table.name)).collect::<Vec<_>>()
         });
         rows.collect()
@@ -459,6 +457,18 @@ fn next(expression: &str, now: Timestamp) -> Option<Timestamp> {
     let due = today.date().at(hour, minute, 0, 0).to_zoned(TimeZone::UTC).ok()?;
     let due = if due.timestamp() > now { due } else { due.checked_add(jiff::Span::new().days(1)).ok()? };
     Some(due.timestamp())
+}
+
+/// Removes the attributes `Tag` at any depth.
+fn remove_tags(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            members.remove("Tag");
+            members.values_mut().for_each(remove_tags);
+        }
+        Value::Array(values) => values.iter_mut().for_each(remove_tags),
+        _ => {}
+    }
 }
 
 fn reply(answer: &Value) -> Reply {
