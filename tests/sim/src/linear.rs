@@ -1,4 +1,6 @@
 //! Checks histories of single keys for linearizability, with the checker of `todc-utils`.
+use std::{collections::BTreeSet, fmt::Debug, hash::Hash, marker::PhantomData};
+
 use todc_utils::{
     Specification,
     linearizability::{
@@ -64,5 +66,68 @@ impl Specification for Number {
             }
             NumberOperation::Read(number) => (number == state, *state),
         }
+    }
+}
+
+/// An object with operations that can have several results, or an unknown number of effects.
+pub trait Choices {
+    /// State of the object.
+    type State: Clone + Debug + Ord + Hash;
+    /// An operation with its result.
+    type Operation: Clone + Debug + Ord + Hash;
+
+    /// The first state.
+    fn init() -> Self::State;
+
+    /// The state after the operation. `None` if the operation is not possible in this state.
+    fn after(operation: &Self::Operation, state: &Self::State) -> Option<Self::State>;
+}
+
+/// An operation of an object with [`Choices`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Effect<T> {
+    /// The operation happens once.
+    Once(T),
+    /// From now on, the operation can happen at any time and any number of times. Used for attempts
+    /// without a response, and for work in the background.
+    Possible(T),
+}
+
+/// All states that an object with [`Choices`] can have.
+#[derive(Debug)]
+pub struct Possible<C>(PhantomData<C>);
+
+type States<C> = BTreeSet<<C as Choices>::State>;
+
+/// Adds the states after the possible operations.
+fn close<C: Choices>(states: &mut States<C>, possible: &BTreeSet<C::Operation>) {
+    let mut left: Vec<C::State> = states.iter().cloned().collect();
+    while let Some(state) = left.pop() {
+        for next in possible.iter().filter_map(|operation| C::after(operation, &state)) {
+            if states.insert(next.clone()) {
+                left.push(next);
+            }
+        }
+    }
+}
+
+impl<C: Choices> Specification for Possible<C> {
+    type State = (States<C>, BTreeSet<C::Operation>);
+    type Operation = Effect<C::Operation>;
+
+    fn init() -> Self::State {
+        ([C::init()].into(), BTreeSet::new())
+    }
+
+    fn apply(effect: &Self::Operation, (states, possible): &Self::State) -> (bool, Self::State) {
+        let mut next = (states.clone(), possible.clone());
+        match effect {
+            Effect::Possible(operation) => drop(next.1.insert(operation.clone())),
+            Effect::Once(operation) => {
+                next.0 = states.iter().filter_map(|state| C::after(operation, state)).collect();
+            }
+        }
+        close::<C>(&mut next.0, &next.1);
+        (!next.0.is_empty(), next)
     }
 }

@@ -107,6 +107,8 @@ impl Reply {
 pub struct Exchange {
     /// Label of the client and the step.
     pub label: String,
+    /// Name of the caller.
+    pub caller: String,
     /// The request.
     pub ask: Ask,
     /// The final response.
@@ -217,6 +219,7 @@ impl World {
         };
         let exchange = Exchange {
             label: label.to_owned(),
+            caller: caller.name.clone(),
             ask,
             reply: reply.clone(),
             replies,

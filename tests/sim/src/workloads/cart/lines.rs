@@ -2,7 +2,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
-use todc_utils::Specification;
 
 use super::{
     Pause, account_of,
@@ -11,7 +10,7 @@ use super::{
     text,
 };
 use crate::{
-    linear::{Interval, is_linearizable},
+    linear::{Choices, Effect, Interval, Possible, is_linearizable},
     world::{Exchange, World},
 };
 
@@ -43,7 +42,7 @@ impl Place {
 
 type Line = (Place, u64);
 
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Operation {
     /// The item appears in the cart.
     Create(u64),
@@ -67,8 +66,6 @@ enum Operation {
     ShowOrdered,
     /// The item expires, if it is in the cart.
     Expire,
-    /// From now on, the operation can happen at any time: attempts of a request without a response.
-    Repeat(Box<Operation>),
 }
 
 impl Operation {
@@ -96,53 +93,25 @@ impl Operation {
             Self::Miss => matches!(place, Place::Absent | Place::Gone).then_some((place, quantity)),
             Self::ShowOrdered => (place == Place::Ordered).then_some((place, quantity)),
             Self::Expire if place == Place::Active => Some((Place::Gone, quantity)),
-            Self::Expire | Self::Repeat(_) => Some((place, quantity)),
+            Self::Expire => Some((place, quantity)),
         }
     }
 }
 
-/// All states that an item can have, and the operations that can happen at any time.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Lines {
-    states: BTreeSet<Line>,
-    repeated: BTreeSet<Operation>,
-}
-
-impl Lines {
-    /// Adds the states after repeated operations.
-    fn close(&mut self) {
-        let mut left: Vec<Line> = self.states.iter().copied().collect();
-        while let Some(line) = left.pop() {
-            for next in self.repeated.iter().filter_map(|operation| operation.apply(line)) {
-                if self.states.insert(next) {
-                    left.push(next);
-                }
-            }
-        }
-    }
-}
-
-impl Specification for Lines {
+impl Choices for Line {
     type State = Self;
     type Operation = Operation;
 
     fn init() -> Self {
-        Self { states: [(Place::Absent, 0)].into(), repeated: BTreeSet::new() }
+        (Place::Absent, 0)
     }
 
-    fn apply(operation: &Operation, state: &Self) -> (bool, Self) {
-        let mut next = state.clone();
-        if let Operation::Repeat(repeated) = operation {
-            next.repeated.insert((**repeated).clone());
-        } else {
-            next.states = state.states.iter().filter_map(|line| operation.apply(*line)).collect();
-        }
-        next.close();
-        (!next.states.is_empty(), next)
+    fn after(operation: &Operation, line: &Self) -> Option<Self> {
+        operation.apply(*line)
     }
 }
 
-type Histories = BTreeMap<String, Vec<Interval<Operation>>>;
+type Histories = BTreeMap<String, Vec<Interval<Effect<Operation>>>>;
 
 fn quantity(body: &Value) -> u64 {
     body["quantity"].as_u64().unwrap_or_default()
@@ -168,14 +137,14 @@ pub(super) fn check(world: &World, history: &[Exchange], items: &[Value], pauses
     let unknown = unknown(history);
     for (id, mut intervals) in lines {
         for pause in pauses {
-            intervals.push(Interval { begin: pause.begin, end: pause.end, operation: Operation::Expire });
+            intervals.push(Interval { begin: pause.begin, end: pause.end, operation: Effect::Once(Operation::Expire) });
         }
         let known = versions.get(&id).and_then(|versions| versions.first());
         let of = known.map(|first| (first.account.as_str(), attribute(&first.image, "Sku")));
         if of.is_some_and(|of| unknown.contains(&of)) {
             continue;
         }
-        if !is_linearizable::<Lines>(&intervals) {
+        if !is_linearizable::<Possible<Line>>(&intervals) {
             world.violation(format!("the cart item {id} is not linearizable: {intervals:?}"));
         }
     }
@@ -219,7 +188,7 @@ fn additions(history: &[Exchange], lines: &mut Histories) {
         let more = exchange.ask.body.as_ref().map(quantity).unwrap_or_default();
         let operation =
             if exchange.reply.status == 201 { Operation::Create(after) } else { Operation::Add(more, after) };
-        lines.entry(text(body, "itemId").to_owned()).or_default().push(Interval { begin, end, operation });
+        lines.entry(text(body, "itemId").to_owned()).or_default().push(Interval { begin, end, operation: Effect::Once(operation) });
     }
 }
 
@@ -230,6 +199,7 @@ fn of_item(exchange: &Exchange, lines: &mut Histories) {
     let (body, asked) = (&exchange.reply.body, exchange.ask.body.as_ref());
     let shown = (Place::of(text(body, "status")), quantity(body));
     let mut push = |id: &str, operation| {
+        let operation = Effect::Once(operation);
         lines.entry(id.to_owned()).or_default().push(Interval { begin, end, operation });
     };
     let change = match exchange.ask.method {
@@ -256,7 +226,7 @@ fn of_item(exchange: &Exchange, lines: &mut Histories) {
             (_, Some((number, status))) => Operation::Set(number, status, None),
             _ => return,
         };
-        let operation = Operation::Repeat(Box::new(repeated));
+        let operation = Effect::Possible(repeated);
         lines.entry(id.to_owned()).or_default().push(Interval { begin, end: begin, operation });
     }
 }
@@ -268,7 +238,7 @@ fn bought(history: &[Exchange], lines_of: &Value, lines: &mut Histories) {
     let end = if checkout.reply.status == 200 { checkout.end } else { u64::MAX };
     for line in lines_of["Lines"]["L"].as_array().into_iter().flatten() {
         let line = &line["M"];
-        let operation = Operation::Buy(attribute(line, "Quantity").parse().unwrap_or_default());
+        let operation = Effect::Once(Operation::Buy(attribute(line, "Quantity").parse().unwrap_or_default()));
         let interval = Interval { begin: checkout.begin, end, operation };
         lines.entry(attribute(line, "Item").to_owned()).or_default().push(interval);
     }
@@ -295,8 +265,8 @@ fn joined(history: &[Exchange], id: &str, versions: &[Version], lines: &mut Hist
     let end = |cause: &&Exchange| if cause.attempts > 1 { u64::MAX } else { cause.end };
     let end = causes.iter().map(end).max().unwrap_or(u64::MAX);
     let arrived = lines.entry(target.to_owned()).or_default();
-    let exists = arrived.iter().any(|one| matches!(one.operation, Operation::Create(_)));
+    let exists = arrived.iter().any(|one| matches!(one.operation, Effect::Once(Operation::Create(_))));
     let operation = if is_merge && !exists { Operation::Create(more) } else { Operation::Grow(more) };
-    arrived.push(Interval { begin, end, operation });
-    lines.entry(id.to_owned()).or_default().push(Interval { begin, end, operation: Operation::Join(from) });
+    arrived.push(Interval { begin, end, operation: Effect::Once(operation) });
+    lines.entry(id.to_owned()).or_default().push(Interval { begin, end, operation: Effect::Once(Operation::Join(from)) });
 }
