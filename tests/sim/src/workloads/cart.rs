@@ -10,6 +10,7 @@ use jiff::SignedDuration;
 use serde_json::{Value, json};
 use tokio::{sync::RwLock, time::sleep};
 
+use super::{number, text};
 use crate::{
     case::{Step, Workload},
     clock,
@@ -64,14 +65,6 @@ fn owner(account: &str) -> Caller {
 /// A customer who does not own the account.
 fn stranger(account: &str) -> Caller {
     owner(if account == "bob" { "ann" } else { "bob" })
-}
-
-fn text<'a>(value: &'a Value, member: &str) -> &'a str {
-    value[member].as_str().unwrap_or_default()
-}
-
-fn number(action: &Value, member: &str) -> u64 {
-    action[member].as_u64().unwrap_or_default()
 }
 
 /// An amount in hundredths.

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::{
+    super::{attribute, text},
     Pause, account_of,
     orders::checkout_of,
-    stored::{Version, attribute, id_of, of_type, status_of, versions},
-    text,
+    stored::{Version, id_of, of_type, status_of, versions},
 };
 use crate::{
     linear::{Choices, Effect, Interval, Possible, is_linearizable},

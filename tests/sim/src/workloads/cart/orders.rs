@@ -6,9 +6,9 @@ use serde_json::Value;
 use todc_utils::Specification;
 
 use super::{
+    super::{attribute, text},
     account_of, minor,
-    stored::{attribute, id_of, of_type, price},
-    text,
+    stored::{id_of, of_type, price},
 };
 use crate::{
     linear::{Interval, is_linearizable},

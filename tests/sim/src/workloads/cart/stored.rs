@@ -3,14 +3,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::minor;
+use super::{super::attribute, minor};
 use crate::{clock, world::World};
-
-/// A string or number attribute.
-pub(super) fn attribute<'a>(item: &'a Value, name: &str) -> &'a str {
-    let value = &item[name];
-    value["S"].as_str().or_else(|| value["N"].as_str()).unwrap_or_default()
-}
 
 /// The items of a type.
 pub(super) fn of_type<'a>(items: &'a [Value], kind: &'a str) -> impl Iterator<Item = &'a Value> {

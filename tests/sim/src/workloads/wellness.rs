@@ -1,0 +1,477 @@
+//! Wellness: two companies with employees of the same ids, their activities, seats, points and
+//! jobs.
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use futures::future::BoxFuture;
+use jiff::SignedDuration;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use tokio::time::sleep;
+
+use super::{number, text};
+use crate::{
+    case::{Step, Workload},
+    clock,
+    draw::Draw,
+    world::{Ask, Caller, Exchange, Reply, World, lock},
+};
+
+mod histories;
+mod stored;
+
+/// The second company has an employee with the id of an employee of the first one.
+const COMPANIES: [&str; 2] = ["acme", "bolt"];
+const USERS: [&str; 4] = ["u-0", "u-1", "u-2", "u-3"];
+const DEPARTMENTS: [&str; 3] = ["Sales", "Legal", "Plant"];
+const ROLES: [&str; 2] = ["Staff", "Lead"];
+
+/// An activity that a client knows.
+#[derive(Debug, Clone)]
+struct Known {
+    company: String,
+    id: String,
+    version: u64,
+}
+
+/// State of a case.
+#[derive(Debug, Default)]
+pub(super) struct Companies {
+    activities: Mutex<Vec<Known>>,
+    /// Labels of the requests that must be refused.
+    trespasses: Mutex<BTreeSet<String>>,
+    /// The ids and companies of the imports.
+    imports: Mutex<Vec<(String, String)>>,
+}
+
+fn admin(company: &str) -> Caller {
+    let sub = format!("admin-of-{company}");
+    let claims = json!({"sub": sub, "scope": "wellness:read wellness:write wellness:admin", "company_id": company});
+    Caller::new(&sub, claims)
+}
+
+fn employee(company: &str, user: &str) -> Caller {
+    let claims = json!({"sub": user, "scope": "wellness:read wellness:write", "company_id": company});
+    Caller::new(&format!("{user}-of-{company}"), claims)
+}
+
+fn operator() -> Caller {
+    Caller::new("operator", json!({"sub": "operator", "scope": "wellness:operate"}))
+}
+
+fn other(company: &str) -> &'static str {
+    if company == COMPANIES[0] { COMPANIES[1] } else { COMPANIES[0] }
+}
+
+fn registration_path(company: &str, user: &str, activity: &str) -> String {
+    format!("/wellness/users/{user}/registrations/{activity}?companyId={company}")
+}
+
+/// A time as activities have it.
+fn plan_time(after: SignedDuration) -> String {
+    (clock::now() + after).to_string()[..19].to_owned()
+}
+
+fn year() -> String {
+    clock::now().to_string()[..4].to_owned()
+}
+
+impl Workload for Companies {
+    fn stacks(&self) -> &'static [&'static str] {
+        &["wellness"]
+    }
+
+    fn action(&self, draw: &mut Draw) -> Value {
+        let kinds = [
+            ("employee", 14),
+            ("remove", 3),
+            ("activity", 12),
+            ("filters", 6),
+            ("status", 5),
+            ("capacity", 5),
+            ("end", 4),
+            ("enrolment", 2),
+            ("join", 22),
+            ("leave", 10),
+            ("report", 20),
+            ("correct", 4),
+            ("attend", 8),
+            ("reward", 6),
+            ("points", 5),
+            ("get-points", 4),
+            ("registrations", 6),
+            ("participants", 4),
+            ("activities", 4),
+            ("get", 5),
+            ("plan-report", 2),
+            ("import", 2),
+            ("stranger", 6),
+        ];
+        let kind = kinds[draw.weighted(&kinds.map(|(_, weight)| weight))].0;
+        let departments: Vec<&str> = DEPARTMENTS.into_iter().filter(|_| draw.happens(350)).collect();
+        json!({
+            "do": kind, "company": COMPANIES[usize::from(draw.happens(250))], "user": draw.one(&USERS),
+            "department": draw.one(&DEPARTMENTS), "role": draw.one(&ROLES), "departments": departments,
+            "pick": draw.below(1_000), "progress": draw.between(0, 130), "by-admin": draw.happens(250),
+            "event": draw.happens(500), "capacity": draw.between(1, 3), "limited": draw.happens(700),
+            "soon": draw.happens(60), "status": draw.one(&["active", "active", "cancelled", "draft"]),
+            "enrolment": draw.one(&["automatic", "open", "closed"]), "points": draw.between(1, 50),
+            "percent": draw.one(&[30, 50, 100]), "kind": draw.one(&["Half", "Goal", "Bonus", "Attendance"]),
+            "remove": draw.happens(200), "all": draw.happens(300),
+        })
+    }
+
+    fn steps(&self, draw: &mut Draw) -> u64 {
+        draw.between(10, 40)
+    }
+
+    fn prepare<'a>(&'a self, world: &'a Arc<World>) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            for (index, (company, user)) in
+                [("acme", "u-0"), ("acme", "u-1"), ("acme", "u-2"), ("bolt", "u-0")].into_iter().enumerate()
+            {
+                let body = json!({"role": "Staff", "department": DEPARTMENTS[index % 2]});
+                let path = format!("/wellness/companies/{company}/employees/{user}");
+                world.ask(&format!("hire-{company}-{user}"), &admin(company), Ask::with("PUT", path, body)).await;
+            }
+            for (company, is_event) in [("acme", true), ("acme", false), ("bolt", false)] {
+                let action = json!({"event": is_event, "company": company, "capacity": 2, "limited": true,
+                    "status": "active", "departments": []});
+                self.create(world, &action, &format!("first-{company}-{is_event}")).await;
+            }
+        })
+    }
+
+    fn act<'a>(&'a self, world: &'a Arc<World>, step: &'a Step, label: &'a str) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let action = &step.action;
+            match text(action, "do") {
+                "activity" => self.create(world, action, label).await,
+                "filters" | "status" | "capacity" | "end" | "enrolment" | "reward" => {
+                    self.change(world, action, label).await;
+                }
+                "join" | "leave" | "report" | "correct" => self.take_part(world, action, label).await,
+                "stranger" => self.trespass(world, action, label).await,
+                "import" => self.import(world, action, label).await,
+                _ => self.others(world, action, label).await,
+            }
+        })
+    }
+
+    fn finish<'a>(&'a self, world: &'a Arc<World>) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            // Reads with eventual consistency see the last writes.
+            sleep(Duration::from_mins(2)).await;
+            for company in COMPANIES {
+                let caller = admin(company);
+                for user in USERS {
+                    let path = format!("/wellness/companies/{company}/employees/{user}");
+                    world.ask(&format!("last-{company}-{user}"), &caller, Ask::of("GET", path)).await;
+                }
+                let path = format!("/wellness/companies/{company}/plans/{}/report", year());
+                world.ask(&format!("report-{company}"), &caller, Ask::of("POST", path)).await;
+            }
+        })
+    }
+
+    fn verify<'a>(&'a self, world: &'a Arc<World>, history: &'a [Exchange]) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let items = world.items("Activities");
+            stored::check(world, history, &items);
+            stored::check_seats(world);
+            histories::check(world, history, &items);
+            check_walls(world, history, &lock(&self.trespasses), &items);
+            for company in COMPANIES {
+                for user in USERS {
+                    check_points(world, company, user, &items).await;
+                }
+                check_report(world, company, &items).await;
+            }
+            let imports = lock(&self.imports).clone();
+            for (company, id) in imports {
+                check_import(world, &company, &id).await;
+            }
+        })
+    }
+}
+
+impl Companies {
+    fn picked(&self, action: &Value) -> Option<Known> {
+        let known = lock(&self.activities);
+        let company = text(action, "company");
+        let own: Vec<&Known> = known.iter().filter(|known| known.company == company).collect();
+        let pick = usize::try_from(number(action, "pick")).unwrap_or_default();
+        own.get(own.len().checked_sub(1 + pick % own.len().clamp(1, 4))?).map(|known| (*known).clone())
+    }
+
+    fn learn(&self, id: &str, version: &Value) {
+        let Some(version) = version.as_u64() else { return };
+        if let Some(known) = lock(&self.activities).iter_mut().find(|known| known.id == id) {
+            known.version = known.version.max(version);
+        }
+    }
+
+    async fn create(&self, world: &World, action: &Value, label: &str) {
+        let company = text(action, "company");
+        let is_event = action["event"] == true;
+        let ends = if action["soon"] == true { SignedDuration::from_secs(40) } else { SignedDuration::from_hours(960) };
+        let mut body = json!({
+            "name": format!("{company} activity {label}"), "type": if is_event { "event" } else { "challenge" },
+            "subType": "Fitness", "startDate": plan_time(SignedDuration::from_hours(-48)), "endDate": plan_time(ends),
+            "status": action["status"], "filters": {"roles": [], "departments": action["departments"]},
+            "rewards": [
+                {"kind": "Attendance", "name": "Points", "amount": 40},
+                {"kind": "Goal", "name": "Points", "amount": 10},
+                {"kind": "Half", "name": "Points", "amount": 5, "percent": 50},
+            ],
+        });
+        if is_event && action["limited"] == true {
+            body["capacity"] = action["capacity"].clone();
+        }
+        let path = format!("/wellness/companies/{company}/activities");
+        let reply = world.ask(label, &admin(company), Ask::with("POST", path, body).key(label)).await;
+        if let Some(id) = reply.body["activityId"].as_str() {
+            let known = Known { company: company.to_owned(), id: id.to_owned(), version: 1 };
+            lock(&self.activities).push(known);
+        }
+    }
+
+    /// Changes an activity or one of its rewards, with the version that the administrator knows.
+    async fn change(&self, world: &World, action: &Value, label: &str) {
+        let Some(Known { company, id, version }) = self.picked(action) else { return };
+        let path = format!("/wellness/companies/{company}/activities/{id}");
+        let ask = match text(action, "do") {
+            "filters" => {
+                let roles: &[&str] = if action["all"] == true { &["Lead"] } else { &[] };
+                let filters = json!({"roles": roles, "departments": action["departments"]});
+                Ask::with("PATCH", path, json!({"filters": filters}))
+            }
+            "status" => Ask::with("PATCH", path, json!({"status": action["status"]})),
+            "capacity" => Ask::with("PATCH", path, json!({"capacity": action["capacity"]})),
+            "end" => {
+                let days = i64::try_from(number(action, "pick") % 300).unwrap_or_default();
+                Ask::with("PATCH", path, json!({"endDate": plan_time(SignedDuration::from_hours(24 * (days + 1)))}))
+            }
+            "enrolment" => Ask::with("PATCH", path, json!({"enrolment": action["enrolment"]})),
+            _ => {
+                let kind = text(action, "kind");
+                let path = format!("{path}/rewards/{kind}");
+                let mut body = json!({"name": "Points", "amount": action["points"]});
+                if kind != "Attendance" {
+                    body["percent"] = action["percent"].clone();
+                }
+                Ask::with("PUT", path, body)
+            }
+        };
+        let mut ask = ask;
+        if let Some(body) = &mut ask.body {
+            body["version"] = version.into();
+        }
+        let reply = world.ask(label, &admin(&company), ask).await;
+        self.learn(&id, &reply.body["version"]);
+        if reply.status == 412 {
+            let path = format!("/wellness/companies/{company}/activities/{id}");
+            let read = world.ask(&format!("{label}v"), &admin(&company), Ask::of("GET", path)).await;
+            self.learn(&id, &read.body["activity"]["version"]);
+            self.learn(&id, &read.body["version"]);
+        }
+    }
+
+    async fn take_part(&self, world: &World, action: &Value, label: &str) {
+        let Some(Known { company, id, .. }) = self.picked(action) else { return };
+        let user = text(action, "user");
+        let path = registration_path(&company, user, &id);
+        let is_admin = action["by-admin"] == true || action["do"] == "correct";
+        let caller = if is_admin { admin(&company) } else { employee(&company, user) };
+        let ask = match text(action, "do") {
+            "join" => Ask::of("PUT", path),
+            "leave" => Ask::of("DELETE", path),
+            "report" => Ask::with("PATCH", path, json!({"progress": action["progress"]})),
+            _ => Ask::with("PATCH", path, json!({"progress": action["progress"], "correction": true})),
+        };
+        world.ask(label, &caller, ask).await;
+    }
+
+    async fn others(&self, world: &World, action: &Value, label: &str) {
+        let (company, user) = (text(action, "company"), text(action, "user"));
+        let (caller, path) = (admin(company), format!("/wellness/companies/{company}"));
+        let person = if action["by-admin"] == true { caller.clone() } else { employee(company, user) };
+        let ask = match text(action, "do") {
+            "employee" => {
+                let body = json!({"role": action["role"], "department": action["department"]});
+                Ask::with("PUT", format!("{path}/employees/{user}"), body)
+            }
+            "remove" => Ask::of("DELETE", format!("{path}/employees/{user}")),
+            "attend" => {
+                let Some(known) = self.picked(action) else { return };
+                let users: &[&str] = if action["all"] == true { &USERS } else { &[user] };
+                let body = json!({"userIds": users, "attended": action["remove"] != true});
+                Ask::with("POST", format!("{path}/activities/{}/attendance", known.id), body)
+            }
+            "points" => {
+                let amount = i64::try_from(number(action, "points")).unwrap_or(1) - 25;
+                let amount = if amount == 0 { 1 } else { amount };
+                let body = json!({"planId": year(), "amount": amount, "reason": format!("{company} {label}")});
+                Ask::with("POST", format!("/wellness/users/{user}/points?companyId={company}"), body).key(label)
+            }
+            "get-points" => {
+                let path = format!("/wellness/users/{user}/points?companyId={company}&planId={}", year());
+                return drop(world.ask(label, &person, Ask::of("GET", path)).await);
+            }
+            "registrations" => {
+                let path = format!("/wellness/users/{user}/registrations?companyId={company}&year={}", year());
+                return drop(world.ask(label, &person, Ask::of("GET", path)).await);
+            }
+            "participants" => {
+                let Some(known) = self.picked(action) else { return };
+                Ask::of("GET", format!("{path}/activities/{}/participants", known.id))
+            }
+            "activities" => {
+                let list = if action["all"] == true { "activity-options" } else { "activities" };
+                Ask::of("GET", format!("{path}/{list}?year={}", year()))
+            }
+            "get" => {
+                let Some(known) = self.picked(action) else { return };
+                let reply = world.ask(label, &caller, Ask::of("GET", format!("{path}/activities/{}", known.id))).await;
+                return self.learn(&known.id, &reply.body["version"]);
+            }
+            _ => Ask::of("POST", format!("{path}/plans/{}/report", year())),
+        };
+        world.ask(label, &caller, ask).await;
+    }
+
+    /// Requests with the ids of one company and the token of the other one. They are refused.
+    async fn trespass(&self, world: &World, action: &Value, label: &str) {
+        let Some(Known { company, id, version }) = self.picked(action) else { return };
+        let (user, stranger) = (text(action, "user"), other(&company));
+        let path = format!("/wellness/companies/{company}");
+        let by_admin = |ask: Ask| (admin(stranger), ask);
+        let (caller, ask) = match number(action, "pick") % 9 {
+            0 => by_admin(Ask::of("GET", format!("{path}/activities/{id}"))),
+            1 => {
+                let body = json!({"version": version, "status": "cancelled"});
+                by_admin(Ask::with("PATCH", format!("{path}/activities/{id}"), body))
+            }
+            // The right company, but an activity of the other one.
+            2 => by_admin(Ask::of("GET", format!("/wellness/companies/{stranger}/activities/{id}"))),
+            3 => (employee(stranger, user), Ask::of("PUT", registration_path(stranger, user, &id))),
+            4 => by_admin(Ask::with("PATCH", registration_path(stranger, user, &id), json!({"progress": 99}))),
+            5 => by_admin(Ask::of("GET", format!("{path}/employees/{user}"))),
+            6 => by_admin(Ask::of("DELETE", format!("{path}/employees/{user}"))),
+            7 => {
+                let user = if user == "u-1" { "u-2" } else { "u-1" };
+                let caller = employee(&company, if user == "u-1" { "u-2" } else { "u-1" });
+                (caller, Ask::with("PATCH", registration_path(&company, user, &id), json!({"progress": 99})))
+            }
+            _ => {
+                let body = json!({"userIds": [user]});
+                by_admin(Ask::with("POST", format!("/wellness/companies/{stranger}/activities/{id}/attendance"), body))
+            }
+        };
+        lock(&self.trespasses).insert(label.to_owned());
+        let Reply { status, body, .. } = world.ask(label, &caller, ask.clone()).await;
+        if !matches!(status, 403 | 404) {
+            world.violation(format!("{label}: {} may {} {}: {status} {body}", caller.name, ask.method, ask.path));
+        }
+    }
+
+    /// Uploads a file with employees.
+    async fn import(&self, world: &World, action: &Value, label: &str) {
+        let company = text(action, "company");
+        let line = |index: usize| {
+            let department = DEPARTMENTS[(index + usize::from(action["all"] == true)) % 3];
+            format!("i-{},{department},Staff", index % 4)
+        };
+        let count = 2 + usize::try_from(number(action, "pick") % 4).unwrap_or_default();
+        let lines: Vec<String> = (0..count).map(line).collect();
+        let content = format!("userId,department,role\n{}\n", lines.join("\n"));
+        let sha256: String = Sha256::digest(content.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+        let path = format!("/wellness/companies/{company}/employee-imports");
+        let body = json!({"bytes": content.len(), "sha256": sha256});
+        let reply = world.ask(label, &admin(company), Ask::with("POST", path, body).key(label)).await;
+        let Some(url) = reply.body["upload"]["url"].as_str() else { return };
+        let Some(id) = reply.body["importId"].as_str() else { return };
+        let lambdas = world.stack.template().lambdas.iter();
+        let Some(trigger) = lambdas.flat_map(|lambda| &lambda.objects).find(|one| one.prefix == "uploads/") else {
+            return;
+        };
+        let key = url.split('?').next().and_then(|url| url.find("uploads/").map(|at| url[at..].to_owned()));
+        let Some(key) = key else { return world.violation(format!("{label}: no key in {url}")) };
+        world.trace.add(label, format!("uploads {key} with {count} lines"));
+        if let Err(error) = world.stack.put_object(&trigger.bucket, &key, content.as_bytes()) {
+            world.violation(format!("{label}: {error}"));
+        }
+        world.net.wrote.notify_waiters();
+        lock(&self.imports).push((company.to_owned(), id.to_owned()));
+    }
+}
+
+/// The company of a caller. `None` for an operator.
+fn company_of(caller: &str) -> Option<&'static str> {
+    COMPANIES.into_iter().find(|company| caller.ends_with(company))
+}
+
+/// No response to a company has an activity or a text of the other one.
+fn check_walls(world: &World, history: &[Exchange], trespasses: &BTreeSet<String>, items: &[Value]) {
+    for exchange in history {
+        let Some(company) = company_of(&exchange.caller) else { continue };
+        if exchange.reply.status == 403 && !trespasses.contains(&exchange.label) {
+            world.violation(format!("{}: {} is refused {}", exchange.label, exchange.caller, exchange.ask.path));
+        }
+        let body = exchange.reply.body.to_string();
+        let ids = stored::activities(items).filter(|(_, owner)| *owner != company).map(|(id, _)| id);
+        let foreign = ids.chain([other(company)]).find(|id| body.contains(id));
+        let is_asked = |id: &str| exchange.ask.path.contains(id);
+        if let Some(id) = foreign.filter(|id| !is_asked(id)) {
+            world.violation(format!("{}: the response to {company} has {id}: {body}", exchange.label));
+        }
+    }
+}
+
+/// The points are the sum of the awards and corrections of the plan.
+async fn check_points(world: &World, company: &str, user: &str, items: &[Value]) {
+    for year in ["2031", "2032"] {
+        let path = format!("/wellness/users/{user}/points?companyId={company}&planId={year}");
+        let label = format!("points-{company}-{user}-{year}");
+        let reply = world.ask(&label, &admin(company), Ask::of("GET", path)).await;
+        let wanted = stored::points(items, company, user, year);
+        let entries = reply.body["items"].as_array().into_iter().flatten();
+        let sum: i64 = entries.filter_map(|entry| entry["points"].as_i64()).sum();
+        if reply.status == 200 && (reply.body["total"] != wanted || sum != wanted) {
+            world.violation(format!("{user} of {company} has {} in {year}, but earned {wanted}", reply.body));
+        }
+    }
+}
+
+/// The report of the plan has the sums of the registrations.
+async fn check_report(world: &World, company: &str, items: &[Value]) {
+    let year = year();
+    let path = format!("/wellness/companies/{company}/plans/{year}/report?limit=100");
+    let reply = world.ask(&format!("read-report-{company}"), &admin(company), Ask::of("GET", path)).await;
+    let rows = reply.body["items"].as_array().into_iter().flatten();
+    let total = rows.filter(|row| row["activityId"].is_null()).flat_map(|row| row["departments"].as_array());
+    let mut sums = [0; 3];
+    for department in total.flatten() {
+        for (sum, name) in sums.iter_mut().zip(["registered", "completed", "points"]) {
+            *sum += number(department, name);
+        }
+    }
+    let wanted = stored::report(items, company, &year);
+    if sums != wanted {
+        world.violation(format!("the report of {company} has the sums {sums:?} instead of {wanted:?}: {}", reply.body));
+    }
+}
+
+/// The import has ended, and counts each line once.
+async fn check_import(world: &World, company: &str, id: &str) {
+    let path = format!("/wellness/companies/{company}/employee-imports/{id}");
+    let reply = world.ask(&format!("import-{id}"), &operator(), Ask::of("GET", path)).await;
+    let body = &reply.body;
+    let sum: u64 = ["added", "changed", "unchanged", "rejected"].map(|name| number(body, name)).iter().sum();
+    if body["status"] != "done" || sum != number(body, "read") {
+        world.violation(format!("the import {id} of {company} is not complete: {body}"));
+    }
+}

@@ -1,0 +1,290 @@
+//! The histories of single registrations, employees and activities are linearizable.
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::{
+    super::attribute,
+    stored::{activity_of, after, company_of_path, placement, progress, registrations, user_of},
+};
+use crate::{
+    linear::{Choices, Effect, Interval, Possible, is_linearizable},
+    world::{Exchange, World},
+};
+
+pub(super) fn check(world: &World, history: &[Exchange], items: &[Value]) {
+    check_registrations(world, history, items);
+    check_employees(world, history);
+    check_changes(world, history);
+}
+
+/// Whether an employee takes part in an activity. The waiting list counts as taking part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Presence {
+    Absent,
+    Present,
+    Left,
+}
+
+/// A registration: the presence, and the progress in hundredths of a percent.
+type Registration = (Presence, u64);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Operation {
+    /// A request creates the registration, or takes part again.
+    Join(Option<u64>),
+    Leave,
+    /// An employee or administrator reports a higher progress.
+    Report(u64),
+    /// An administrator sets the progress.
+    Correct(u64),
+    /// A response shows the progress of an employee who takes part.
+    Show(u64),
+    /// A response says that the employee does not take part.
+    Miss,
+    /// A response says that the progress is higher.
+    Exceeds(u64),
+    /// The stored registration at the end.
+    End(Registration),
+    /// A job enrols the employee.
+    Enrol,
+    /// A job deletes a registration without progress.
+    Withdraw,
+    /// A job ends the registration of a removed employee.
+    Depart,
+}
+
+impl Choices for Registration {
+    type State = Self;
+    type Operation = Operation;
+
+    fn init() -> Self {
+        (Presence::Absent, 0)
+    }
+
+    fn after(operation: &Operation, (presence, progress): &Self) -> Option<Self> {
+        let (presence, progress) = (*presence, *progress);
+        let is_present = presence == Presence::Present;
+        let same = (presence, progress);
+        match *operation {
+            Operation::Join(shown) => {
+                let is_shown = shown.is_none_or(|shown| shown == progress);
+                (!is_present && is_shown).then_some((Presence::Present, progress))
+            }
+            Operation::Leave => (presence != Presence::Absent).then_some((Presence::Left, progress)),
+            Operation::Report(new) => (is_present && new >= progress).then_some((presence, new)),
+            Operation::Correct(new) => is_present.then_some((presence, new)),
+            Operation::Show(shown) => (is_present && shown == progress).then_some(same),
+            Operation::Miss => (!is_present).then_some(same),
+            Operation::Exceeds(reported) => (is_present && progress > reported).then_some(same),
+            Operation::End(stored) => (stored == same).then_some(same),
+            Operation::Enrol => (presence == Presence::Absent).then_some((Presence::Present, 0)),
+            Operation::Withdraw => (is_present && progress == 0).then_some((Presence::Absent, 0)),
+            Operation::Depart if is_present && progress == 0 => Some((Presence::Absent, 0)),
+            Operation::Depart => is_present.then_some((Presence::Left, progress)),
+        }
+    }
+}
+
+/// The progress of a body in hundredths of a percent.
+fn progress_of(body: &Value) -> u64 {
+    progress(&body["progress"].to_string())
+}
+
+/// The operation of a request for a registration, and the operation of an attempt without a
+/// response.
+fn operations(exchange: &Exchange) -> (Option<Operation>, Option<Operation>) {
+    let (status, body) = (exchange.reply.status, &exchange.reply.body);
+    let asked = exchange.ask.body.as_ref();
+    match exchange.ask.method {
+        "PUT" => {
+            let operation = match status {
+                201 => Some(Operation::Join(Some(progress_of(body)))),
+                200 => Some(Operation::Show(progress_of(body))),
+                _ => None,
+            };
+            (operation, Some(Operation::Join(None)))
+        }
+        "DELETE" => {
+            let operation = match status {
+                204 => Some(Operation::Leave),
+                404 => Some(Operation::Miss),
+                _ => None,
+            };
+            (operation, Some(Operation::Leave))
+        }
+        "PATCH" => {
+            let reported = asked.map(progress_of).unwrap_or_default();
+            let is_correction = asked.is_some_and(|asked| asked["correction"] == true);
+            let write = if is_correction { Operation::Correct(reported) } else { Operation::Report(reported) };
+            let operation = match status {
+                200 => Some(write),
+                404 => Some(Operation::Miss),
+                409 if exchange.reply.problem() == "progress-backwards" => Some(Operation::Exceeds(reported)),
+                _ => None,
+            };
+            (operation, Some(write))
+        }
+        _ => (None, None),
+    }
+}
+
+/// The history of each registration is linearizable.
+fn check_registrations(world: &World, history: &[Exchange], items: &[Value]) {
+    let mut all = BTreeMap::<(&str, &str), Vec<Interval<Effect<Operation>>>>::new();
+    let owners: BTreeMap<&str, &str> = super::stored::activities(items).collect();
+    for exchange in history.iter().filter(|one| one.ask.path.contains("/registrations/")) {
+        let path = &exchange.ask.path;
+        let (Some(user), Some(activity)) = (after(path, "/users/"), after(path, "/registrations/")) else { continue };
+        // Requests of the other company are refused.
+        if exchange.reply.status == 403 || owners.get(activity).copied() != company_of_path(path) {
+            continue;
+        }
+        let (begin, end) = (exchange.begin, exchange.end);
+        let own = all.entry((activity, user)).or_default();
+        let (operation, attempt) = operations(exchange);
+        own.extend(operation.map(|operation| Interval { begin, end, operation: Effect::Once(operation) }));
+        // A sign-up withdraws an employee whom the activity has excluded in the meantime.
+        let is_withdrawn = exchange.ask.method == "PUT" && exchange.reply.status == 409;
+        if let Some(attempt) = attempt.filter(|_| exchange.attempts > 1 || is_withdrawn) {
+            own.push(Interval { begin, end: begin, operation: Effect::Possible(attempt) });
+        }
+    }
+    let jobs = Jobs::of(history);
+    for ((activity, user), mut intervals) in all {
+        let stored = registrations(items).find(|one| activity_of(one) == activity && user_of(one) == user);
+        let stored = stored.map_or((Presence::Absent, 0), |one| {
+            let has_left = attribute(one, "Absence") == "withdrawn";
+            let presence = if has_left { Presence::Left } else { Presence::Present };
+            (presence, progress(attribute(one, "Progress")))
+        });
+        let last = intervals.iter().map(|interval| interval.end).max().unwrap_or_default() + 1;
+        intervals.push(Interval { begin: last, end: last, operation: Effect::Once(Operation::End(stored)) });
+        for operation in jobs.operations(activity, user, owners.get(activity).copied().unwrap_or_default()) {
+            intervals.push(Interval { begin: 0, end: 0, operation: Effect::Possible(operation) });
+        }
+        if !is_linearizable::<Possible<Registration>>(&intervals) {
+            world.violation(format!("the registration of {user} for {activity} is not linearizable: {intervals:?}"));
+        }
+    }
+}
+
+/// What jobs may do to registrations.
+#[derive(Debug, Default)]
+struct Jobs<'a> {
+    automatic: BTreeSet<&'a str>,
+    filtered: BTreeSet<&'a str>,
+    removed: BTreeSet<(&'a str, &'a str)>,
+}
+
+impl<'a> Jobs<'a> {
+    fn of(history: &'a [Exchange]) -> Self {
+        let mut jobs = Self::default();
+        for exchange in history {
+            let Some(body) = &exchange.ask.body else {
+                if exchange.ask.method == "DELETE"
+                    && let Some(user) = after(&exchange.ask.path, "/employees/")
+                {
+                    jobs.removed.insert((company_of_path(&exchange.ask.path).unwrap_or_default(), user));
+                }
+                continue;
+            };
+            let path = &exchange.ask.path;
+            let created = exchange.reply.body["activityId"].as_str().filter(|_| exchange.ask.method == "POST");
+            let Some(id) = created.or_else(|| after(path, "/activities/")) else { continue };
+            if body["type"] == "challenge" || body["enrolment"] == "automatic" {
+                jobs.automatic.insert(id);
+            }
+            let filters = &body["filters"];
+            let is_filtered = |name: &str| filters[name].as_array().is_some_and(|names| !names.is_empty());
+            if is_filtered("roles") || is_filtered("departments") {
+                jobs.filtered.insert(id);
+            }
+        }
+        jobs
+    }
+
+    fn operations(&self, activity: &str, user: &str, company: &str) -> Vec<Operation> {
+        let mut operations = Vec::new();
+        operations.extend(self.automatic.contains(activity).then_some(Operation::Enrol));
+        operations.extend(self.filtered.contains(activity).then_some(Operation::Withdraw));
+        operations.extend(self.removed.contains(&(company, user)).then_some(Operation::Depart));
+        operations
+    }
+}
+
+/// The role and department of an employee.
+#[derive(Debug)]
+struct Staff;
+
+type Placement = (String, String);
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Change {
+    Put(Placement),
+    Remove,
+    Show(Option<Placement>),
+}
+
+impl Choices for Staff {
+    type State = Option<Placement>;
+    type Operation = Change;
+
+    fn init() -> Option<Placement> {
+        None
+    }
+
+    fn after(operation: &Change, state: &Option<Placement>) -> Option<Option<Placement>> {
+        match operation {
+            Change::Put(new) => Some(Some(new.clone())),
+            Change::Remove => Some(None),
+            Change::Show(shown) => (shown == state).then(|| state.clone()),
+        }
+    }
+}
+
+/// The history of each employee is linearizable.
+fn check_employees(world: &World, history: &[Exchange]) {
+    let mut all = BTreeMap::<(&str, &str), Vec<Interval<Effect<Change>>>>::new();
+    for exchange in history.iter().filter(|one| one.reply.status != 403) {
+        let path = &exchange.ask.path;
+        let (Some(company), Some(user)) = (after(path, "/companies/"), after(path, "/employees/")) else { continue };
+        let asked = exchange.ask.body.as_ref().map(placement);
+        let (operation, write) = match (exchange.ask.method, exchange.reply.status, asked) {
+            ("PUT", 200 | 201, Some(asked)) => (Change::Put(asked.clone()), Some(Change::Put(asked))),
+            ("DELETE", 202, _) => (Change::Remove, Some(Change::Remove)),
+            ("DELETE", 404, _) => (Change::Show(None), Some(Change::Remove)),
+            ("GET", 200, _) => (Change::Show(Some(placement(&exchange.reply.body))), None),
+            ("GET", 404, _) => (Change::Show(None), None),
+            _ => continue,
+        };
+        let (begin, end) = (exchange.begin, exchange.end);
+        let own = all.entry((company, user)).or_default();
+        own.push(Interval { begin, end, operation: Effect::Once(operation) });
+        if let Some(write) = write.filter(|_| exchange.attempts > 1) {
+            own.push(Interval { begin, end: begin, operation: Effect::Possible(write) });
+        }
+    }
+    for ((company, user), intervals) in all {
+        if !is_linearizable::<Possible<Staff>>(&intervals) {
+            world.violation(format!("the employee {user} of {company} is not linearizable: {intervals:?}"));
+        }
+    }
+}
+
+/// Each version of an activity has one successor.
+fn check_changes(world: &World, history: &[Exchange]) {
+    let mut successors = BTreeMap::<(&str, u64), Vec<&str>>::new();
+    for exchange in history.iter().filter(|one| one.ask.method == "PATCH" && one.reply.status == 200) {
+        let Some(id) = after(&exchange.ask.path, "/activities/") else { continue };
+        let (before, now) = (exchange.ask.body.as_ref().map(|body| &body["version"]), &exchange.reply.body["version"]);
+        if let Some((before, now)) = before.and_then(Value::as_u64).zip(now.as_u64())
+            && before != now
+        {
+            successors.entry((id, before)).or_default().push(&exchange.label);
+        }
+    }
+    for ((id, version), labels) in successors.into_iter().filter(|(_, labels)| labels.len() > 1) {
+        world.violation(format!("version {version} of the activity {id} was changed by {labels:?}"));
+    }
+}
