@@ -20,7 +20,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::{
     allowed::Allowed,
-    clock,
+    clock, costs,
     draw::Draw,
     faults::{Fault, Net, Network, Rates, fragile},
     trace::Trace,
@@ -194,6 +194,7 @@ async fn act(world: &Arc<World>, workload: &Arc<dyn Workload>, case: &Case, step
     let history = world.history();
     check_keys(world, &history);
     workload.verify(world, &history).await;
+    costs::check(world, &case.service);
 }
 
 /// Waits until all streams are read and all jobs have ended.

@@ -59,6 +59,7 @@ impl Workload for Payments {
             ("switch", 3),
             ("import", 6),
             ("close", 2),
+            ("stranger", 4),
         ];
         let kind = kinds[draw.weighted(&kinds.map(|(_, weight)| weight))].0;
         json!({
@@ -142,6 +143,7 @@ impl Workload for Payments {
                     let day = (clock::now() - SignedDuration::from_hours(24)).to_string()[..10].to_owned();
                     world.ask(label, &operator(), Ask::of("POST", format!("/bank/days/{day}/close"))).await;
                 }
+                "stranger" => self.trespass(world, action, label).await,
                 _ => self.import(world, action, label),
             }
         })
@@ -188,6 +190,9 @@ impl Workload for Payments {
             check_ledger(world, history, &open, &archived);
             self.check_imports(world, &open, &archived).await;
             check_status(world, history);
+            for exchange in history.iter().filter(|one| one.caller == "customer" && one.reply.status == 403) {
+                world.violation(format!("{}: a customer is refused: {}", exchange.label, exchange.reply.body));
+            }
             for day in days(world) {
                 let reply =
                     world.ask(&format!("day-{day}"), &operator(), Ask::of("GET", format!("/bank/days/{day}"))).await;
@@ -238,6 +243,27 @@ impl Payments {
             world.ask(label, caller, ask).await
         };
         self.remember(&reply.body);
+    }
+
+    /// Requests of a customer for the account of another one. They are refused.
+    async fn trespass(&self, world: &World, action: &Value, label: &str) {
+        let (account, pick) = (self.numbered(action, "from"), action["pick"].as_u64().unwrap_or_default());
+        let mut stranger = customer("another-account");
+        "stranger".clone_into(&mut stranger.name);
+        let list = format!("/bank/accounts/{account}/payments");
+        let due = format!("{:.0}", clock::now() + SignedDuration::from_mins(1));
+        let ask = match (pick % 5, self.picked(action)) {
+            (0, Some(path)) => Ask::of("GET", path),
+            (1, Some(path)) => Ask::with("PATCH", path, json!({"status": "CANCELLED"})),
+            (2, _) => Ask::with("POST", list, json!({"scheduledTime": due, "data": self.data(action)})).key(label),
+            // Only operators retry and dispatch payments.
+            (3, Some(path)) => Ask::of("POST", format!("{path}/retry")),
+            _ => Ask::of("GET", list),
+        };
+        let reply = world.ask(label, &stranger, ask.clone()).await;
+        if reply.status != 403 {
+            world.violation(format!("{label}: a stranger may {} {}: {}", ask.method, ask.path, reply.status));
+        }
     }
 
     /// Uploads a file of payments. Another upload can have the same name.
