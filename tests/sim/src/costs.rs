@@ -27,7 +27,7 @@ const WITHOUT_MAXIMUM: [&str; 8] = [
 
 /// Units that a function consumes only in some states, by function, and table or index. The cost
 /// functions leave them out. The formulas of the documentation name most of them.
-const SOMETIMES: [(&str, &str, u64, u64); 17] = [
+const SOMETIMES: [(&str, &str, u64, u64); 18] = [
     // A product that the first read does not find, or finds inactive, is read again with strong
     // consistency.
     ("add-cart-item", "Products", 1, 0),
@@ -41,6 +41,8 @@ const SOMETIMES: [(&str, &str, u64, u64); 17] = [
     // The new end date of an activity that was changed during the sign-up.
     ("join-activity", "Activities", 0, 1),
     ("join-activity", "Activities/GSI3", 0, 2),
+    // The job that gives away the seats of sign-ups that have crashed.
+    ("join-activity", "WellnessJobs", 0, 2),
     // Supplements of the certificate.
     ("get-day", "BankJobs", 2, 0),
     ("reverse-transaction", "FinancialTransactions", 1, 0),
