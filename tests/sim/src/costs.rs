@@ -27,7 +27,7 @@ const WITHOUT_MAXIMUM: [&str; 8] = [
 
 /// Units that a function consumes only in some states, by function, and table or index. The cost
 /// functions leave them out. The formulas of the documentation name most of them.
-const SOMETIMES: [(&str, &str, u64, u64); 18] = [
+const SOMETIMES: [(&str, &str, u64, u64); 20] = [
     // A product that the first read does not find, or finds inactive, is read again with strong
     // consistency.
     ("add-cart-item", "Products", 1, 0),
@@ -45,13 +45,15 @@ const SOMETIMES: [(&str, &str, u64, u64); 18] = [
     ("join-activity", "WellnessJobs", 0, 2),
     // Supplements of the certificate.
     ("get-day", "BankJobs", 2, 0),
-    ("reverse-transaction", "FinancialTransactions", 1, 0),
+    ("reverse-transaction", "FinancialTransactions", 7, 12),
     ("reverse-transaction", "FinancialTransactions/GSI2", 0, 1),
-    ("capture-hold", "FinancialTransactions", 1, 0),
+    ("capture-hold", "FinancialTransactions", 7, 12),
     // Up to three more reads if a settlement changes the account.
     ("get-account", "FinancialTransactions", 30, 0),
     ("update-account", "FinancialTransactions", 30, 0),
     // The release of expired holds.
+    ("reverse-transaction", "FinancialTransactions/GSI1", 1, 6),
+    ("capture-hold", "FinancialTransactions/GSI1", 1, 6),
     ("process-payment", "FinancialTransactions", 6, 12),
     ("process-payment", "FinancialTransactions/GSI1", 1, 6),
     ("create-hold", "FinancialTransactions", 6, 12),
