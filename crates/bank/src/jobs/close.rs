@@ -195,7 +195,8 @@ impl Steps<'_> {
         Ok(Phase::Wait(until.map_err(|error| Error::Internal(error.to_string()))?))
     }
 
-    /// Waits until this time. Returns the starts of the count, or `None` if `stop` passes first.
+    /// Waits until this time. Returns the start of the count, or `None` if `stop`
+    /// passes first.
     async fn wait(&self, until: TimestampMillis, stop: Deadline) -> Result<Option<Vec<Walk>>, Error> {
         let left = until.instant().duration_since(self.clock.now()?.instant());
         if left.is_positive() && stop.bound(sleep(left.unsigned_abs())).await.is_none() {
