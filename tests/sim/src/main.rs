@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, env, fs, process::ExitCode};
 use sim::{
     case::{Case, Outcome, run},
     shrink::shrink,
+    story::summary,
     workloads::ALL,
 };
 
@@ -96,10 +97,11 @@ fn report(case: &Case, outcome: Outcome, options: &BTreeMap<String, String>) {
     println!("seed {} of {} fails: {}", case.seed, case.service, outcome.violations[0]);
     let (case, outcome) =
         if options.contains_key("no-shrink") { (case.clone(), outcome) } else { shrink(case, outcome) };
-    let Some(folder) = options.get("out") else { return tell(&case, &outcome, true) };
+    println!("{}", summary(&case, &outcome));
+    let Some(folder) = options.get("out") else { return };
     let file = format!("{folder}/{}-{}", case.service, case.seed);
     let text = serde_json::to_string_pretty(&case).unwrap_or_default();
-    let story = outcome.trace.lines().join("\n");
+    let story = format!("{}\nTrace\n{}", summary(&case, &outcome), outcome.trace.lines().join("\n"));
     let written = fs::create_dir_all(folder)
         .and_then(|()| fs::write(format!("{file}.json"), text + "\n"))
         .and_then(|()| fs::write(format!("{file}.txt"), story + "\n"));
@@ -110,6 +112,7 @@ fn report(case: &Case, outcome: Outcome, options: &BTreeMap<String, String>) {
 }
 
 fn tell(case: &Case, outcome: &Outcome, with_trace: bool) {
+    println!("{}", summary(case, outcome));
     if with_trace {
         for line in outcome.trace.lines() {
             println!("{line}");
@@ -123,10 +126,4 @@ fn tell(case: &Case, outcome: &Outcome, with_trace: bool) {
         outcome.faults.len(),
         outcome.calls
     );
-    for (label, fault) in &outcome.faults {
-        println!("  fault {fault:?} at {label}");
-    }
-    for violation in &outcome.violations {
-        println!("  VIOLATION {violation}");
-    }
 }

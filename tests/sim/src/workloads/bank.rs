@@ -184,6 +184,7 @@ impl Workload for Payments {
             let open: Vec<Value> = open.into_iter().filter(is_payment).collect();
             let archived: Vec<Value> = archived.into_iter().filter(is_payment).collect();
             check_places(world, &open, &archived);
+            check_retries(world, &open, &archived);
             check_acknowledged(world, history, &open, &archived);
             check_ledger(world, history, &open, &archived);
             self.check_imports(world, &open, &archived).await;
@@ -345,6 +346,17 @@ fn check_places(world: &World, open: &[Value], archived: &[Value]) {
     }
     for item in open {
         world.violation(format!("the payment {} is still {} after the close", id_of(item), status_of(item)));
+    }
+}
+
+/// A failed payment has at most one retry.
+fn check_retries(world: &World, open: &[Value], archived: &[Value]) {
+    let mut retried = BTreeSet::new();
+    for payment in open.iter().chain(archived) {
+        let Some(failed) = payment["RetryOf"]["S"].as_str() else { continue };
+        if !retried.insert((payment["PK"]["S"].as_str(), failed)) {
+            world.violation(format!("the failed payment {failed} has two retries"));
+        }
     }
 }
 

@@ -328,6 +328,13 @@ impl Books {
         for (key, ids) in by_key.iter().filter(|(_, ids)| ids.len() > 1) {
             world.violation(format!("the idempotency key {key} has several transactions: {ids:?}"));
         }
+        for exchange in history.iter().filter(|one| one.ask.path.ends_with("/void") && one.reply.status == 200) {
+            let key = format!("HOLD#{}", exchange.reply.body["holdId"].as_str().unwrap_or_default());
+            let status = items.iter().find(|item| is(item, "Hold") && item["PK"]["S"] == key);
+            if status.is_none_or(|hold| hold["Status"]["S"] != "voided") {
+                world.violation(format!("{}: the voided hold is stored as {status:?}", exchange.label));
+            }
+        }
         // Every transaction is a success of a request, because each request was repeated until its
         // outcome was known. A closing transaction has no response of its own.
         for item in items.iter().filter(|item| is(item, "Transaction") && item["TransactionType"]["S"] != "closing") {
@@ -508,6 +515,13 @@ fn check_books(world: &World, items: &[Value]) {
     for hold in items.iter().filter(|item| is(item, "Hold")) {
         if stored(hold, "Captured") > stored(hold, "Amount") {
             world.violation(format!("a hold was captured beyond its amount: {hold}"));
+        }
+    }
+    for transaction in items.iter().filter(|item| is(item, "Transaction")) {
+        let of = |item: &&Value| is(item, "Transaction") && item["ReversesID"] == transaction["ID"];
+        let reversed: i128 = items.iter().filter(of).map(|item| stored(item, "Amount")).sum();
+        if reversed > stored(transaction, "Amount") {
+            world.violation(format!("more than the amount of a transaction was reversed: {reversed} of {transaction}"));
         }
     }
 }
