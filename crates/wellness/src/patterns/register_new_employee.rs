@@ -45,7 +45,7 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[Calls {
         variant: "",
         condition: "get PK = CompanyId-<id>#Employees#<0-9>, SK = UserId-<id>. Query GSI2PK = CompanyId-<id>#Program#List and GSI3PK = UserId-<id>#Registrations, both for end dates from now on, the latter filtered by CompanyId. For each eligible challenge without a registration, put one if absent. For a transferred employee, also batch-get the registrations for activities whose filters exclude the employee, and delete those without progress. Then batch-get the activities with strong consistency, and update each registration whose end date has changed",
-        formula: "⌈employee⌉ R; GSI2 ½ ⌈Σ entries⌉ R, once per batch and company; GSI3 ½ ⌈Σ existing registrations⌉ R. Per eligible challenge: ⌈registration⌉ W; GSI3 ⌈registration⌉ W; ⌈activity⌉ R, once per batch. Per activity that excludes a transferred employee: 1 R, or ⌈registration⌉ R and W",
+        formula: "⌈employee⌉ R; GSI2 ½ ⌈Σ entries⌉ R, once per batch and company; GSI3 ½ ⌈Σ existing registrations⌉ R. Per eligible challenge: ⌈registration⌉ W; GSI3 ⌈registration⌉ W; ⌈activity⌉ R, once per batch. Per activity that excludes a transferred employee: 1 R, or ⌈registration⌉ R and W, and ⌈activity⌉ R, once per batch",
         cost: |case| {
             let challenges = Case::count(case.eligible);
             Cost::default()
@@ -80,12 +80,13 @@ async fn register_new_employee(wellness: Wellness, batch: Batch) -> Result<BTree
     let there: HashSet<_> = registered.iter().map(|(_, registration)| registration.key()).collect();
     let options = run.options(&employees).await;
     let (mut wanted, left) = run.wanted(&employees, &options);
-    run.each(left, |(keys, since)| wellness.leave(keys, since)).await;
+    let placed = employees.iter().map(|(start, employee)| (*start, employee)).collect();
+    run.withdraw(left, &placed).await;
     wanted.retain(|(_, registration)| !there.contains(&registration.key()));
     let put = run.each(wanted, |registration| wellness.register(registration)).await;
     registered.extend(put.into_iter().filter_map(|(start, registration)| Some((start, registration?))));
     run.stop = batch.deadline;
-    run.settle(registered, &employees).await;
+    run.settle(registered, &placed).await;
     Ok(run.failed)
 }
 
@@ -230,9 +231,8 @@ impl Run<'_> {
     ///
     /// An employee who is no longer eligible for an activity leaves it. Its filters may have
     /// changed after the list was read.
-    async fn settle(&mut self, mut registered: Vec<(usize, Registration)>, employees: &[(usize, Employee)]) {
+    async fn settle(&mut self, mut registered: Vec<(usize, Registration)>, employees: &HashMap<usize, &Employee>) {
         let wellness = self.wellness;
-        let employees: HashMap<_, _> = employees.iter().map(|(start, employee)| (*start, employee)).collect();
         while !registered.is_empty() {
             let ends = match wellness.ends(&registered).await {
                 Ok(ends) => ends,
@@ -245,13 +245,36 @@ impl Run<'_> {
             });
             let leave = |start: usize, one: Registration| (start, (vec![one.key()], self.starts[start].since));
             let out = out.into_iter().map(|(start, registration)| leave(start, registration)).collect();
-            self.each(out, |(keys, since)| wellness.leave(keys, since)).await;
+            self.withdraw(out, employees).await;
             let moved = rest.into_iter().filter_map(|(start, registration)| {
                 let end = ActivityEndDateSort(ends.get(&Activity::key_of(&registration.partition.0))?.end.0);
                 (registration.end != end).then_some((start, Registration { end, ..registration }))
             });
             let moved = moved.collect();
             registered = self.each(moved, |registration| wellness.move_to_end(registration)).await;
+        }
+    }
+
+    /// Withdraws employees, and then reads the activities again. If an activity admits an employee
+    /// again, its job may have seen the registration before it was deleted. The record is then
+    /// retried, and registers the employee.
+    async fn withdraw(&mut self, left: Work<Leaving>, employees: &HashMap<usize, &Employee>) {
+        let wellness = self.wellness;
+        let found = self.each(left, |(keys, since)| wellness.leave(keys, since)).await;
+        let found: Vec<_> =
+            found.into_iter().flat_map(|(start, found)| found.into_iter().map(move |one| (start, one))).collect();
+        if found.is_empty() {
+            return;
+        }
+        let ends = match wellness.ends(&found).await {
+            Ok(ends) => ends,
+            Err(error) => return found.iter().for_each(|(start, _)| self.fail(*start, &error)),
+        };
+        for (start, registration) in &found {
+            let now = ends.get(&Activity::key_of(&registration.partition.0)).zip(employees.get(start));
+            if now.is_some_and(|(now, employee)| now.enrols(employee, self.starts[*start].since)) {
+                self.fail(*start, &"an activity admits the employee again");
+            }
         }
     }
 
@@ -320,13 +343,17 @@ impl Item for Current {
 
 impl Current {
     fn excludes(&self, employee: &Employee, at: TimestampSeconds) -> bool {
-        let (Lenient(Some(activity_type)), Lenient(Some(status)), Lenient(Some(filters))) =
-            (&self.activity_type, &self.status, &self.filters)
-        else {
-            return false;
-        };
-        let enrolment = self.enrolment.0.unwrap_or(Enrolment::of_type(*activity_type));
-        Offer { status: *status, enrolment, end: self.end.0, filters }.excludes(employee, at)
+        self.offer().is_some_and(|offer| offer.excludes(employee, at))
+    }
+
+    fn enrols(&self, employee: &Employee, at: TimestampSeconds) -> bool {
+        self.offer().is_some_and(|offer| offer.enrols(employee, at))
+    }
+
+    fn offer(&self) -> Option<Offer<'_>> {
+        let activity_type = self.activity_type.0?;
+        let enrolment = self.enrolment.0.unwrap_or(Enrolment::of_type(activity_type));
+        Some(Offer { status: self.status.0?, enrolment, end: self.end.0, filters: self.filters.0.as_ref()? })
     }
 }
 
@@ -364,12 +391,14 @@ impl Wellness {
         }
     }
 
-    /// Withdraws an employee from these activities, unless the employee has done something.
-    async fn leave(&self, keys: Vec<Key>, now: TimestampSeconds) -> Result<(), Error> {
-        for registration in self.table.get_all::<Registration>(&keys, true).await?.items.values() {
+    /// Withdraws an employee from these activities, unless the employee has done something. Returns
+    /// the registrations that were found.
+    async fn leave(&self, keys: Vec<Key>, now: TimestampSeconds) -> Result<Vec<Registration>, Error> {
+        let found = self.table.get_all::<Registration>(&keys, true).await?.items;
+        for registration in found.values() {
             self.withdraw(registration, now).await?;
         }
-        Ok(())
+        Ok(found.into_values().collect())
     }
 
     /// Updates the end date of an existing registration.

@@ -185,7 +185,7 @@ impl Workload for Companies {
             histories::check(world, history, &items);
             check_walls(world, history, &lock(&self.trespasses), &items);
             for company in COMPANIES {
-                for user in USERS {
+                for user in USERS.into_iter().filter(|user| stored::has_points(&items, company, user)) {
                     check_points(world, company, user, &items).await;
                 }
                 check_report(world, company, &items).await;

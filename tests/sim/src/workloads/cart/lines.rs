@@ -188,7 +188,11 @@ fn additions(history: &[Exchange], lines: &mut Histories) {
         let more = exchange.ask.body.as_ref().map(quantity).unwrap_or_default();
         let operation =
             if exchange.reply.status == 201 { Operation::Create(after) } else { Operation::Add(more, after) };
-        lines.entry(text(body, "itemId").to_owned()).or_default().push(Interval { begin, end, operation: Effect::Once(operation) });
+        lines.entry(text(body, "itemId").to_owned()).or_default().push(Interval {
+            begin,
+            end,
+            operation: Effect::Once(operation),
+        });
     }
 }
 
@@ -268,5 +272,9 @@ fn joined(history: &[Exchange], id: &str, versions: &[Version], lines: &mut Hist
     let exists = arrived.iter().any(|one| matches!(one.operation, Effect::Once(Operation::Create(_))));
     let operation = if is_merge && !exists { Operation::Create(more) } else { Operation::Grow(more) };
     arrived.push(Interval { begin, end, operation: Effect::Once(operation) });
-    lines.entry(id.to_owned()).or_default().push(Interval { begin, end, operation: Effect::Once(Operation::Join(from)) });
+    lines.entry(id.to_owned()).or_default().push(Interval {
+        begin,
+        end,
+        operation: Effect::Once(Operation::Join(from)),
+    });
 }

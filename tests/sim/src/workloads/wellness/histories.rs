@@ -50,8 +50,10 @@ enum Operation {
     Enrol,
     /// A job deletes a registration without progress.
     Withdraw,
-    /// A job ends the registration of a removed employee.
+    /// A job ends the registration of a removed employee: it deletes one without progress.
     Depart,
+    /// A job ends the registration of a removed employee, and keeps it.
+    Expel,
 }
 
 impl Choices for Registration {
@@ -79,9 +81,8 @@ impl Choices for Registration {
             Operation::Exceeds(reported) => (is_present && progress > reported).then_some(same),
             Operation::End(stored) => (stored == same).then_some(same),
             Operation::Enrol => (presence == Presence::Absent).then_some((Presence::Present, 0)),
-            Operation::Withdraw => (is_present && progress == 0).then_some((Presence::Absent, 0)),
-            Operation::Depart if is_present && progress == 0 => Some((Presence::Absent, 0)),
-            Operation::Depart => is_present.then_some((Presence::Left, progress)),
+            Operation::Withdraw | Operation::Depart => (is_present && progress == 0).then_some((Presence::Absent, 0)),
+            Operation::Expel => is_present.then_some((Presence::Left, progress)),
         }
     }
 }
@@ -208,7 +209,9 @@ impl<'a> Jobs<'a> {
         let mut operations = Vec::new();
         operations.extend(self.automatic.contains(activity).then_some(Operation::Enrol));
         operations.extend(self.filtered.contains(activity).then_some(Operation::Withdraw));
-        operations.extend(self.removed.contains(&(company, user)).then_some(Operation::Depart));
+        if self.removed.contains(&(company, user)) {
+            operations.extend([Operation::Depart, Operation::Expel]);
+        }
         operations
     }
 }

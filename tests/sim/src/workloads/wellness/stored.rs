@@ -1,6 +1,7 @@
 //! Rules of the stored items of the companies.
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::SignedDuration;
 use serde_json::Value;
 
 use super::super::{attribute, text};
@@ -68,6 +69,16 @@ pub(super) fn points(items: &[Value], company: &str, user: &str, year: &str) -> 
     awarded + corrections.filter_map(|one| attribute(one, "Points").parse::<i64>().ok()).sum::<i64>()
 }
 
+/// Whether the employee has awards or corrections.
+pub(super) fn has_points(items: &[Value], company: &str, user: &str) -> bool {
+    let prefix = format!("Correction#UserId-{user}#");
+    items.iter().any(|one| {
+        let has_awards = user_of(one) == user && attribute(one, "CompanyId") == company && !awards(one).is_empty();
+        let partition = attribute(one, "PK").strip_prefix("CompanyId-").and_then(|rest| rest.strip_suffix("#Points"));
+        has_awards || partition == Some(company) && attribute(one, "SK").starts_with(&prefix)
+    })
+}
+
 /// The sums of the report of a calendar year: registered, completed and points.
 pub(super) fn report(items: &[Value], company: &str, year: &str) -> [u64; 3] {
     let mut sums = [0; 3];
@@ -99,7 +110,7 @@ pub(super) fn check(world: &World, history: &[Exchange], items: &[Value]) {
         check_awards(world, items, registration);
     }
     for activity in of_type(items, "Activity") {
-        check_enrolment(world, items, activity);
+        check_enrolment(world, history, items, activity);
         check_waiting(world, items, activity);
     }
 }
@@ -156,9 +167,32 @@ fn names<'a>(filters: &'a Value, name: &str) -> BTreeSet<&'a str> {
     list.chain(set).collect()
 }
 
+/// Maximum lag of an index entry, and the delivery of a stream record.
+const LAG: SignedDuration = SignedDuration::from_secs(15);
+
+/// Whether the employee was placed so soon after a change of the activity that the index may not
+/// have shown the activity to register-new-employee. Its job may have ended before.
+fn may_lag(world: &World, history: &[Exchange], activity: &str, user: &str) -> bool {
+    if world.net.rates.hostile.lag <= 0.0 {
+        return false;
+    }
+    let is_change = |one: &&Exchange| {
+        let created = one.ask.method == "POST" && text(&one.reply.body, "activityId") == activity;
+        created || one.ask.method == "PATCH" && after(&one.ask.path, "/activities/") == Some(activity)
+    };
+    let is_placement = |one: &&Exchange| one.ask.method == "PUT" && after(&one.ask.path, "/employees/") == Some(user);
+    // An import places these employees at an unknown time.
+    let is_imported = user.starts_with("i-");
+    let placements: Vec<&Exchange> = history.iter().filter(is_placement).collect();
+    history.iter().filter(is_change).any(|change| {
+        let is_near = |one: &&Exchange| one.ended >= change.began && one.began <= change.ended + LAG;
+        is_imported || placements.iter().any(is_near)
+    })
+}
+
 /// An active activity with automatic enrolment has every eligible employee, and nobody takes part
 /// who is not eligible and has done nothing.
-fn check_enrolment(world: &World, items: &[Value], activity: &Value) {
+fn check_enrolment(world: &World, history: &[Exchange], items: &[Value], activity: &Value) {
     let end = end_of(activity, "GSI1SK");
     if attribute(activity, "Status") != "active" || has_ended(end) {
         return;
@@ -175,7 +209,10 @@ fn check_enrolment(world: &World, items: &[Value], activity: &Value) {
         let mut own = registrations(items).filter(|one| activity_of(one) == activity_of(activity));
         let found = own.find(|one| user_of(one) == user);
         match found {
-            None if is_eligible && enrolment == "automatic" => {
+            None if is_eligible
+                && enrolment == "automatic"
+                && !may_lag(world, history, activity_of(activity), user) =>
+            {
                 world.violation(format!("{user} is not enrolled in {activity}"));
             }
             Some(one) if end_of(one, "GSI3SK") != end => {
@@ -230,7 +267,11 @@ fn check_waiting(world: &World, items: &[Value], activity: &Value) {
     let is_complete = of_type(items, "Ticket").filter(|ticket| activity_of(ticket) == id).count() == issued;
     // A ticket of a crashed sign-up blocks its seat until the next sign-up or leave.
     if !waiting.is_empty() && seats.len() < capacity && is_complete && attribute(activity, "Status") == "active" {
-        world.violation(format!("{} wait for {id}, but only {} of {capacity} seats are taken", waiting.len(), seats.len()));
+        world.violation(format!(
+            "{} wait for {id}, but only {} of {capacity} seats are taken",
+            waiting.len(),
+            seats.len()
+        ));
     }
 }
 
@@ -256,7 +297,11 @@ pub(super) fn check_seats(world: &World) {
                 }
                 let seated = seats.entry(id.clone()).or_default();
                 let has_seat = new.is_object() && !new["Ticket"].is_null() && new["Absence"].is_null();
-                if has_seat { seated.insert(sort.to_owned()) } else { seated.remove(sort) };
+                if has_seat {
+                    seated.insert(sort.to_owned())
+                } else {
+                    seated.remove(sort)
+                };
                 let capacity = capacities.get(&id).copied().unwrap_or_default();
                 if has_seat && u64::try_from(seated.len()).unwrap_or_default() > capacity {
                     world.violation(format!("{seated:?} have {capacity} seats of {id}"));
