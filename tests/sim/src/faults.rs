@@ -349,7 +349,7 @@ impl HttpConnector for Network<SharedHttpConnector> {
         let call = Call::of(&request);
         let fault = net.fault(&label, &mut draw, &call);
         let mut latency = || {
-            let stall = draw.happens(net.rates.stalls);
+            let stall = draw.happens(net.rates.stalls) && !net.is_quiet();
             let base = if stall { draw.between(20, 600) } else { draw.between(1, 6) };
             Duration::from_millis(base * net.rates.slowness.max(1))
         };

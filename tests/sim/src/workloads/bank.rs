@@ -55,15 +55,17 @@ impl Workload for Payments {
             ("list", 5),
             ("due", 4),
             ("overdue", 2),
-            ("dispatch", 5),
+            ("dispatch", 9),
             ("switch", 3),
             ("import", 6),
             ("close", 2),
         ];
         let kind = kinds[draw.weighted(&kinds.map(|(_, weight)| weight))].0;
+        // Many payments are due at once, so that they are dispatched and executed during the faults.
+        let longest = *draw.one(&[2, 20, 240]);
         json!({
             "do": kind, "from": from, "to": to, "amount": draw.between(1, 4_000), "pick": draw.below(1_000),
-            "seconds": draw.below(240), "valid": draw.happens(850), "own": draw.happens(500),
+            "seconds": draw.below(longest), "valid": draw.happens(850), "own": draw.happens(500),
             "status": draw.one(&["PENDING", "FAILED", "PROCESSED"]), "twice": draw.happens(80),
         })
     }

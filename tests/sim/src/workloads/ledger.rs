@@ -87,7 +87,7 @@ impl Workload for Books {
         action["whole"] = draw.happens(500).into();
         action["seconds"] = draw.one(&[5, 60, 86_400]).to_owned().into();
         action["merchant"] = draw.happens(300).into();
-        action["twice"] = draw.happens(60).into();
+        action["twice"] = draw.happens(100).into();
         action
     }
 
@@ -293,9 +293,8 @@ impl Books {
             body["amount"] = cents(action["amount"].as_u64().unwrap_or(1) / 4 + 1).into();
         }
         let ask = Ask::with("POST", format!("/ledger/holds/{hold}/{what}"), body);
-        let ask = if what == "capture" { ask.key(label) } else { Ask { body: None, ..ask } };
-        let reply = world.ask(label, &operator(), ask).await;
-        self.posted(&reply.body);
+        let ask = |label: &str| if what == "capture" { ask.clone().key(label) } else { Ask { body: None, ..ask.clone() } };
+        self.once_or_twice(world, action, label, ask).await;
     }
 
     async fn refund(&self, world: &World, action: &Value, label: &str) {
@@ -304,9 +303,21 @@ impl Books {
         if action["whole"] == false {
             body["amount"] = cents(action["amount"].as_u64().unwrap_or(1) / 3 + 1).into();
         }
-        let ask = Ask::with("POST", format!("/ledger/transactions/{transaction}/reversal"), body).key(label);
-        let reply = world.ask(label, &operator(), ask).await;
-        self.posted(&reply.body);
+        let ask = Ask::with("POST", format!("/ledger/transactions/{transaction}/reversal"), body);
+        self.once_or_twice(world, action, label, |label| ask.clone().key(label)).await;
+    }
+
+    /// Sends the request, or two different requests at the same time.
+    async fn once_or_twice(&self, world: &World, action: &Value, label: &str, ask: impl Fn(&str) -> Ask) {
+        let (operator, again) = (operator(), format!("{label}t"));
+        let first = world.ask(label, &operator, ask(label));
+        if action["twice"] == true {
+            let (first, second) = futures::join!(first, world.ask(&again, &operator, ask(&again)));
+            self.posted(&first.body);
+            self.posted(&second.body);
+        } else {
+            self.posted(&first.await.body);
+        }
     }
 
     /// Every acknowledged transaction is stored once, with the answered legs.
