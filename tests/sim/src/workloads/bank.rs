@@ -152,13 +152,27 @@ impl Workload for Payments {
     fn finish<'a>(&'a self, world: &'a Arc<World>) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             world.ask("enable", &operator(), Ask::with("PUT", "/bank/dispatching", json!({"enabled": true}))).await;
+            // Half of the cases have faults during the last dispatches and at the end of the day.
+            let mut draw = Draw::of(world.net.seed, "end of the day");
+            let (is_quiet, is_early) = (draw.happens(500), draw.happens(500));
+            world.net.set_quiet(is_quiet);
+            // In half of the cases, the days are closed while payments are open and dispatched.
+            if is_early {
+                clock::jump(SignedDuration::from_hours(48));
+            }
             // Attempts without an outcome wait up to an hour.
-            for _ in 0..90 {
+            for number in 0..90 {
+                for time in 0..if is_early && number < 3 { 6 } else { 0 } {
+                    close_all(world, &format!("early-{number}-{time}")).await;
+                    sleep(Duration::from_millis(draw.between(100, 20_000))).await;
+                }
                 sleep(Duration::from_mins(2)).await;
                 if open(world).iter().all(is_by_hand) {
                     break;
                 }
+                world.net.set_quiet(is_quiet || number >= 4);
             }
+            world.net.set_quiet(true);
             // The bank does not execute payments that an operator has taken over.
             for item in open(world) {
                 let (account, id) = (item["PK"]["S"].as_str().unwrap_or_default(), id_of(&item));
@@ -168,13 +182,15 @@ impl Workload for Payments {
                 world.ask(&format!("fail-{id}"), &operator(), ask).await;
             }
             clock::jump(SignedDuration::from_hours(24));
+            world.net.set_quiet(is_quiet);
+            close_all(world, "close").await;
+            // The schedules archive and close again.
+            sleep(Duration::from_mins(if is_quiet { 0 } else { 17 })).await;
+            world.net.set_quiet(true);
             // An index may lag during a close. The supplement of a later close counts the rest.
             for time in 0..2 {
                 sleep(Duration::from_mins(2)).await;
-                for day in days(world) {
-                    let ask = Ask::of("POST", format!("/bank/days/{day}/close"));
-                    world.ask(&format!("close-{day}-{time}"), &operator(), ask).await;
-                }
+                close_all(world, &format!("close-{time}")).await;
             }
             sleep(Duration::from_mins(2)).await;
         })
@@ -324,6 +340,14 @@ fn open(world: &World) -> Vec<Value> {
 /// Whether an operator has set the payment to `PENDING`, so that the bank does not execute it.
 fn is_by_hand(item: &Value) -> bool {
     status_of(item) == "PENDING" && item["Execution"].is_null()
+}
+
+/// Starts the close of the days of all payments.
+async fn close_all(world: &World, label: &str) {
+    for day in days(world) {
+        let ask = Ask::of("POST", format!("/bank/days/{day}/close"));
+        world.ask(&format!("{label}-{day}"), &operator(), ask).await;
+    }
 }
 
 /// Days of all payments.

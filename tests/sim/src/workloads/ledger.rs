@@ -168,7 +168,16 @@ impl Workload for Books {
                     let path = format!("/ledger/accounts/{}", self.account(from));
                     let to = usize::try_from(action["to"].as_u64().unwrap_or_default()).unwrap_or_default();
                     let body = json!({"status": "closed", "transferTo": self.account(to)});
-                    world.ask(label, &operator(), Ask::with("PATCH", path, body)).await;
+                    let pause = 20 + 60 * action["pick"].as_u64().unwrap_or_default();
+                    // An account with an inbox closes once no payment can reach it any more.
+                    for again in 0..6 {
+                        let ask = Ask::with("PATCH", path.as_str(), body.clone());
+                        let reply = world.ask(&format!("{label}-{again}"), &operator(), ask).await;
+                        if reply.body["status"] != "closing" {
+                            break;
+                        }
+                        tokio::time::sleep(std::time::Duration::from_millis(pause)).await;
+                    }
                 }
                 "reconcile" => {
                     let now = clock::now();
