@@ -1,6 +1,6 @@
 # On a new machine, start with `make run` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help run sim sim-night sam-env dev load bench bench-counts own-code demo test invoke plan token docs picture build deploy lint lint-template deny report sql backfill verify compact test-analytics test-lake test-slow test-lambda test-openapi test-clients test-sam test-tools test-console console-vendor bench-console tools test-dev test-smoke test-deploy test-dynamodb-local smoke need need-java need-python need-valgrind need-peers need-postgres need-clients
+.PHONY: help run sim sim-night sim-mutants sam-env dev load bench bench-counts own-code demo test invoke plan token docs picture build deploy lint lint-template deny report sql backfill verify compact test-analytics test-lake test-slow test-lambda test-openapi test-clients test-sam test-tools test-console console-vendor bench-console tools test-dev test-smoke test-deploy test-dynamodb-local smoke need need-java need-python need-valgrind need-peers need-postgres need-clients
 
 # The Runtime Interface Emulator, which `sam local invoke` also uses.
 EMULATOR = $(CURDIR)/.venv/sam/lib/*/site-packages/samcli/local/rapid/aws-lambda-rie-$(if $(filter arm64 aarch64,$(shell uname -m)),arm64,x86_64)
@@ -115,13 +115,16 @@ bench: need need-valgrind need-peers need-postgres .tools/.packages .venv/bin/.b
 	@cargo build --quiet --release --package measure
 	.venv/bin/python bench/run.py $(PARTS)
 
-sim: need ## Simulate the bank and the ledger, with faults from a seed: SEED=1 CASES=100; or run a case again: REPLAY=target/sim/bank-7.json
+sim: need ## Simulate the services with faults from a seed, and run the seeds of the planted bugs: SEED=1 CASES=100; or run a case again: REPLAY=target/sim/bank-7.json
 	@cargo build --quiet --bin sim
-	target/debug/sim $(if $(REPLAY),--replay $(REPLAY) --trace,--seed $(or $(SEED),1) --cases $(or $(CASES),100) --out target/sim)
+	target/debug/sim $(if $(REPLAY),--replay $(REPLAY) --trace,--also tests/sim/mutants/seeds.json --seed $(or $(SEED),1) --cases $(or $(CASES),100) --out target/sim)
 
 sim-night: need ## Simulate on all processors, and print the seeds that fail: SEED=1 CASES=100000
 	@cargo build --quiet --bin sim
 	seq $(or $(SEED),1) 1000 $$(($(or $(SEED),1) + $(or $(CASES),100000) - 1)) | xargs --max-procs=$$(nproc) -I '{}' target/debug/sim --seed '{}' --cases 1000 --keep-going --out target/sim
+
+sim-mutants: need need-python ## Check that the simulation finds every planted bug with its recorded seed; search new seeds: SEARCH=1 LIMIT=2000 BUGS='archive claim'
+	@python3 tests/sim/mutants/run $(if $(SEARCH),--limit $(or $(LIMIT),2000),--check) $(BUGS)
 
 bench-counts: need need-valgrind own-code ## Check the counts and the pictures in docs/performance.md, but not the times
 	@python3 bench/test_pictures.py
@@ -275,7 +278,7 @@ need:
 	@command -v cc >/dev/null || { echo "cc is missing: install a C compiler, to build SQLite and the TLS library"; exit 1; }
 
 need-python:
-	@command -v python3 >/dev/null || { echo "python3 is missing: it watches the source files"; exit 1; }
+	@command -v python3 >/dev/null || { echo "python3 is missing: it watches the source files, and plants bugs"; exit 1; }
 
 need-valgrind:
 	@command -v valgrind >/dev/null || { echo "valgrind is missing: it counts the instructions of our own code"; exit 1; }

@@ -85,6 +85,9 @@ pub struct Case {
     /// Faults that do not happen.
     #[serde(default)]
     pub muted: BTreeSet<String>,
+    /// Conditions that are left out ([`Rates::CONDITIONS`]).
+    #[serde(default)]
+    pub without: BTreeSet<String>,
     /// What the case shows, for a reader.
     #[serde(default)]
     pub note: String,
@@ -99,6 +102,7 @@ impl Case {
             seed,
             dropped: BTreeSet::new(),
             muted: BTreeSet::new(),
+            without: BTreeSet::new(),
             note: String::new(),
         }
     }
@@ -119,6 +123,8 @@ pub struct Outcome {
     pub calls: u32,
     /// The requests.
     pub history: Vec<Exchange>,
+    /// The conditions of the case ([`Rates::CONDITIONS`]).
+    pub conditions: Vec<&'static str>,
 }
 
 /// Runs the case on this thread.
@@ -138,7 +144,9 @@ async fn live(case: &Case, workload: Arc<dyn Workload>) -> Result<Outcome, Strin
     let mut draw = Draw::of(case.seed, "case");
     clock::start(*draw.one(&starts()));
     let trace = Trace::default();
-    let net = Net::new(case.seed, trace.clone(), Rates::drawn(&mut draw), case.muted.clone());
+    let mut rates = Rates::drawn(&mut draw);
+    rates.leave_out(&case.without);
+    let net = Net::new(case.seed, trace.clone(), rates, case.muted.clone());
     let steps = plan(&*workload, &mut draw);
     let template = template(workload.stacks())?;
     let around = Arc::clone(&net);
@@ -158,6 +166,7 @@ async fn live(case: &Case, workload: Arc<dyn Workload>) -> Result<Outcome, Strin
         faults: net.happened(),
         calls: net.calls(),
         history: world.history(),
+        conditions: net.rates.conditions(),
         trace,
         steps,
     })

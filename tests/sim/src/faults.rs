@@ -54,6 +54,12 @@ pub enum Fault {
     Frozen,
     /// DynamoDB processes only a part of a batch.
     Unprocessed,
+    /// The request of a client does not arrive.
+    RequestLost,
+    /// The response to a client does not arrive.
+    AnswerLost,
+    /// A batch of stream records is delivered twice.
+    Repeated,
 }
 
 const ALL: [Fault; 11] = [
@@ -90,6 +96,41 @@ pub struct Rates {
 }
 
 impl Rates {
+    /// Conditions of a case that can be left out, by name.
+    pub const CONDITIONS: [&str; 7] =
+        ["stale reads", "index lag", "overlap", "short pages", "stalls", "slowness", "stream and schedule faults"];
+
+    /// Leaves out conditions of the case. Names are in [`Rates::CONDITIONS`].
+    pub(crate) fn leave_out(&mut self, names: &BTreeSet<String>) {
+        for name in names {
+            match name.as_str() {
+                "stale reads" => self.hostile.stale = 0.0,
+                "index lag" => self.hostile.lag = 0.0,
+                "overlap" => self.hostile.overlap = 0.0,
+                "short pages" => self.hostile.short_page = 0.0,
+                "stalls" => self.stalls = 0,
+                "slowness" => self.slowness = 1,
+                "stream and schedule faults" => self.batches = 0,
+                _ => {}
+            }
+        }
+    }
+
+    /// Names of the conditions that the case has.
+    #[must_use]
+    pub fn conditions(&self) -> Vec<&'static str> {
+        let has = [
+            self.hostile.stale > 0.0,
+            self.hostile.lag > 0.0,
+            self.hostile.overlap > 0.0,
+            self.hostile.short_page > 0.0,
+            self.stalls > 0,
+            self.slowness > 1,
+            self.batches > 0,
+        ];
+        Self::CONDITIONS.into_iter().zip(has).filter_map(|(name, has)| has.then_some(name)).collect()
+    }
+
     /// Factor of the delays of stream records.
     pub(crate) fn delay(&self) -> u64 {
         self.slowness.max(1)
@@ -249,7 +290,17 @@ impl Net {
 
     /// Whether a fault with this probability happens at this place.
     pub(crate) fn strikes(&self, label: &str, thousandths: u64) -> bool {
-        !self.is_quiet() && !self.muted.contains(label) && Draw::of(self.seed, label).happens(thousandths)
+        let strikes =
+            !self.is_quiet() && !self.muted.contains(label) && Draw::of(self.seed, label).happens(thousandths);
+        if strikes {
+            let fault = match label.rsplit('/').next() {
+                Some("unsent") => Fault::RequestLost,
+                Some("lost") => Fault::AnswerLost,
+                _ => Fault::Repeated,
+            };
+            self.happened.lock().unwrap_or_else(PoisonError::into_inner).push((label.to_owned(), fault));
+        }
+        strikes
     }
 
     fn fault(&self, label: &str, draw: &mut Draw, call: &Call) -> Option<Fault> {
@@ -298,7 +349,7 @@ impl HttpConnector for Network<SharedHttpConnector> {
         let call = Call::of(&request);
         let fault = net.fault(&label, &mut draw, &call);
         let mut latency = || {
-            let stall = draw.happens(net.rates.stalls);
+            let stall = draw.happens(net.rates.stalls) && !net.is_quiet();
             let base = if stall { draw.between(20, 600) } else { draw.between(1, 6) };
             Duration::from_millis(base * net.rates.slowness.max(1))
         };

@@ -12,6 +12,7 @@ pub mod draw;
 pub mod faults;
 pub mod linear;
 pub mod shrink;
+pub mod story;
 pub mod trace;
 pub mod workloads;
 pub mod world;

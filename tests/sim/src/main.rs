@@ -1,14 +1,21 @@
 //! Runs cases of the simulation, and replays or shrinks a failing one (docs/simulation.md).
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool")]
-use std::{collections::BTreeMap, env, fs, process::ExitCode};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    env, fs,
+    process::ExitCode,
+};
+
+use serde::Deserialize;
 
 use sim::{
     case::{Case, Outcome, run},
     shrink::shrink,
+    story::summary,
     workloads::ALL,
 };
 
-const USAGE: &str = "sim [--seed N] [--cases N] [--service NAME] [--replay FILE] [--trace] [--digest] [--keep-going] [--out FOLDER] [--no-shrink]";
+const USAGE: &str = "sim [--seed N] [--cases N] [--service NAME] [--also FILE] [--replay FILE] [--trace] [--digest] [--keep-going] [--out FOLDER] [--no-shrink]";
 
 fn main() -> ExitCode {
     let mut options = BTreeMap::new();
@@ -17,7 +24,7 @@ fn main() -> ExitCode {
         let Some(name) = argument.strip_prefix("--") else { return usage() };
         let value = match name {
             "trace" | "digest" | "keep-going" | "no-shrink" => String::new(),
-            "seed" | "cases" | "service" | "replay" | "out" => match arguments.next() {
+            "seed" | "cases" | "service" | "also" | "replay" | "out" => match arguments.next() {
                 Some(value) => value,
                 None => return usage(),
             },
@@ -52,7 +59,21 @@ fn replay(file: &str, options: &BTreeMap<String, String>) -> ExitCode {
     }
 }
 
-/// Runs the cases of consecutive seeds, for each service in turn.
+/// A seed that finds a planted bug (tests/sim/mutants/seeds.json).
+#[derive(Deserialize)]
+struct Found {
+    service: String,
+    seed: Option<u64>,
+}
+
+/// The cases of a file of seeds.
+fn recorded(file: &str) -> Result<BTreeSet<(String, u64)>, String> {
+    let text = fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?;
+    let found: BTreeMap<String, Found> = serde_json::from_str(&text).map_err(|error| format!("{file}: {error}"))?;
+    Ok(found.into_values().filter_map(|one| Some((one.service, one.seed?))).collect())
+}
+
+/// Runs the recorded cases, and then the cases of consecutive seeds, for each service in turn.
 fn many(options: &BTreeMap<String, String>) -> ExitCode {
     let number = |name: &str, default: u64| options.get(name).map_or(Some(default), |text| text.parse().ok());
     let (Some(first), Some(count)) = (number("seed", 1), number("cases", 100)) else { return usage() };
@@ -60,10 +81,18 @@ fn many(options: &BTreeMap<String, String>) -> ExitCode {
         Some(service) => service.split(',').collect(),
         None => ALL.to_vec(),
     };
+    let also = match options.get("also").map(|file| recorded(file)).transpose() {
+        Ok(also) => also.unwrap_or_default(),
+        Err(error) => {
+            eprintln!("{error}");
+            return ExitCode::from(2);
+        }
+    };
+    let count = count + u64::try_from(also.len()).unwrap_or_default();
+    let also = also.into_iter().map(|(service, seed)| Case::new(&service, seed));
+    let turns = services.iter().cycle().zip(first..).map(|(service, seed)| Case::new(service, seed));
     let (mut calls, mut faults, mut failures) = (0_u64, 0, 0);
-    for index in 0..count {
-        let service = services[usize::try_from(index).unwrap_or_default() % services.len()];
-        let case = Case::new(service, first + index);
+    for case in also.chain(turns).take(usize::try_from(count).unwrap_or(usize::MAX)) {
         let outcome = match run(&case) {
             Ok(outcome) => outcome,
             Err(error) => {
@@ -74,7 +103,7 @@ fn many(options: &BTreeMap<String, String>) -> ExitCode {
         calls += u64::from(outcome.calls);
         faults += outcome.faults.len();
         if options.contains_key("digest") {
-            println!("{service} {} {} {}", case.seed, outcome.trace.digest(), outcome.trace.lines().len());
+            println!("{} {} {} {}", case.service, case.seed, outcome.trace.digest(), outcome.trace.lines().len());
         }
         if options.contains_key("trace") {
             tell(&case, &outcome, true);
@@ -96,10 +125,11 @@ fn report(case: &Case, outcome: Outcome, options: &BTreeMap<String, String>) {
     println!("seed {} of {} fails: {}", case.seed, case.service, outcome.violations[0]);
     let (case, outcome) =
         if options.contains_key("no-shrink") { (case.clone(), outcome) } else { shrink(case, outcome) };
-    let Some(folder) = options.get("out") else { return tell(&case, &outcome, true) };
+    println!("{}", summary(&case, &outcome));
+    let Some(folder) = options.get("out") else { return };
     let file = format!("{folder}/{}-{}", case.service, case.seed);
     let text = serde_json::to_string_pretty(&case).unwrap_or_default();
-    let story = outcome.trace.lines().join("\n");
+    let story = format!("{}\nTrace\n{}", summary(&case, &outcome), outcome.trace.lines().join("\n"));
     let written = fs::create_dir_all(folder)
         .and_then(|()| fs::write(format!("{file}.json"), text + "\n"))
         .and_then(|()| fs::write(format!("{file}.txt"), story + "\n"));
@@ -110,6 +140,7 @@ fn report(case: &Case, outcome: Outcome, options: &BTreeMap<String, String>) {
 }
 
 fn tell(case: &Case, outcome: &Outcome, with_trace: bool) {
+    println!("{}", summary(case, outcome));
     if with_trace {
         for line in outcome.trace.lines() {
             println!("{line}");
@@ -123,10 +154,4 @@ fn tell(case: &Case, outcome: &Outcome, with_trace: bool) {
         outcome.faults.len(),
         outcome.calls
     );
-    for (label, fault) in &outcome.faults {
-        println!("  fault {fault:?} at {label}");
-    }
-    for violation in &outcome.violations {
-        println!("  VIOLATION {violation}");
-    }
 }

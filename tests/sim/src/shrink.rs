@@ -1,4 +1,5 @@
-//! Makes a failing case shorter: drops steps and faults, as long as a rule is still broken.
+//! Makes a failing case shorter: leaves out steps, faults and conditions, as long as the same rule
+//! is broken.
 use std::collections::BTreeSet;
 
 use crate::case::{Case, Outcome, run};
@@ -11,12 +12,13 @@ const MAX_RUNS: usize = 200;
 pub fn shrink(case: &Case, outcome: Outcome) -> (Case, Outcome) {
     let mut best = (case.clone(), outcome);
     let mut runs = 0;
+    let rule = rule(&best.1);
     let mut fails = |case: &Case| {
         runs += 1;
         if runs > MAX_RUNS {
             return None;
         }
-        run(case).ok().filter(|outcome| !outcome.violations.is_empty())
+        run(case).ok().filter(|outcome| self::rule(outcome) == rule)
     };
     for _ in 0..2 {
         let steps: Vec<u32> =
@@ -25,8 +27,16 @@ pub fn shrink(case: &Case, outcome: Outcome) -> (Case, Outcome) {
         let faults: BTreeSet<String> = best.1.faults.iter().map(|(label, _)| label.clone()).collect();
         let faults: Vec<String> = faults.into_iter().collect();
         reduce(&faults, &mut best, |case, part| case.muted.extend(part.iter().cloned()), &mut fails);
+        let conditions = best.1.conditions.clone();
+        reduce(&conditions, &mut best, |case, part| case.without.extend(part.iter().map(|name| (*name).to_owned())), &mut fails);
     }
     best
+}
+
+/// The first words of the first violation, without ids and numbers. Empty if no rule is broken.
+fn rule(outcome: &Outcome) -> Vec<String> {
+    let words = outcome.violations.first().into_iter().flat_map(|violation| violation.split_whitespace());
+    words.filter(|word| !word.contains(|one: char| one.is_ascii_digit())).take(4).map(str::to_owned).collect()
 }
 
 /// Removes parts of the list: halves first, and single elements last.

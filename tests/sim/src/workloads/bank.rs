@@ -55,16 +55,18 @@ impl Workload for Payments {
             ("list", 5),
             ("due", 4),
             ("overdue", 2),
-            ("dispatch", 5),
+            ("dispatch", 9),
             ("switch", 3),
             ("import", 6),
             ("close", 2),
             ("stranger", 4),
         ];
         let kind = kinds[draw.weighted(&kinds.map(|(_, weight)| weight))].0;
+        // Many payments are due at once, so that they are dispatched and executed during the faults.
+        let longest = *draw.one(&[2, 20, 240]);
         json!({
             "do": kind, "from": from, "to": to, "amount": draw.between(1, 4_000), "pick": draw.below(1_000),
-            "seconds": draw.below(240), "valid": draw.happens(850), "own": draw.happens(500),
+            "seconds": draw.below(longest), "valid": draw.happens(850), "own": draw.happens(500),
             "status": draw.one(&["PENDING", "FAILED", "PROCESSED"]), "twice": draw.happens(80),
         })
     }
@@ -152,13 +154,27 @@ impl Workload for Payments {
     fn finish<'a>(&'a self, world: &'a Arc<World>) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             world.ask("enable", &operator(), Ask::with("PUT", "/bank/dispatching", json!({"enabled": true}))).await;
+            // Half of the cases have faults during the last dispatches and at the end of the day.
+            let mut draw = Draw::of(world.net.seed, "end of the day");
+            let (is_quiet, is_early) = (draw.happens(500), draw.happens(500));
+            world.net.set_quiet(is_quiet);
+            // In half of the cases, the days are closed while payments are open and dispatched.
+            if is_early {
+                clock::jump(SignedDuration::from_hours(48));
+            }
             // Attempts without an outcome wait up to an hour.
-            for _ in 0..90 {
+            for number in 0..90 {
+                for time in 0..if is_early && number < 3 { 6 } else { 0 } {
+                    close_all(world, &format!("early-{number}-{time}")).await;
+                    sleep(Duration::from_millis(draw.between(100, 20_000))).await;
+                }
                 sleep(Duration::from_mins(2)).await;
                 if open(world).iter().all(is_by_hand) {
                     break;
                 }
+                world.net.set_quiet(is_quiet || number >= 4);
             }
+            world.net.set_quiet(true);
             // The bank does not execute payments that an operator has taken over.
             for item in open(world) {
                 let (account, id) = (item["PK"]["S"].as_str().unwrap_or_default(), id_of(&item));
@@ -168,13 +184,15 @@ impl Workload for Payments {
                 world.ask(&format!("fail-{id}"), &operator(), ask).await;
             }
             clock::jump(SignedDuration::from_hours(24));
+            world.net.set_quiet(is_quiet);
+            close_all(world, "close").await;
+            // The schedules archive and close again.
+            sleep(Duration::from_mins(if is_quiet { 0 } else { 17 })).await;
+            world.net.set_quiet(true);
             // An index may lag during a close. The supplement of a later close counts the rest.
             for time in 0..2 {
                 sleep(Duration::from_mins(2)).await;
-                for day in days(world) {
-                    let ask = Ask::of("POST", format!("/bank/days/{day}/close"));
-                    world.ask(&format!("close-{day}-{time}"), &operator(), ask).await;
-                }
+                close_all(world, &format!("close-{time}")).await;
             }
             sleep(Duration::from_mins(2)).await;
         })
@@ -186,6 +204,7 @@ impl Workload for Payments {
             let open: Vec<Value> = open.into_iter().filter(is_payment).collect();
             let archived: Vec<Value> = archived.into_iter().filter(is_payment).collect();
             check_places(world, &open, &archived);
+            check_retries(world, &open, &archived);
             check_acknowledged(world, history, &open, &archived);
             check_ledger(world, history, &open, &archived);
             self.check_imports(world, &open, &archived).await;
@@ -349,6 +368,14 @@ fn is_by_hand(item: &Value) -> bool {
     status_of(item) == "PENDING" && item["Execution"].is_null()
 }
 
+/// Starts the close of the days of all payments.
+async fn close_all(world: &World, label: &str) {
+    for day in days(world) {
+        let ask = Ask::of("POST", format!("/bank/days/{day}/close"));
+        world.ask(&format!("{label}-{day}"), &operator(), ask).await;
+    }
+}
+
 /// Days of all payments.
 fn days(world: &World) -> BTreeSet<String> {
     let items = world.items("PaymentScheduler").into_iter().chain(world.items("TransactionHistory"));
@@ -371,6 +398,17 @@ fn check_places(world: &World, open: &[Value], archived: &[Value]) {
     }
     for item in open {
         world.violation(format!("the payment {} is still {} after the close", id_of(item), status_of(item)));
+    }
+}
+
+/// A failed payment has at most one retry.
+fn check_retries(world: &World, open: &[Value], archived: &[Value]) {
+    let mut retried = BTreeSet::new();
+    for payment in open.iter().chain(archived) {
+        let Some(failed) = payment["RetryOf"]["S"].as_str() else { continue };
+        if !retried.insert((payment["PK"]["S"].as_str(), failed)) {
+            world.violation(format!("the failed payment {failed} has two retries"));
+        }
     }
 }
 

@@ -88,7 +88,7 @@ impl Workload for Books {
         action["whole"] = draw.happens(500).into();
         action["seconds"] = draw.one(&[5, 60, 86_400]).to_owned().into();
         action["merchant"] = draw.happens(300).into();
-        action["twice"] = draw.happens(60).into();
+        action["twice"] = draw.happens(100).into();
         action
     }
 
@@ -169,7 +169,16 @@ impl Workload for Books {
                     let path = format!("/ledger/accounts/{}", self.account(from));
                     let to = usize::try_from(action["to"].as_u64().unwrap_or_default()).unwrap_or_default();
                     let body = json!({"status": "closed", "transferTo": self.account(to)});
-                    world.ask(label, &operator(), Ask::with("PATCH", path, body)).await;
+                    let pause = 20 + 60 * action["pick"].as_u64().unwrap_or_default();
+                    // An account with an inbox closes once no payment can reach it any more.
+                    for again in 0..6 {
+                        let ask = Ask::with("PATCH", path.as_str(), body.clone());
+                        let reply = world.ask(&format!("{label}-{again}"), &operator(), ask).await;
+                        if reply.body["status"] != "closing" {
+                            break;
+                        }
+                        tokio::time::sleep(std::time::Duration::from_millis(pause)).await;
+                    }
                 }
                 "reconcile" => {
                     let now = clock::now();
@@ -316,9 +325,8 @@ impl Books {
             body["amount"] = cents(action["amount"].as_u64().unwrap_or(1) / 4 + 1).into();
         }
         let ask = Ask::with("POST", format!("/ledger/holds/{hold}/{what}"), body);
-        let ask = if what == "capture" { ask.key(label) } else { Ask { body: None, ..ask } };
-        let reply = world.ask(label, &operator(), ask).await;
-        self.posted(&reply.body);
+        let ask = |label: &str| if what == "capture" { ask.clone().key(label) } else { Ask { body: None, ..ask.clone() } };
+        self.once_or_twice(world, action, label, ask).await;
     }
 
     async fn refund(&self, world: &World, action: &Value, label: &str) {
@@ -327,9 +335,21 @@ impl Books {
         if action["whole"] == false {
             body["amount"] = cents(action["amount"].as_u64().unwrap_or(1) / 3 + 1).into();
         }
-        let ask = Ask::with("POST", format!("/ledger/transactions/{transaction}/reversal"), body).key(label);
-        let reply = world.ask(label, &operator(), ask).await;
-        self.posted(&reply.body);
+        let ask = Ask::with("POST", format!("/ledger/transactions/{transaction}/reversal"), body);
+        self.once_or_twice(world, action, label, |label| ask.clone().key(label)).await;
+    }
+
+    /// Sends the request, or two different requests at the same time.
+    async fn once_or_twice(&self, world: &World, action: &Value, label: &str, ask: impl Fn(&str) -> Ask) {
+        let (operator, again) = (operator(), format!("{label}t"));
+        let first = world.ask(label, &operator, ask(label));
+        if action["twice"] == true {
+            let (first, second) = futures::join!(first, world.ask(&again, &operator, ask(&again)));
+            self.posted(&first.body);
+            self.posted(&second.body);
+        } else {
+            self.posted(&first.await.body);
+        }
     }
 
     /// Every acknowledged transaction is stored once, with the answered legs.
@@ -350,6 +370,13 @@ impl Books {
         }
         for (key, ids) in by_key.iter().filter(|(_, ids)| ids.len() > 1) {
             world.violation(format!("the idempotency key {key} has several transactions: {ids:?}"));
+        }
+        for exchange in history.iter().filter(|one| one.ask.path.ends_with("/void") && one.reply.status == 200) {
+            let key = format!("HOLD#{}", exchange.reply.body["holdId"].as_str().unwrap_or_default());
+            let status = items.iter().find(|item| is(item, "Hold") && item["PK"]["S"] == key);
+            if status.is_none_or(|hold| hold["Status"]["S"] != "voided") {
+                world.violation(format!("{}: the voided hold is stored as {status:?}", exchange.label));
+            }
         }
         // Every transaction is a success of a request, because each request was repeated until its
         // outcome was known. A closing transaction has no response of its own.
@@ -531,6 +558,13 @@ fn check_books(world: &World, items: &[Value]) {
     for hold in items.iter().filter(|item| is(item, "Hold")) {
         if stored(hold, "Captured") > stored(hold, "Amount") {
             world.violation(format!("a hold was captured beyond its amount: {hold}"));
+        }
+    }
+    for transaction in items.iter().filter(|item| is(item, "Transaction")) {
+        let of = |item: &&Value| is(item, "Transaction") && item["ReversesID"] == transaction["ID"];
+        let reversed: i128 = items.iter().filter(of).map(|item| stored(item, "Amount")).sum();
+        if reversed > stored(transaction, "Amount") {
+            world.violation(format!("more than the amount of a transaction was reversed: {reversed} of {transaction}"));
         }
     }
 }
