@@ -26,7 +26,6 @@ use keys::{
 use serde::{Deserialize, Serialize};
 use std::{collections::HashSet, time::Duration};
 use table::{Item, Key, MergedPage, MergedQuery, Projection, Query};
-use tokio::time::sleep;
 
 /// Maximum number of payments on a page.
 pub(crate) const PAGE: usize = 100;
@@ -167,10 +166,12 @@ impl JobRunner for Steps<'_> {
                 bank.keep_open(&close, &mut progress, page).await?;
                 self.list_open(&close, &mut progress, place).await?
             }
-            Phase::Wait(until) => match self.wait(until, stop).await? {
-                Some(walks) => bank.count_settled(&close, &mut progress, walks, stop).await?,
-                None => Phase::Wait(until),
-            },
+            Phase::Wait(until) if self.clock.wait_until(until, stop).await? => {
+                let walk = |shard| Walk { shard, status: 0, after: None };
+                let walks = bank.due.shards.read().map(walk).collect();
+                bank.count_settled(&close, &mut progress, walks, stop).await?
+            }
+            Phase::Wait(until) => Phase::Wait(until),
             Phase::Count(walks) => bank.count_settled(&close, &mut progress, walks, stop).await?,
             Phase::Certify => {
                 bank.certify(&close, &mut progress).await?;
@@ -191,19 +192,7 @@ impl Steps<'_> {
         if let Some(page) = self.bank.list_open(close, progress, place).await? {
             return Ok(page);
         }
-        let until = TimestampMillis::containing(self.clock.now()?.instant() + self.index_lag);
-        Ok(Phase::Wait(until.map_err(|error| Error::Internal(error.to_string()))?))
-    }
-
-    /// Waits until this time. Returns the start of the count, or `None` if `stop`
-    /// passes first.
-    async fn wait(&self, until: TimestampMillis, stop: Deadline) -> Result<Option<Vec<Walk>>, Error> {
-        let left = until.instant().duration_since(self.clock.now()?.instant());
-        if left.is_positive() && stop.bound(sleep(left.unsigned_abs())).await.is_none() {
-            return Ok(None);
-        }
-        let walk = |shard| Walk { shard, status: 0, after: None };
-        Ok(Some(self.bank.due.shards.read().map(walk).collect()))
+        Ok(Phase::Wait(self.clock.after(self.index_lag)?))
     }
 }
 

@@ -325,7 +325,8 @@ impl Books {
             body["amount"] = cents(action["amount"].as_u64().unwrap_or(1) / 4 + 1).into();
         }
         let ask = Ask::with("POST", format!("/ledger/holds/{hold}/{what}"), body);
-        let ask = |label: &str| if what == "capture" { ask.clone().key(label) } else { Ask { body: None, ..ask.clone() } };
+        let ask =
+            |label: &str| if what == "capture" { ask.clone().key(label) } else { Ask { body: None, ..ask.clone() } };
         self.once_or_twice(world, action, label, ask).await;
     }
 
