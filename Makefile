@@ -117,7 +117,7 @@ bench: need need-valgrind need-peers need-postgres .tools/.packages .venv/bin/.b
 
 sim: need ## Simulate the services with faults from a seed, and run the seeds of the planted bugs: SEED=1 CASES=100; or run a case again: REPLAY=target/sim/bank-7.json
 	@cargo build --quiet --bin sim
-	target/debug/sim $(if $(REPLAY),--replay $(REPLAY) --trace,--also tests/sim/mutants/seeds.json --seed $(or $(SEED),1) --cases $(or $(CASES),100) --out target/sim)
+	target/debug/sim $(if $(REPLAY),--replay $(REPLAY) --trace,--also tests/sim/found.json,tests/sim/mutants/seeds.json --seed $(or $(SEED),1) --cases $(or $(CASES),100) --out target/sim)
 
 sim-night: need ## Simulate on all processors, and print the seeds that fail: SEED=1 CASES=100000
 	@cargo build --quiet --bin sim

@@ -15,7 +15,7 @@ use sim::{
     workloads::ALL,
 };
 
-const USAGE: &str = "sim [--seed N] [--cases N] [--service NAME] [--also FILE] [--replay FILE] [--trace] [--digest] [--keep-going] [--out FOLDER] [--no-shrink]";
+const USAGE: &str = "sim [--seed N] [--cases N] [--service NAME] [--also FILE,…] [--replay FILE] [--trace] [--digest] [--keep-going] [--out FOLDER] [--no-shrink]";
 
 fn main() -> ExitCode {
     let mut options = BTreeMap::new();
@@ -59,18 +59,23 @@ fn replay(file: &str, options: &BTreeMap<String, String>) -> ExitCode {
     }
 }
 
-/// A seed that finds a planted bug (tests/sim/mutants/seeds.json).
+/// A seed that found a bug (tests/sim/found.json), or finds a planted one
+/// (tests/sim/mutants/seeds.json).
 #[derive(Deserialize)]
 struct Found {
     service: String,
     seed: Option<u64>,
 }
 
-/// The cases of a file of seeds.
-fn recorded(file: &str) -> Result<BTreeSet<(String, u64)>, String> {
-    let text = fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?;
-    let found: BTreeMap<String, Found> = serde_json::from_str(&text).map_err(|error| format!("{file}: {error}"))?;
-    Ok(found.into_values().filter_map(|one| Some((one.service, one.seed?))).collect())
+/// The cases of files of seeds.
+fn recorded(files: &str) -> Result<BTreeSet<(String, u64)>, String> {
+    let mut cases = BTreeSet::new();
+    for file in files.split(',') {
+        let text = fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?;
+        let found: BTreeMap<String, Found> = serde_json::from_str(&text).map_err(|error| format!("{file}: {error}"))?;
+        cases.extend(found.into_values().filter_map(|one| Some((one.service, one.seed?))));
+    }
+    Ok(cases)
 }
 
 /// Runs the recorded cases, and then the cases of consecutive seeds, for each service in turn.
@@ -81,7 +86,7 @@ fn many(options: &BTreeMap<String, String>) -> ExitCode {
         Some(service) => service.split(',').collect(),
         None => ALL.to_vec(),
     };
-    let also = match options.get("also").map(|file| recorded(file)).transpose() {
+    let also = match options.get("also").map(|files| recorded(files)).transpose() {
         Ok(also) => also.unwrap_or_default(),
         Err(error) => {
             eprintln!("{error}");
