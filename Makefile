@@ -1,6 +1,6 @@
 # On a new machine, start with `make run` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help run sim sim-night sim-mutants sam-env dev load bench bench-counts own-code demo test invoke plan token docs picture build deploy lint lint-template deny report sql backfill verify compact test-analytics test-lake test-slow test-lambda test-openapi test-clients test-sam test-tools test-console console-vendor bench-console tools test-dev test-smoke test-deploy test-dynamodb-local smoke need need-java need-python need-valgrind need-peers need-postgres need-clients
+.PHONY: help run sim sim-night sim-mutants sam-env dev load bench bench-counts own-code demo test invoke plan token docs picture build deploy lint lint-template deny report sql backfill verify compact test-analytics test-lake test-slow test-lambda test-openapi test-clients test-sam test-tools test-console console-vendor tools test-dev test-smoke test-deploy test-dynamodb-local smoke need need-java need-python need-valgrind need-peers need-postgres need-clients
 
 # The Runtime Interface Emulator, which `sam local invoke` also uses.
 EMULATOR = $(CURDIR)/.venv/sam/lib/*/site-packages/samcli/local/rapid/aws-lambda-rie-$(if $(filter arm64 aarch64,$(shell uname -m)),arm64,x86_64)
@@ -187,10 +187,6 @@ test-console: need need-clients .tools/.packages ## Use the console of a local s
 
 console-vendor: need-clients ## Copy the libraries of the console from npm to crates/local/console/vendor
 	crates/local/console/vendor.sh
-
-bench-console: need need-clients .tools/.packages ## Print the requests per second of the local stack without the console, with it, and with its page open
-	@cargo build --quiet --bin local
-	node bench/console.mjs target/debug/local .tools
 
 test-dev: need need-python ## Check that `make dev` restarts after a change and keeps the data
 	@cargo build --quiet --bin local

@@ -1,5 +1,6 @@
 // Measures the requests per second of the local stack without the console, with it, and with its
-// page open in Chromium. The three take turns, so that each round has its own ratios.
+// page open in Chromium. The three take turns, so that each round has its own ratios. Prints the
+// rates of all rounds as JSON.
 // Usage: node bench/console.mjs <local binary> <folder of the npm packages>
 import { execFileSync, spawn } from 'node:child_process'
 import { createRequire } from 'node:module'
@@ -49,7 +50,6 @@ async function rate (url, name) {
   return count / (performance.now() - began) * 1_000
 }
 
-const quartiles = values => [0.25, 0.5, 0.75].map(part => values.toSorted((one, other) => one - other)[Math.round(part * (values.length - 1))])
 const browser = await chromium.launch({ executablePath: execFileSync('sh', ['-c', 'command -v chromium || command -v google-chrome']).toString().trim(), args: ['--no-sandbox'] })
 const rates = { without: [], closed: [], open: [] }
 for (let round = 0; round <= ROUNDS; round++) {
@@ -66,7 +66,4 @@ for (let round = 0; round <= ROUNDS; round++) {
   if (round > 0) for (const name of Object.keys(rates)) rates[name].push(found[name])
 }
 await browser.close()
-for (const [name, values] of Object.entries(rates)) {
-  const ratios = quartiles(values.map((value, round) => value / rates.without[round])).map(ratio => ratio.toFixed(2))
-  console.log(`${name.padEnd(8)} ${quartiles(values).map(value => value.toFixed(0)).join(' / ')} requests per second, ${ratios.join(' / ')} of the stack without a console`)
-}
+console.log(JSON.stringify(rates))

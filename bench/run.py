@@ -16,6 +16,7 @@ import sys
 import textwrap
 
 import cold_start
+import console
 import cost
 import day
 import export
@@ -37,7 +38,7 @@ RESULTS, DOCS = ROOT / "bench/results", ROOT / "docs"
 PARTS = {
     "cold_start": cold_start, "warm": warm, "own_code": own_code, "size": size, "cost": cost, "partitions": partitions,
     "writes": writes, "reads": reads, "day": day, "ledger": ledger, "postgres": postgres, "export": export, "state": state, "local": local,
-    "load": load,
+    "console": console, "load": load,
 }
 WIDTH = 100
 # Parts whose counts --check verifies. The other parts measure only times.

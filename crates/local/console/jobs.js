@@ -6,6 +6,7 @@ function retryPath (table, item) {
   const [id, partition] = [plain(item.ID), plain(item.PK) ?? '']
   if (table.endsWith('LedgerJobs')) return partition.startsWith('RECONCILIATION#') ? `/ledger/reconciliations/${id}/retry` : null
   if (table.endsWith('BankJobs')) return partition.startsWith('IMPORT#') || plain(item.Kind) === 'import' ? `/bank/imports/${id}/retry` : `/bank/jobs/${id}/retry`
+  if (table.endsWith('CartJobs')) return `/cart/jobs/${id}/retry`
   const company = /^CompanyId-([^#]+)/.exec(partition)?.[1]
   return company ? `/wellness/companies/${company}/jobs/${id}/retry` : null
 }
