@@ -28,7 +28,12 @@ pub fn shrink(case: &Case, outcome: Outcome) -> (Case, Outcome) {
         let faults: Vec<String> = faults.into_iter().collect();
         reduce(&faults, &mut best, |case, part| case.muted.extend(part.iter().cloned()), &mut fails);
         let conditions = best.1.conditions.clone();
-        reduce(&conditions, &mut best, |case, part| case.without.extend(part.iter().map(|name| (*name).to_owned())), &mut fails);
+        reduce(
+            &conditions,
+            &mut best,
+            |case, part| case.without.extend(part.iter().map(|name| (*name).to_owned())),
+            &mut fails,
+        );
     }
     best
 }
