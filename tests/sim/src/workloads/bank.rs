@@ -105,7 +105,16 @@ impl Workload for Payments {
                 "schedule" => self.schedule(world, action, label, &caller).await,
                 "cancel" => {
                     let Some(path) = self.picked(action) else { return };
-                    world.ask(label, &operator(), Ask::with("PATCH", path, json!({"status": "CANCELLED"}))).await;
+                    let operator = operator();
+                    let cancel = Ask::with("PATCH", path, json!({"status": "CANCELLED"}));
+                    let cancelled = world.ask(label, &operator, cancel);
+                    if action["own"] == true {
+                        let again = format!("{label}d");
+                        let dispatch = Ask::of("POST", "/bank/dispatches");
+                        futures::join!(cancelled, world.ask(&again, &operator, dispatch));
+                    } else {
+                        cancelled.await;
+                    }
                 }
                 "move" => {
                     let Some(path) = self.picked(action) else { return };
@@ -162,26 +171,23 @@ impl Workload for Payments {
             if is_early {
                 clock::jump(SignedDuration::from_hours(48));
             }
-            // Attempts without an outcome wait up to an hour.
-            for number in 0..90 {
-                for time in 0..if is_early && number < 3 { 6 } else { 0 } {
-                    close_all(world, &format!("early-{number}-{time}")).await;
-                    sleep(Duration::from_millis(draw.between(100, 20_000))).await;
-                }
-                sleep(Duration::from_mins(2)).await;
-                if open(world).iter().all(is_by_hand) {
-                    break;
-                }
-                world.net.set_quiet(is_quiet || number >= 4);
+            for time in 0..if is_early { 6 } else { 0 } {
+                close_all(world, &format!("early-{time}")).await;
+                sleep(Duration::from_millis(draw.between(100, 20_000))).await;
             }
-            world.net.set_quiet(true);
+            wait_for_outcomes(world).await;
+            world.net.set_quiet(is_quiet);
+            // Two operators retry each failed payment.
+            for item in with_status(world, "FAILED").into_iter().take(4) {
+                let (operator, ask) = (operator(), Ask::of("POST", format!("{}/retry", path_of(&item))));
+                let [first, second] = ["first", "second"].map(|name| format!("retry-{}-{name}", id_of(&item)));
+                futures::join!(world.ask(&first, &operator, ask.clone()), world.ask(&second, &operator, ask));
+            }
+            wait_for_outcomes(world).await;
             // The bank does not execute payments that an operator has taken over.
             for item in open(world) {
-                let (account, id) = (item["PK"]["S"].as_str().unwrap_or_default(), id_of(&item));
-                let id = id.split('#').next_back().unwrap_or_default();
-                let ask =
-                    Ask::with("PATCH", format!("/bank/accounts/{account}/payments/{id}"), json!({"status": "FAILED"}));
-                world.ask(&format!("fail-{id}"), &operator(), ask).await;
+                let ask = Ask::with("PATCH", path_of(&item), json!({"status": "FAILED"}));
+                world.ask(&format!("fail-{}", id_of(&item)), &operator(), ask).await;
             }
             clock::jump(SignedDuration::from_hours(24));
             world.net.set_quiet(is_quiet);
@@ -205,7 +211,7 @@ impl Workload for Payments {
             check_acknowledged(world, history, &open, &archived);
             check_ledger(world, history, &open, &archived);
             self.check_imports(world, &open, &archived).await;
-            check_status(world, history);
+            check_status(world, history, open.iter().chain(&archived));
             for exchange in history.iter().filter(|one| one.caller == "customer" && one.reply.status == 403) {
                 world.violation(format!("{}: a customer is refused: {}", exchange.label, exchange.reply.body));
             }
@@ -354,10 +360,36 @@ fn status_of(item: &Value) -> &str {
     item["GSI1SK"]["S"].as_str().unwrap_or_default().split('#').next().unwrap_or_default()
 }
 
+/// Payments with a status that are not archived.
+fn with_status(world: &World, status: &str) -> Vec<Value> {
+    let items = world.items("PaymentScheduler").into_iter().filter(is_payment);
+    items.filter(|item| status_of(item) == status).collect()
+}
+
 /// Payments that are not settled.
 fn open(world: &World) -> Vec<Value> {
-    let items = world.items("PaymentScheduler").into_iter().filter(is_payment);
-    items.filter(|item| matches!(status_of(item), "SCHEDULED" | "PENDING")).collect()
+    ["SCHEDULED", "PENDING"].into_iter().flat_map(|status| with_status(world, status)).collect()
+}
+
+/// Path of a stored payment.
+fn path_of(item: &Value) -> String {
+    let (account, id) = (item["PK"]["S"].as_str().unwrap_or_default(), id_of(item).rsplit('#').next());
+    format!("/bank/accounts/{account}/payments/{}", id.unwrap_or_default())
+}
+
+/// Waits until the bank has executed all payments. Faults stop after ten minutes, and attempts
+/// without an outcome wait up to an hour.
+async fn wait_for_outcomes(world: &World) {
+    for number in 0..90 {
+        sleep(Duration::from_mins(2)).await;
+        if open(world).iter().all(is_by_hand) {
+            break;
+        }
+        if number == 4 {
+            world.net.set_quiet(true);
+        }
+    }
+    world.net.set_quiet(true);
 }
 
 /// Whether an operator has set the payment to `PENDING`, so that the bank does not execute it.
@@ -550,7 +582,7 @@ fn shown(exchange: &Exchange) -> Option<(&str, &str)> {
 }
 
 /// The history of each payment's status is linearizable.
-fn check_status(world: &World, history: &[Exchange]) {
+fn check_status<'a>(world: &World, history: &[Exchange], stored: impl Iterator<Item = &'a Value>) {
     let mut payments = BTreeMap::<String, Vec<Interval<LifeOperation>>>::new();
     for exchange in history {
         let Some((id, status)) = shown(exchange) else { continue };
@@ -567,6 +599,14 @@ fn check_status(world: &World, history: &[Exchange]) {
             operation => operation,
         };
         let interval = Interval { begin: exchange.begin, end: exchange.end, operation };
+        payments.entry(id.to_owned()).or_default().push(interval);
+    }
+    // The stored status is the last response.
+    let end = history.iter().map(|exchange| exchange.end).max().unwrap_or_default();
+    for payment in stored {
+        let id = id_of(payment).rsplit('#').next().unwrap_or_default();
+        let operation = LifeOperation::Show(status_of(payment).to_owned());
+        let interval = Interval { begin: end + 1, end: end + 2, operation };
         payments.entry(id.to_owned()).or_default().push(interval);
     }
     for (id, intervals) in payments {

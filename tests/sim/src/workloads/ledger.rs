@@ -79,7 +79,7 @@ impl Workload for Books {
             ("balance-at", 2),
             ("freeze", 4),
             ("posting", 3),
-            ("close", 2),
+            ("close", 4),
             ("reconcile", 2),
             ("list", 2),
             ("stranger", 4),
@@ -88,7 +88,7 @@ impl Workload for Books {
         action["whole"] = draw.happens(500).into();
         action["seconds"] = draw.one(&[5, 60, 86_400]).to_owned().into();
         action["merchant"] = draw.happens(300).into();
-        action["twice"] = draw.happens(100).into();
+        action["twice"] = draw.happens(250).into();
         action
     }
 
@@ -324,10 +324,12 @@ impl Books {
         if action["whole"] == false && what == "capture" {
             body["amount"] = cents(action["amount"].as_u64().unwrap_or(1) / 4 + 1).into();
         }
-        let ask = Ask::with("POST", format!("/ledger/holds/{hold}/{what}"), body);
-        let ask =
-            |label: &str| if what == "capture" { ask.clone().key(label) } else { Ask { body: None, ..ask.clone() } };
-        self.once_or_twice(world, action, label, ask).await;
+        let ask = |what: &str, label: &str| {
+            let ask = Ask::of("POST", format!("/ledger/holds/{hold}/{what}"));
+            if what == "capture" { Ask { body: Some(body.clone()), ..ask }.key(label) } else { ask }
+        };
+        let (other, again) = (if what == "capture" { "void" } else { "capture" }, format!("{label}t"));
+        self.once_or_twice(world, action, (label, ask(what, label)), (&again, ask(other, &again))).await;
     }
 
     async fn refund(&self, world: &World, action: &Value, label: &str) {
@@ -337,15 +339,16 @@ impl Books {
             body["amount"] = cents(action["amount"].as_u64().unwrap_or(1) / 3 + 1).into();
         }
         let ask = Ask::with("POST", format!("/ledger/transactions/{transaction}/reversal"), body);
-        self.once_or_twice(world, action, label, |label| ask.clone().key(label)).await;
+        let again = format!("{label}t");
+        self.once_or_twice(world, action, (label, ask.clone().key(label)), (&again, ask.key(&again))).await;
     }
 
-    /// Sends the request, or two different requests at the same time.
-    async fn once_or_twice(&self, world: &World, action: &Value, label: &str, ask: impl Fn(&str) -> Ask) {
-        let (operator, again) = (operator(), format!("{label}t"));
-        let first = world.ask(label, &operator, ask(label));
+    /// Sends the first request, and sometimes the second one at the same time.
+    async fn once_or_twice(&self, world: &World, action: &Value, first: (&str, Ask), second: (&str, Ask)) {
+        let operator = operator();
+        let first = world.ask(first.0, &operator, first.1);
         if action["twice"] == true {
-            let (first, second) = futures::join!(first, world.ask(&again, &operator, ask(&again)));
+            let (first, second) = futures::join!(first, world.ask(second.0, &operator, second.1));
             self.posted(&first.body);
             self.posted(&second.body);
         } else {
