@@ -7,8 +7,9 @@ use jiff::Timestamp;
 use keys::{Random, TimestampMillis};
 use serde::Deserialize;
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 use table::{Attribute, Item, Key};
+use tokio::time::sleep;
 
 /// A batch of stream records from one shard, in order.
 pub struct Batch {
@@ -32,7 +33,29 @@ impl Clock {
     /// # Errors
     /// The system's time is before the year 0.
     pub fn now(self) -> Result<TimestampMillis, Error> {
-        TimestampMillis::containing(system::now()).map_err(|error| Error::Internal(error.to_string()))
+        Self::time(system::now())
+    }
+
+    /// The time after a pause that starts now.
+    ///
+    /// # Errors
+    /// The time is after the year 9999.
+    pub fn after(self, pause: Duration) -> Result<TimestampMillis, Error> {
+        let time = system::now().checked_add(pause).map_err(|error| Error::Internal(error.to_string()))?;
+        Self::time(time)
+    }
+
+    /// Waits until this time. Returns `false` if `stop` passes first.
+    ///
+    /// # Errors
+    /// As for [`Self::now`].
+    pub async fn wait_until(self, until: TimestampMillis, stop: Deadline) -> Result<bool, Error> {
+        let left = until.instant().duration_since(self.now()?.instant());
+        Ok(!left.is_positive() || stop.bound(sleep(left.unsigned_abs())).await.is_some())
+    }
+
+    fn time(time: Timestamp) -> Result<TimestampMillis, Error> {
+        TimestampMillis::containing(time).map_err(|error| Error::Internal(error.to_string()))
     }
 }
 

@@ -147,7 +147,7 @@ fn build(
     if transform.text()? != TRANSFORM {
         return fault(transform.line, format!("the local stack supports only the transform {TRANSFORM}"));
     }
-    let parameters = parameters::read(document.get("Parameters"), &with_local_identity(&document, stack, given))?;
+    let parameters = parameters::read(document.get("Parameters"), &with_local_values(&document, stack, given))?;
     let conditions = document.get("Conditions").map(Node::map).transpose()?.unwrap_or_default();
     let resources = document.need("a template", "Resources")?.map()?;
     check_selection(resources, selection)?;
@@ -165,12 +165,12 @@ fn build(
     Ok((template, outputs.map_or_else(|| Ok(BTreeMap::new()), |outputs| read_outputs(outputs, &scope))?))
 }
 
-/// Adds values for the parameters that every deployment must set: the token issuer, the audience
-/// and the stack name.
-fn with_local_identity(document: &Node, stack: &str, given: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+/// Adds the values of a local stack: the token issuer, the audience and the stack name, which every
+/// deployment must set, and the lag of the indexes. The indexes of the engine have none.
+fn with_local_values(document: &Node, stack: &str, given: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let declared = |name: &str| document.get("Parameters").is_some_and(|section| section.get(name).is_some());
     let mut given = given.clone();
-    let own = [("JwtIssuer", "local"), ("JwtAudience", "local"), ("Name", stack)];
+    let own = [("JwtIssuer", "local"), ("JwtAudience", "local"), ("Name", stack), ("IndexLagSeconds", "0")];
     for (name, value) in own.into_iter().filter(|(name, _)| declared(name)) {
         given.entry(name.to_owned()).or_insert_with(|| value.to_owned());
     }

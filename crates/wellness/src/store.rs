@@ -25,6 +25,8 @@ pub struct Wellness {
     pub(crate) failures: FileStore,
     /// The time in seconds without new items after which an erasure is complete.
     pub(crate) quiet_seconds: Option<u32>,
+    /// The time in seconds after which the indexes show every change.
+    pub(crate) index_lag_seconds: Option<u32>,
     /// The retention of the logs in days.
     pub(crate) log_days: Option<i64>,
 }
@@ -41,6 +43,7 @@ impl App for Wellness {
             failures: FileStore::new(files.clone(), settings.optional("FAILED_CHANGES_BUCKET")),
             files: FileStore::new(files, settings.optional("FILES_BUCKET")),
             quiet_seconds: settings.optional("ERASURE_QUIET_SECONDS"),
+            index_lag_seconds: settings.optional("INDEX_LAG_SECONDS"),
             log_days: settings.optional("LOG_RETENTION_DAYS"),
             dynamo: dynamo.clone(),
             table: dynamo.table(table?),

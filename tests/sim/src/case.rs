@@ -20,7 +20,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::{
     allowed::Allowed,
-    clock,
+    clock, costs,
     draw::Draw,
     faults::{Fault, Net, Network, Rates, fragile},
     trace::Trace,
@@ -203,6 +203,7 @@ async fn act(world: &Arc<World>, workload: &Arc<dyn Workload>, case: &Case, step
     let history = world.history();
     check_keys(world, &history);
     workload.verify(world, &history).await;
+    costs::check(world, &case.service);
 }
 
 /// Waits until all streams are read and all jobs have ended.
@@ -283,7 +284,9 @@ fn template(stacks: &'static [&'static str]) -> Result<Template, String> {
     }
     let file = root().join("template.yaml");
     let text = fs::read_to_string(&file).map_err(|error| error.to_string())?;
-    let template = Template::read_some(&text, &file, "sim", &BTreeMap::new(), &Selection::of(stacks));
+    // The hostile layer delays index entries by up to five seconds.
+    let parameters = [("IndexLagSeconds".to_owned(), "10".to_owned())].into();
+    let template = Template::read_some(&text, &file, "sim", &parameters, &Selection::of(stacks));
     let template = template.map_err(|error| error.to_string())?;
     read.insert(stacks.to_vec(), template.clone());
     Ok(template)

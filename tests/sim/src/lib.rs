@@ -7,6 +7,7 @@
 mod allowed;
 pub mod case;
 pub mod clock;
+mod costs;
 pub mod draw;
 pub mod faults;
 pub mod linear;

@@ -67,8 +67,8 @@ pub fn summary(case: &Case, outcome: &Outcome) -> String {
     for (label, fault) in &outcome.faults {
         let _ = writeln!(out, "  {label}: {}", explained(*fault));
     }
-    let named = named(outcome, &lines);
-    let is_named = |line: &Line<'_>| named.is_some_and(|id| line.text.contains(id));
+    let mentioned = named(outcome, &lines);
+    let is_named = |line: &Line<'_>| mentioned.is_some_and(|id| line.text.contains(id));
     let faulty: BTreeSet<&str> = outcome.faults.iter().map(|(label, _)| label.as_str()).collect();
     let is_key = |line: &&Line<'_>| line.actor != "item" && (faulty.contains(line.actor) || is_named(line));
     let runs: BTreeSet<&str> = lines.iter().filter(is_key).map(Line::run).collect();

@@ -21,6 +21,7 @@ use tokio::time::{sleep, timeout};
 use crate::{
     allowed::Allowed,
     clock,
+    costs::Spent,
     draw::Draw,
     faults::{Net, RUNNING, Running},
     trace::Trace,
@@ -139,6 +140,7 @@ pub struct World {
     events: AtomicU64,
     progress: Mutex<BTreeMap<String, i64>>,
     busy: AtomicU64,
+    spent: Mutex<Vec<Spent>>,
 }
 
 impl World {
@@ -153,6 +155,7 @@ impl World {
             events: AtomicU64::new(0),
             progress: Mutex::default(),
             busy: AtomicU64::new(0),
+            spent: Mutex::default(),
         })
     }
 
@@ -177,6 +180,11 @@ impl World {
         let text = text.into();
         self.trace.add("check", format!("VIOLATION {text}"));
         lock(&self.violations).push(text);
+    }
+
+    /// Takes the units of all successful requests.
+    pub(crate) fn spent(&self) -> Vec<Spent> {
+        std::mem::take(&mut *lock(&self.spent))
     }
 
     pub(crate) fn violations(&self) -> Vec<String> {
@@ -299,6 +307,9 @@ impl World {
         self.busy.fetch_sub(1, Ordering::Relaxed);
         if usage.unreadable > 0 {
             self.violation(format!("{label}: {function} found items that it can't read: {:?}", usage.unreadable_items));
+        }
+        if answer.as_ref().is_ok_and(|answer| matches!(answer["statusCode"].as_u64(), Some(200..=299))) {
+            lock(&self.spent).push(Spent::of(label, function, &usage));
         }
         answer.map_err(|(kind, message)| {
             self.trace.add(label, format!("{function} failed: {kind} {message}"));

@@ -1,5 +1,4 @@
 //! The same seed has the same trace in another process.
-#![expect(clippy::expect_used, reason = "a test may stop here")]
 use std::process::Command;
 
 #[test]

@@ -2,6 +2,7 @@
 //! response must either be correct or ask for a retry. After the retry, no change may be lost or
 //! applied twice.
 
+use cart::OrderStatus;
 use futures::future::join_all;
 use keys::{AccountId, TimestampMillis, cart::Status};
 use serde_json::{Value, json};
@@ -34,10 +35,13 @@ enum What {
     Remove,
     CheckOut,
     CheckOutOnce,
+    Ship,
+    Deliver,
+    Cancel,
     Look,
 }
 
-const ALL: [What; 12] = [
+const ALL: [What; 15] = [
     What::Add,
     What::AddOnce,
     What::More,
@@ -49,6 +53,9 @@ const ALL: [What; 12] = [
     What::Remove,
     What::CheckOut,
     What::CheckOutOnce,
+    What::Ship,
+    What::Deliver,
+    What::Cancel,
     What::Look,
 ];
 
@@ -63,6 +70,12 @@ impl What {
         if matches!(self, Self::Join) {
             shopper.run(vec![Operation::add(1, 5)]).await;
         }
+        if matches!(self, Self::Ship | Self::Deliver | Self::Cancel) {
+            shopper.run(vec![Operation::check_out()]).await;
+        }
+        if matches!(self, Self::Deliver) {
+            shopper.run(vec![shopper.bring_order(OrderStatus::Shipped)]).await;
+        }
         match self {
             Self::Add => Operation::add(9, 4),
             Self::AddOnce => Operation::add(9, 4).under("K"),
@@ -74,6 +87,9 @@ impl What {
             Self::Remove => Operation::Remove { item },
             Self::CheckOut => Operation::check_out(),
             Self::CheckOutOnce => Operation::check_out().under("K"),
+            Self::Ship => shopper.bring_order(OrderStatus::Shipped),
+            Self::Deliver => shopper.bring_order(OrderStatus::Delivered),
+            Self::Cancel => shopper.bring_order(OrderStatus::Cancelled),
             Self::Look => Operation::Look { item },
         }
     }

@@ -440,6 +440,53 @@ async fn a_job_that_runs_again_after_its_order_was_shipped_changes_nothing() {
     stack.stop().await;
 }
 
+/// Replaces an attribute of an item by a text that cannot be read.
+async fn damage(stack: &Stack, sort: &str, attribute: &str) {
+    let (client, table) = (stack.client().expect("a client"), stack.table("Cart").expect("a table"));
+    let update = client.update_item().table_name(table).key("PK", value("A-1")).key("SK", value(sort));
+    let update = update.update_expression("SET #a = :a").expression_attribute_names("#a", attribute);
+    update.expression_attribute_values(":a", value("?")).send().await.expect("damaged");
+}
+
+#[tokio::test]
+async fn an_unreadable_item_does_not_stop_the_job_of_its_order() {
+    let stack = without_jobs().await;
+    let client = Client::operator(&stack);
+    let order = buy_many(&client).await;
+    let active = Stored::read(&stack).await.cart_items;
+    damage(&stack, &active[5].sort.to_string(), "Quantity").await;
+    run_job(&client, &order, "PURCHASED").await;
+    let job = client.get(&format!("/cart/jobs/{}-PURCHASED", text(&order, "orderId"))).await.body;
+    assert_eq!(job["status"], "done", "{job}");
+    let (bought, _) = client.all(&format!("{}?status=PURCHASED&limit=100", items_of("A-1"))).await;
+    assert_eq!(bought.len(), MAX_MOVED_AT_ONCE + 8);
+    let stored = Stored::read(&stack).await;
+    stored.check(parsed(START));
+    assert!(!stored.is_moving());
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn an_unreadable_order_fails_its_own_job_only() {
+    let stack = without_jobs().await;
+    let client = Client::operator(&stack);
+    let order = buy_many(&client).await;
+    let lines = system_tests::cart::stored(&stack).await;
+    let is_lines = |sort: &&String| **sort == format!("LINES#{}", text(&order, "orderId"));
+    let lines = lines.keys().map(|(_, sort)| sort).find(is_lines).expect("the lines").clone();
+    damage(&stack, &lines, "Lines").await;
+    run_job(&client, &order, "PURCHASED").await;
+    let job = client.get(&format!("/cart/jobs/{}-PURCHASED", text(&order, "orderId"))).await.body;
+    assert_eq!(job["status"], "failed", "{job}");
+    assert!(text(&job, "reason").ends_with("cannot be read."), "{job}");
+    // The order stays in the list, and the cart takes new items.
+    let (orders, _) = client.all("/cart/accounts/A-1/orders").await;
+    assert_eq!(texts(&orders, "orderId"), [text(&order, "orderId")]);
+    assert_eq!(client.post(&items_of("A-1"), &json!({"sku": "tea"})).await.status, 201);
+    assert_eq!(client.post(&checkout_of("A-1"), &json!({})).await.status, 200);
+    stack.stop().await;
+}
+
 #[tokio::test]
 async fn the_next_request_for_an_order_starts_its_lost_job_again() {
     let stack = without_jobs().await;

@@ -2,10 +2,11 @@
 //!
 //! 1. Move the settled payments of the day to the history.
 //! 2. List every payment of the day that is still in `PaymentScheduler` as open.
-//! 3. Count and sum the payments of the day in the history that are not listed as open.
-//! 4. Put the certificate.
+//! 3. Wait until the index of the history shows the payments that have just been moved.
+//! 4. Count and sum the payments of the day in the history that are not listed as open.
+//! 5. Put the certificate.
 //!
-//! If the ledger executes the payments, steps 2 and 3 compare each payment with it.
+//! If the ledger executes the payments, steps 2 and 4 compare each payment with it.
 
 use crate::{
     Bank, Transaction,
@@ -15,15 +16,15 @@ use crate::{
     patterns::archive_settled_payments::Moves,
     service::LedgerService,
 };
-use function::{Deadline, Error};
+use function::{Clock, Deadline, Error};
 use futures::{StreamExt, TryStreamExt, future::try_join_all, stream};
 use jobs::{Job, JobRunner, Next, Step};
 use keys::{
-    AccountId, Day, KeyRange, Shard, TimestampSeconds,
+    AccountId, Day, KeyRange, Shard, TimestampMillis, TimestampSeconds,
     bank::{CertificateSort, CloseNumber, DayPartition, DueSort, OpenSort, PaymentId, PaymentSort, Status},
 };
 use serde::{Deserialize, Serialize};
-use std::collections::HashSet;
+use std::{collections::HashSet, time::Duration};
 use table::{Item, Key, MergedPage, MergedQuery, Projection, Query};
 
 /// Maximum number of payments on a page.
@@ -85,6 +86,8 @@ enum Phase {
     /// Storing a page of open payments. The page was written to the job before. A delayed run of
     /// the job can therefore only store the same open payments again.
     Keep(Vec<Entry>, Place),
+    /// Waiting until this time for the index.
+    Wait(TimestampMillis),
     Count(Vec<Walk>),
     Certify,
 }
@@ -145,6 +148,9 @@ pub(crate) struct Steps<'a> {
     pub(crate) bank: &'a Bank,
     /// The ledger, if it executes the payments.
     pub(crate) ledger: Option<&'a LedgerService>,
+    pub(crate) clock: Clock,
+    /// Time after which the index of the history shows every payment.
+    pub(crate) index_lag: Duration,
 }
 
 impl JobRunner for Steps<'_> {
@@ -155,11 +161,17 @@ impl JobRunner for Steps<'_> {
         let mut next = Next::Continue;
         progress.phase = match std::mem::take(&mut progress.phase) {
             Phase::Move => bank.move_settled(&close, &mut progress, stop).await?,
-            Phase::List(place) => bank.list_open(&close, &mut progress, place).await?,
+            Phase::List(place) => self.list_open(&close, &mut progress, place).await?,
             Phase::Keep(page, place) => {
                 bank.keep_open(&close, &mut progress, page).await?;
-                bank.list_open(&close, &mut progress, place).await?
+                self.list_open(&close, &mut progress, place).await?
             }
+            Phase::Wait(until) if self.clock.wait_until(until, stop).await? => {
+                let walk = |shard| Walk { shard, status: 0, after: None };
+                let walks = bank.due.shards.read().map(walk).collect();
+                bank.count_settled(&close, &mut progress, walks, stop).await?
+            }
+            Phase::Wait(until) => Phase::Wait(until),
             Phase::Count(walks) => bank.count_settled(&close, &mut progress, walks, stop).await?,
             Phase::Certify => {
                 bank.certify(&close, &mut progress).await?;
@@ -171,6 +183,16 @@ impl JobRunner for Steps<'_> {
         };
         let done = progress.settled.count() + progress.open.values().sum::<u64>();
         Ok(Step { progress, done, next })
+    }
+}
+
+impl Steps<'_> {
+    /// Reads the next page of open payments. After the last page, the close waits for the index.
+    async fn list_open(&self, close: &Close<'_>, progress: &mut Progress, place: Place) -> Result<Phase, Error> {
+        if let Some(page) = self.bank.list_open(close, progress, place).await? {
+            return Ok(page);
+        }
+        Ok(Phase::Wait(self.clock.after(self.index_lag)?))
     }
 }
 
@@ -194,8 +216,14 @@ impl Bank {
         Ok(Phase::List(Place::default()))
     }
 
-    /// Reads the next page of payments of the day that are still in `PaymentScheduler`.
-    async fn list_open(&self, close: &Close<'_>, progress: &mut Progress, mut place: Place) -> Result<Phase, Error> {
+    /// Reads the next page of payments of the day that are still in `PaymentScheduler`. `None` after
+    /// the last page.
+    async fn list_open(
+        &self,
+        close: &Close<'_>,
+        progress: &mut Progress,
+        mut place: Place,
+    ) -> Result<Option<Phase>, Error> {
         let partitions: Vec<String> = self.due.shards.read().map(|shard| shard.to_string()).collect();
         while let Some(status) = LIFE.get(place.life) {
             let whole = DueSort::due_on(close.day, *status);
@@ -217,11 +245,10 @@ impl Bank {
                 None => Place { life: place.life + 1, after: None },
             };
             if !items.is_empty() {
-                return Ok(Phase::Keep(items.iter().map(Entry::of).collect(), place));
+                return Ok(Some(Phase::Keep(items.iter().map(Entry::of).collect(), place)));
             }
         }
-        let walk = |shard| Walk { shard, status: 0, after: None };
-        Ok(Phase::Count(self.due.shards.read().map(walk).collect()))
+        Ok(None)
     }
 
     /// Stores a page of open payments. Reports those that cannot be read.

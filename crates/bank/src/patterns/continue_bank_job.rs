@@ -11,7 +11,7 @@ use crate::{
 use function::{App, Batch, Clients, Error, Function, SettingsReader, Trigger};
 use jobs::{JobService, Jobs, Run};
 use keys::{Random, bank::Status};
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 use table::{
     Units,
     cost::{Cost, read, write},
@@ -77,12 +77,15 @@ pub const PATTERN: Pattern = Pattern {
 struct Worker {
     bank: Bank,
     service: service::Service,
+    /// Time after which the indexes show every change.
+    index_lag: Duration,
 }
 
 impl App for Worker {
     fn start(settings: &mut SettingsReader<'_>, clients: &Clients) -> Option<Self> {
         let (bank, service) = (Bank::start(settings, clients), service::Service::start_ledger(settings, clients));
-        Some(Self { bank: bank?, service: service? })
+        let index_lag = settings.get("INDEX_LAG_SECONDS").map(|seconds: u32| Duration::from_secs(seconds.into()));
+        Some(Self { bank: bank?, service: service?, index_lag: index_lag? })
     }
 }
 
@@ -112,7 +115,7 @@ impl JobService for Service {
     }
 
     async fn run(&self, run: &mut Run<'_>) -> Result<(), Error> {
-        let Worker { bank, service } = &self.worker;
+        let Worker { bank, service, index_lag } = &self.worker;
         match run.job().task::<Task>()? {
             Task::Dispatch => {
                 run.steps(dispatch::Steps { bank, random: self.random.clone() }).await?;
@@ -121,7 +124,8 @@ impl JobService for Service {
                 run.steps(import::Steps::new(bank, self.random.clone(), file)).await?;
             }
             Task::Close { .. } => {
-                run.steps(close::Steps { bank, ledger: service.ledger() }).await?;
+                let (clock, index_lag) = (run.clock(), *index_lag);
+                run.steps(close::Steps { bank, ledger: service.ledger(), clock, index_lag }).await?;
             }
         }
         Ok(())

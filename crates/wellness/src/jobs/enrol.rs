@@ -1,12 +1,16 @@
 use crate::{Activity, Employee, Registration, Wellness};
-use function::{Deadline, Error, is_zero};
+use function::{Clock, Deadline, Error, is_zero};
 use futures::{StreamExt, TryStreamExt, stream};
 use jobs::{Job, JobRunner, Next, Step};
-use keys::wellness::{
-    ActivityEndDateSort, ActivityId, ActivityPartition, CompanyId, EmployeeKey, EmployeeSort, EmployeesPartition,
-    RegistrationSort,
+use keys::{
+    TimestampMillis,
+    wellness::{
+        ActivityEndDateSort, ActivityId, ActivityPartition, CompanyId, EmployeeKey, EmployeeSort, EmployeesPartition,
+        RegistrationSort,
+    },
 };
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 use table::{Change, Condition, Key, Page, Query};
 
 /// Number of employees or registrations that a step reads. A job reads all employees of a company
@@ -15,7 +19,7 @@ const PAGE: usize = 500;
 /// Maximum number of concurrent writes of a step.
 const SIDE_BY_SIDE: usize = 16;
 /// Number of passes over the employees. W11 may register a new employee while the index does not
-/// show the activity yet. The second pass runs a little later, and finds this employee.
+/// show the activity yet. The second pass starts after this lag, and finds the employee.
 const PASSES: u8 = 2;
 
 /// Enrols the employees of a company in an activity, and then withdraws those who are not eligible.
@@ -27,6 +31,7 @@ pub(crate) struct Enrol<'a> {
     wellness: &'a Wellness,
     company: CompanyId,
     activity: ActivityId,
+    clock: Clock,
 }
 
 /// The progress of the job.
@@ -40,14 +45,17 @@ pub(crate) struct EnrolProgress {
     /// The sort key after which the next page starts.
     #[serde(skip_serializing_if = "Option::is_none")]
     after: Option<String>,
+    /// The time of the second pass, at which the index shows the activity to W11.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    second_at: Option<TimestampMillis>,
     /// Number of unreadable items in all passes.
     #[serde(skip_serializing_if = "is_zero")]
     skipped: usize,
 }
 
 impl<'a> Enrol<'a> {
-    pub(crate) fn new(wellness: &'a Wellness, company: CompanyId, activity: ActivityId) -> Self {
-        Self { wellness, company, activity }
+    pub(crate) fn new(wellness: &'a Wellness, company: CompanyId, activity: ActivityId, clock: Clock) -> Self {
+        Self { wellness, company, activity, clock }
     }
 
     /// Reads the activity with strong consistency.
@@ -166,8 +174,14 @@ impl<'a> Enrol<'a> {
 impl JobRunner for Enrol<'_> {
     type Progress = EnrolProgress;
 
-    async fn step(&mut self, job: &Job, at: EnrolProgress, _: Deadline) -> Result<Step<EnrolProgress>, Error> {
+    async fn step(&mut self, job: &Job, at: EnrolProgress, stop: Deadline) -> Result<Step<EnrolProgress>, Error> {
         let (mut progress, mut done) = (at, job.done);
+        if let Some(at) = progress.second_at {
+            if !self.clock.wait_until(at, stop).await? {
+                return Ok(Step { progress, done, next: Next::Wait });
+            }
+            progress.second_at = None;
+        }
         let end = |progress, done| Step { progress, done, next: Next::End };
         // A cancelled or ended activity keeps its registrations.
         let Some(activity) = self.activity().await? else { return Ok(end(progress, done)) };
@@ -183,7 +197,11 @@ impl JobRunner for Enrol<'_> {
         let enrolled = self.enrol(job, &activity, &mut progress).await?;
         // Both passes find the same employees.
         done += if pass == 0 { u64::try_from(enrolled).unwrap_or_default() } else { 0 };
-        let next = if progress.passes == 1 && pass == 0 { Next::Wait } else { Next::Continue };
+        let mut next = Next::Continue;
+        if progress.passes == 1 && pass == 0 {
+            let lag = Duration::from_secs(self.wellness.index_lag_seconds.unwrap_or_default().into());
+            (progress.second_at, next) = (Some(self.clock.after(lag)?), Next::Wait);
+        }
         Ok(Step { progress, done, next })
     }
 

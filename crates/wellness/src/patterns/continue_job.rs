@@ -298,7 +298,7 @@ impl JobService for Wellness {
                 run.steps(Passes::new(self, registrations)).await?;
             }
             JobId::Enrolment(activity) => {
-                run.steps(Enrol::new(self, company, activity)).await?;
+                run.steps(Enrol::new(self, company, activity, run.clock())).await?;
             }
             JobId::Seats(activity) => {
                 run.steps(Seats::new(self, activity)).await?;

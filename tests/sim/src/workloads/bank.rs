@@ -59,6 +59,7 @@ impl Workload for Payments {
             ("switch", 3),
             ("import", 6),
             ("close", 2),
+            ("stranger", 4),
         ];
         let kind = kinds[draw.weighted(&kinds.map(|(_, weight)| weight))].0;
         // Many payments are due at once, so that they are dispatched and executed during the faults.
@@ -153,6 +154,7 @@ impl Workload for Payments {
                     let day = (clock::now() - SignedDuration::from_hours(24)).to_string()[..10].to_owned();
                     world.ask(label, &operator(), Ask::of("POST", format!("/bank/days/{day}/close"))).await;
                 }
+                "stranger" => self.trespass(world, action, label).await,
                 _ => self.import(world, action, label),
             }
         })
@@ -193,11 +195,8 @@ impl Workload for Payments {
             // The schedules archive and close again.
             sleep(Duration::from_mins(if is_quiet { 0 } else { 17 })).await;
             world.net.set_quiet(true);
-            // An index may lag during a close. The supplement of a later close counts the rest.
-            for time in 0..2 {
-                sleep(Duration::from_mins(2)).await;
-                close_all(world, &format!("close-{time}")).await;
-            }
+            sleep(Duration::from_mins(2)).await;
+            close_all(world, "close-again").await;
             sleep(Duration::from_mins(2)).await;
         })
     }
@@ -213,6 +212,9 @@ impl Workload for Payments {
             check_ledger(world, history, &open, &archived);
             self.check_imports(world, &open, &archived).await;
             check_status(world, history, open.iter().chain(&archived));
+            for exchange in history.iter().filter(|one| one.caller == "customer" && one.reply.status == 403) {
+                world.violation(format!("{}: a customer is refused: {}", exchange.label, exchange.reply.body));
+            }
             for day in days(world) {
                 let reply =
                     world.ask(&format!("day-{day}"), &operator(), Ask::of("GET", format!("/bank/days/{day}"))).await;
@@ -263,6 +265,27 @@ impl Payments {
             world.ask(label, caller, ask).await
         };
         self.remember(&reply.body);
+    }
+
+    /// Requests of a customer for the account of another one. They are refused.
+    async fn trespass(&self, world: &World, action: &Value, label: &str) {
+        let (account, pick) = (self.numbered(action, "from"), action["pick"].as_u64().unwrap_or_default());
+        let mut stranger = customer("another-account");
+        "stranger".clone_into(&mut stranger.name);
+        let list = format!("/bank/accounts/{account}/payments");
+        let due = format!("{:.0}", clock::now() + SignedDuration::from_mins(1));
+        let ask = match (pick % 5, self.picked(action)) {
+            (0, Some(path)) => Ask::of("GET", path),
+            (1, Some(path)) => Ask::with("PATCH", path, json!({"status": "CANCELLED"})),
+            (2, _) => Ask::with("POST", list, json!({"scheduledTime": due, "data": self.data(action)})).key(label),
+            // Only operators retry and dispatch payments.
+            (3, Some(path)) => Ask::of("POST", format!("{path}/retry")),
+            _ => Ask::of("GET", list),
+        };
+        let reply = world.ask(label, &stranger, ask.clone()).await;
+        if reply.status != 403 {
+            world.violation(format!("{label}: a stranger may {} {}: {}", ask.method, ask.path, reply.status));
+        }
     }
 
     /// Uploads a file of payments. Another upload can have the same name.
@@ -374,6 +397,15 @@ fn is_by_hand(item: &Value) -> bool {
     status_of(item) == "PENDING" && item["Execution"].is_null()
 }
 
+/// Whether a request may have set one of these statuses. An attempt without a response may have.
+fn has_patch(history: &[Exchange], is_wanted: impl Fn(&str) -> bool) -> bool {
+    history.iter().any(|one| {
+        one.ask.method == "PATCH"
+            && (one.reply.status == 200 || one.attempts > 1)
+            && one.ask.body.as_ref().and_then(|body| body["status"].as_str()).is_some_and(&is_wanted)
+    })
+}
+
 /// Starts the close of the days of all payments.
 async fn close_all(world: &World, label: &str) {
     for day in days(world) {
@@ -459,11 +491,7 @@ fn check_ledger(world: &World, history: &[Exchange], open: &[Value], archived: &
         }
     }
     // An operator can record an outcome that the ledger does not confirm.
-    let by_hand = history.iter().any(|one| {
-        one.ask.method == "PATCH"
-            && one.reply.status == 200
-            && one.ask.body.as_ref().is_some_and(|body| body["status"] == "FAILED")
-    });
+    let by_hand = has_patch(history, |status| status == "FAILED");
     let unpaid: Vec<&&str> = posted.iter().filter(|id| !paid.contains(**id)).collect();
     if !unpaid.is_empty() && !by_hand {
         world.violation(format!("the ledger has transactions without a PROCESSED payment: {unpaid:?}"));
@@ -492,11 +520,7 @@ fn check_day(world: &World, day: &str, body: &Value, history: &[Exchange], archi
     if body["status"] != "closed" {
         world.violation(format!("the day {day} is not closed: {body}"));
     }
-    let by_hand = history.iter().any(|one| {
-        one.ask.method == "PATCH"
-            && one.reply.status == 200
-            && one.ask.body.as_ref().is_some_and(|body| body["status"] != "CANCELLED")
-    });
+    let by_hand = has_patch(history, |status| status != "CANCELLED");
     let discrepancies: u64 = certificates.iter().map(|one| one["discrepancyCount"].as_u64().unwrap_or_default()).sum();
     if discrepancies > 0 && !by_hand {
         world.violation(format!("the certificates of {day} have discrepancies: {body}"));

@@ -82,6 +82,7 @@ impl Workload for Books {
             ("close", 4),
             ("reconcile", 2),
             ("list", 2),
+            ("stranger", 4),
         ];
         action["do"] = kind[draw.weighted(&kind.map(|(_, weight)| weight))].0.into();
         action["whole"] = draw.happens(500).into();
@@ -185,6 +186,7 @@ impl Workload for Books {
                         json!({"from": (now - SignedDuration::from_hours(1)).to_string(), "to": now.to_string()});
                     world.ask(label, &operator(), Ask::with("POST", "/ledger/reconciliations", body)).await;
                 }
+                "stranger" => self.trespass(world, action, label).await,
                 _ => drop(world.ask(label, &operator(), Ask::of("GET", "/ledger/transactions?limit=10")).await),
             }
         })
@@ -208,6 +210,27 @@ impl Books {
 
     fn numbered(&self, action: &Value, member: &str) -> String {
         self.account(usize::try_from(action[member].as_u64().unwrap_or_default()).unwrap_or_default())
+    }
+
+    /// Requests of a user without accounts. They are refused.
+    async fn trespass(&self, world: &World, action: &Value, label: &str) {
+        let path = format!("/ledger/accounts/{}", self.numbered(action, "from"));
+        let transaction = Self::picked(&self.transactions, action);
+        let hold = Self::picked(&self.holds, action);
+        let ask = match (action["pick"].as_u64().unwrap_or_default() % 7, transaction, hold) {
+            (0, Some(id), _) => Ask::of("GET", format!("/ledger/transactions/{id}")),
+            (1, Some(id), _) => Ask::with("POST", format!("/ledger/transactions/{id}/reversal"), json!({})).key(label),
+            (2, _, Some(id)) => Ask::with("POST", format!("/ledger/holds/{id}/capture"), json!({})).key(label),
+            (3, _, Some(id)) => Ask::of("POST", format!("/ledger/holds/{id}/void")),
+            (4, ..) => Ask::with("POST", "/ledger/transactions", self.payment(action)).key(label),
+            (5, ..) => Ask::with("PATCH", path, json!({"status": "frozen"})),
+            (6, ..) => Ask::of("GET", format!("{path}/statement")),
+            _ => Ask::of("GET", path),
+        };
+        let reply = world.ask(label, &user("eve"), ask.clone()).await;
+        if !matches!(reply.status, 403 | 404) {
+            world.violation(format!("{label}: a stranger may {} {}: {}", ask.method, ask.path, reply.status));
+        }
     }
 
     fn payment(&self, action: &Value) -> Value {
@@ -351,6 +374,10 @@ impl Books {
         }
         for (key, ids) in by_key.iter().filter(|(_, ids)| ids.len() > 1) {
             world.violation(format!("the idempotency key {key} has several transactions: {ids:?}"));
+        }
+        // No account and no merchant is ever removed.
+        for exchange in history.iter().filter(|one| one.ask.path == "/ledger/transactions" && one.reply.status == 404) {
+            world.violation(format!("{}: an account or merchant is missing: {}", exchange.label, exchange.reply.body));
         }
         for exchange in history.iter().filter(|one| one.ask.path.ends_with("/void") && one.reply.status == 200) {
             let key = format!("HOLD#{}", exchange.reply.body["holdId"].as_str().unwrap_or_default());
@@ -526,6 +553,9 @@ fn check_books(world: &World, items: &[Value]) {
         let after = items.iter().filter(|item| !item["BalanceAfter"].is_null()).filter(own);
         if account["AllowNegative"]["BOOL"] != true && after.into_iter().any(|leg| stored(leg, "BalanceAfter") < 0) {
             world.violation(format!("account {id} was overdrawn"));
+        }
+        if account["Status"]["S"] == "closed" && balance != 0 {
+            world.violation(format!("the closed account {id} has the balance {balance}"));
         }
         let open = items
             .iter()

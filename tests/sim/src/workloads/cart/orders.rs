@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use todc_utils::Specification;
 
 use super::{
     super::{attribute, text},
@@ -11,7 +10,7 @@ use super::{
     stored::{id_of, of_type, price},
 };
 use crate::{
-    linear::{Interval, is_linearizable},
+    linear::{Choices, Effect, Interval, Possible, is_linearizable},
     world::{Exchange, World},
 };
 
@@ -103,7 +102,7 @@ fn check_prices(world: &World, history: &[Exchange], checkout: &Exchange) {
 #[derive(Debug)]
 struct Life;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum LifeOperation {
     /// A request sets the status, or finds it set.
     Set(String),
@@ -117,7 +116,7 @@ fn can_become(from: &str, to: &str) -> bool {
     matches!((from, to), ("PLACED", "SHIPPED" | "CANCELLED") | ("SHIPPED", "DELIVERED"))
 }
 
-impl Specification for Life {
+impl Choices for Life {
     type State = String;
     type Operation = LifeOperation;
 
@@ -125,19 +124,18 @@ impl Specification for Life {
         "PLACED".to_owned()
     }
 
-    fn apply(operation: &LifeOperation, state: &String) -> (bool, String) {
+    fn after(operation: &LifeOperation, state: &String) -> Option<String> {
         match operation {
-            LifeOperation::Set(to) if state == to || can_become(state, to) => (true, to.clone()),
-            LifeOperation::Show(status) => (status == state, state.clone()),
-            LifeOperation::Refuse(to) => (state != to && !can_become(state, to), state.clone()),
-            LifeOperation::Set(_) => (false, state.clone()),
+            LifeOperation::Set(to) => (state == to || can_become(state, to)).then(|| to.clone()),
+            LifeOperation::Show(status) => (status == state).then(|| state.clone()),
+            LifeOperation::Refuse(to) => (state != to && !can_become(state, to)).then(|| state.clone()),
         }
     }
 }
 
 /// The history of each order's status is linearizable.
 fn check_status(world: &World, history: &[Exchange]) {
-    let mut orders = BTreeMap::<&str, Vec<Interval<LifeOperation>>>::new();
+    let mut orders = BTreeMap::<&str, Vec<Interval<Effect<LifeOperation>>>>::new();
     for exchange in history.iter().filter(|one| one.ask.path.contains("/orders/")) {
         let id = exchange.ask.path.rsplit('/').next().unwrap_or_default();
         let wanted = exchange.ask.body.as_ref().map(|body| text(body, "status").to_owned());
@@ -147,11 +145,19 @@ fn check_status(world: &World, history: &[Exchange]) {
             (409, Some(status)) => LifeOperation::Refuse(status),
             _ => continue,
         };
-        let interval = Interval { begin: exchange.begin, end: exchange.end, operation };
-        orders.entry(id).or_default().push(interval);
+        let (begin, end) = (exchange.begin, exchange.end);
+        let own = orders.entry(id).or_default();
+        // An attempt without a response may have set the status before.
+        if let LifeOperation::Set(to) | LifeOperation::Refuse(to) = &operation
+            && exchange.attempts > 1
+        {
+            let operation = Effect::Possible(LifeOperation::Set(to.clone()));
+            own.push(Interval { begin, end: begin, operation });
+        }
+        own.push(Interval { begin, end, operation: Effect::Once(operation) });
     }
     for (id, intervals) in orders {
-        if !is_linearizable::<Life>(&intervals) {
+        if !is_linearizable::<Possible<Life>>(&intervals) {
             world.violation(format!("the status of order {id} is not linearizable: {intervals:?}"));
         }
     }

@@ -145,9 +145,10 @@ fn check_registrations(world: &World, history: &[Exchange], items: &[Value]) {
         let own = all.entry((activity, user)).or_default();
         let (operation, attempt) = operations(exchange);
         own.extend(operation.map(|operation| Interval { begin, end, operation: Effect::Once(operation) }));
-        // A sign-up withdraws an employee whom the activity has excluded in the meantime.
-        let is_withdrawn = exchange.ask.method == "PUT" && exchange.reply.status == 409;
-        if let Some(attempt) = attempt.filter(|_| exchange.attempts > 1 || is_withdrawn) {
+        // A refused request may have had an effect: a sign-up withdraws an employee whom the activity
+        // has excluded in the meantime, and the SDK repeats an update whose response was lost.
+        let is_refused = matches!(exchange.reply.status, 404 | 409);
+        if let Some(attempt) = attempt.filter(|_| exchange.attempts > 1 || is_refused) {
             own.push(Interval { begin, end: begin, operation: Effect::Possible(attempt) });
         }
     }

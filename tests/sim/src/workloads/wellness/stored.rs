@@ -1,7 +1,6 @@
 //! Rules of the stored items of the companies.
 use std::collections::{BTreeMap, BTreeSet};
 
-use jiff::SignedDuration;
 use serde_json::Value;
 
 use super::super::{attribute, text};
@@ -110,7 +109,7 @@ pub(super) fn check(world: &World, history: &[Exchange], items: &[Value]) {
         check_awards(world, items, registration);
     }
     for activity in of_type(items, "Activity") {
-        check_enrolment(world, history, items, activity);
+        check_enrolment(world, items, activity);
         check_waiting(world, items, activity);
     }
 }
@@ -167,32 +166,9 @@ fn names<'a>(filters: &'a Value, name: &str) -> BTreeSet<&'a str> {
     list.chain(set).collect()
 }
 
-/// Maximum lag of an index entry, and the delivery of a stream record.
-const LAG: SignedDuration = SignedDuration::from_secs(15);
-
-/// Whether the employee was placed so soon after a change of the activity that the index may not
-/// have shown the activity to register-new-employee. Its job may have ended before.
-fn may_lag(world: &World, history: &[Exchange], activity: &str, user: &str) -> bool {
-    if world.net.rates.hostile.lag <= 0.0 {
-        return false;
-    }
-    let is_change = |one: &&Exchange| {
-        let created = one.ask.method == "POST" && text(&one.reply.body, "activityId") == activity;
-        created || one.ask.method == "PATCH" && after(&one.ask.path, "/activities/") == Some(activity)
-    };
-    let is_placement = |one: &&Exchange| one.ask.method == "PUT" && after(&one.ask.path, "/employees/") == Some(user);
-    // An import places these employees at an unknown time.
-    let is_imported = user.starts_with("i-");
-    let placements: Vec<&Exchange> = history.iter().filter(is_placement).collect();
-    history.iter().filter(is_change).any(|change| {
-        let is_near = |one: &&Exchange| one.ended >= change.began && one.began <= change.ended + LAG;
-        is_imported || placements.iter().any(is_near)
-    })
-}
-
 /// An active activity with automatic enrolment has every eligible employee, and nobody takes part
 /// who is not eligible and has done nothing.
-fn check_enrolment(world: &World, history: &[Exchange], items: &[Value], activity: &Value) {
+fn check_enrolment(world: &World, items: &[Value], activity: &Value) {
     let end = end_of(activity, "GSI1SK");
     if attribute(activity, "Status") != "active" || has_ended(end) {
         return;
@@ -209,10 +185,7 @@ fn check_enrolment(world: &World, history: &[Exchange], items: &[Value], activit
         let mut own = registrations(items).filter(|one| activity_of(one) == activity_of(activity));
         let found = own.find(|one| user_of(one) == user);
         match found {
-            None if is_eligible
-                && enrolment == "automatic"
-                && !may_lag(world, history, activity_of(activity), user) =>
-            {
+            None if is_eligible && enrolment == "automatic" => {
                 world.violation(format!("{user} is not enrolled in {activity}"));
             }
             Some(one) if end_of(one, "GSI3SK") != end => {

@@ -1,0 +1,220 @@
+//! Compares the units of requests with the declared costs of their access patterns.
+//!
+//! The declarations depend on sizes and counts. The limits are their values for the largest items
+//! of a case, so they are upper bounds. Each repetition of an invocation may consume them again.
+use std::collections::{BTreeMap, BTreeSet};
+
+use function::{Pattern, Trigger};
+use table::{Projection, Units, Usage};
+
+use crate::world::World;
+
+/// Read and write units by table or index.
+type Places = BTreeMap<String, (Units, Units)>;
+
+/// Functions without a maximum: they repeat their calls for each element of the request, or read
+/// until a page is full.
+const WITHOUT_MAXIMUM: [&str; 8] = [
+    "process-batch",
+    "merge-carts",
+    "record-attendance",
+    "dispatch-due-payments",
+    "close-day",
+    "list-overdue-payments",
+    "list-due-payments",
+    "get-statement",
+];
+
+/// Units that a function consumes only in some states, by function, and table or index. The cost
+/// functions leave them out. The formulas of the documentation name most of them.
+const SOMETIMES: [(&str, &str, u64, u64); 20] = [
+    // A product that the first read does not find, or finds inactive, is read again with strong
+    // consistency.
+    ("add-cart-item", "Products", 1, 0),
+    // An item that was saved before, and the only item of a cart that follows its product to
+    // another currency.
+    ("add-cart-item", "Cart", 6, 2),
+    // The order of an item that was bought.
+    ("get-cart-item", "Cart", 1, 0),
+    ("update-cart-item", "Cart", 4, 2),
+    ("remove-cart-item", "Cart", 2, 0),
+    // The new end date of an activity that was changed during the sign-up.
+    ("join-activity", "Activities", 0, 1),
+    ("join-activity", "Activities/GSI3", 0, 2),
+    // The job that gives away the seats of sign-ups that have crashed.
+    ("join-activity", "WellnessJobs", 0, 2),
+    // Supplements of the certificate.
+    ("get-day", "BankJobs", 2, 0),
+    ("reverse-transaction", "FinancialTransactions", 7, 12),
+    ("reverse-transaction", "FinancialTransactions/GSI2", 0, 1),
+    ("capture-hold", "FinancialTransactions", 7, 12),
+    // Up to three more reads if a settlement changes the account.
+    ("get-account", "FinancialTransactions", 30, 0),
+    ("update-account", "FinancialTransactions", 30, 0),
+    // The release of expired holds.
+    ("reverse-transaction", "FinancialTransactions/GSI1", 1, 6),
+    ("capture-hold", "FinancialTransactions/GSI1", 1, 6),
+    ("process-payment", "FinancialTransactions", 6, 12),
+    ("process-payment", "FinancialTransactions/GSI1", 1, 6),
+    ("create-hold", "FinancialTransactions", 6, 12),
+    ("create-hold", "FinancialTransactions/GSI1", 1, 6),
+];
+
+/// Units that each repetition may consume in any place, because it looks at the effects of the
+/// attempt before, or starts a job for them.
+const OF_REPETITION: Units = Units::whole(2);
+
+/// Units of one successful request.
+#[derive(Debug)]
+pub(crate) struct Spent {
+    label: String,
+    function: String,
+    places: Places,
+    /// Number of times that calls or attempts may have been repeated.
+    repeats: u64,
+}
+
+impl Spent {
+    pub(crate) fn of(label: &str, function: &str, usage: &Usage) -> Self {
+        let mut places = Places::new();
+        for call in &usage.calls {
+            let table = call.table.rsplit('-').next().unwrap_or_default();
+            let place = match call.index.as_deref() {
+                Some("GSI1All") => format!("{table}/GSI1"),
+                Some(index) => format!("{table}/{index}"),
+                None => table.to_owned(),
+            };
+            let sum = places.entry(place).or_default();
+            *sum = (sum.0 + call.read, sum.1 + call.write);
+        }
+        let (label, function) = (label.to_owned(), function.to_owned());
+        Self { label, function, places, repeats: usage.retries + usage.conflicts }
+    }
+}
+
+/// Adds the highest declared units of the functions that requests invoke.
+fn add<C>(limits: &mut BTreeMap<&'static str, Places>, patterns: Vec<Pattern<C>>, case: &C) {
+    for pattern in patterns.into_iter().filter(|pattern| matches!(pattern.trigger, Trigger::Http(_))) {
+        let places = limits.entry(pattern.name).or_default();
+        for calls in pattern.calls {
+            for (place, read, write) in (calls.cost)(case).places() {
+                let most = places.entry(place.to_owned()).or_default();
+                *most = (most.0.max(read), most.1.max(write));
+            }
+        }
+    }
+}
+
+/// Highest number of cart items that an account had.
+fn cart_items(world: &World) -> usize {
+    let mut most = BTreeMap::<String, usize>::new();
+    for item in world.items("Cart").iter().filter(|item| item["Type"]["S"] == "CartItem") {
+        *most.entry(item["PK"]["S"].to_string()).or_default() += 1;
+    }
+    most.into_values().max().unwrap_or_default() + 10
+}
+
+fn limits(world: &World, service: &str) -> BTreeMap<&'static str, Places> {
+    const SMALL: usize = 1_000;
+    let mut limits = BTreeMap::new();
+    match service {
+        "cart" => {
+            let count = cart_items(world);
+            let case = cart::Case {
+                cart_item: SMALL,
+                cart_items: count,
+                contents: 300 + 70 * count,
+                record: Some(2 * SMALL),
+                product: SMALL,
+                products: 100,
+                order: SMALL,
+                orders: 50,
+                lines: 300 * count,
+            };
+            add(&mut limits, cart::patterns(), &case);
+            // The first addition to a cart reads its items.
+            add(&mut limits, cart::patterns(), &cart::Case { cart_items: 0, ..case });
+        }
+        "wellness" => {
+            let case = wellness::Case {
+                activity: SMALL,
+                program: SMALL,
+                narrow: SMALL,
+                part: SMALL,
+                parts: 8,
+                rewards: 2 * SMALL,
+                corrections: 20 * SMALL,
+                report: 2 * SMALL,
+                registration: SMALL,
+                own: SMALL,
+                upload: SMALL,
+                items: 50,
+                employee: SMALL,
+                eligible: 50,
+                job: 2 * SMALL,
+                record: Some(2 * SMALL),
+                ..wellness::Case::default()
+            };
+            add(&mut limits, wellness::patterns(), &case);
+        }
+        _ => {
+            let projection = Projection::KeysOnly;
+            let case = bank::Case { item: SMALL, entry: SMALL, projection, shards: 10, items: 100, keyed: true };
+            add(&mut limits, bank::patterns(), &case);
+            add(&mut limits, bank::patterns(), &bank::Case { projection: Projection::All, ..case });
+            let case = ledger::Case {
+                account: SMALL,
+                of_user: SMALL,
+                transaction: SMALL,
+                of_status: SMALL,
+                leg: SMALL,
+                inbox: SMALL,
+                hold: SMALL,
+                of_hold: SMALL,
+                legs: 2,
+                items: 100,
+                total: SMALL,
+                totals: 50,
+                shards: 10,
+                merchant: true,
+            };
+            add(&mut limits, ledger::patterns(), &case);
+        }
+    }
+    limits
+}
+
+/// No successful request consumed more than the declared units, and again for each repetition.
+pub(crate) fn check(world: &World, service: &str) {
+    // DynamoDB rounds up the units of each page.
+    if world.net.rates.hostile.short_page > 0.0 {
+        return;
+    }
+    let limits = limits(world, service);
+    let all = world.spent();
+    // A client repeats a request with its idempotency key, and one of two equal requests finds the
+    // other one. Their costs have no declaration.
+    let twins: BTreeSet<String> =
+        all.iter().filter_map(|spent| Some(format!("{}.0", spent.label.strip_suffix("t.0")?))).collect();
+    for spent in &all {
+        let is_repeated = !spent.label.ends_with(".0") || spent.label.ends_with("t.0") || twins.contains(&spent.label);
+        if is_repeated || WITHOUT_MAXIMUM.contains(&spent.function.as_str()) {
+            continue;
+        }
+        let Some(limit) = limits.get(spent.function.as_str()) else { continue };
+        for (place, (read, write)) in &spent.places {
+            let (mut most_read, mut most_write) = limit.get(place).copied().unwrap_or_default();
+            for (_, _, read, write) in SOMETIMES.iter().filter(|(of, at, ..)| *of == spent.function && at == place) {
+                (most_read, most_write) = (most_read + Units::whole(*read), most_write + Units::whole(*write));
+            }
+            let times = 1 + spent.repeats;
+            let more = OF_REPETITION.times(spent.repeats);
+            if *read > most_read.times(times) + more || *write > most_write.times(times) + more {
+                world.violation(format!(
+                    "{}: {} consumed {read} R and {write} W of {place}, but declares {most_read} R and {most_write} W, with {} repetitions",
+                    spent.label, spent.function, spent.repeats
+                ));
+            }
+        }
+    }
+}
