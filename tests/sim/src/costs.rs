@@ -27,7 +27,7 @@ const WITHOUT_MAXIMUM: [&str; 8] = [
 
 /// Units that a function consumes only in some states, by function, and table or index. The cost
 /// functions leave them out. The formulas of the documentation name most of them.
-const SOMETIMES: [(&str, &str, u64, u64); 20] = [
+const SOMETIMES: [(&str, &str, u64, u64); 21] = [
     // A product that the first read does not find, or finds inactive, is read again with strong
     // consistency.
     ("add-cart-item", "Products", 1, 0),
@@ -51,6 +51,8 @@ const SOMETIMES: [(&str, &str, u64, u64); 20] = [
     // Up to three more reads if a settlement changes the account.
     ("get-account", "FinancialTransactions", 30, 0),
     ("update-account", "FinancialTransactions", 30, 0),
+    // A repeated request to close an account starts the settlement of its inbox, or wakes it.
+    ("update-account", "LedgerJobs", 0, 2),
     // The release of expired holds.
     ("reverse-transaction", "FinancialTransactions/GSI1", 1, 6),
     ("capture-hold", "FinancialTransactions/GSI1", 1, 6),
