@@ -165,7 +165,7 @@ impl Rates {
             batches: *draw.one(&[0, 100, 400]),
             slowness: *draw.one(&[1, 1, 3, 10]),
             stalls: *draw.one(&[0, 10, 50, 150]),
-            outages: *draw.one(&[0, 0, 40, 120]),
+            outages: *draw.one(&[0, 0, 60, 200]),
             hostile: local::hostile::Rates {
                 stale: *draw.one(&[0.0, 0.5, 1.0]),
                 lag: *draw.one(&[0.0, 0.3, 1.0]),

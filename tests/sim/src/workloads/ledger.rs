@@ -169,7 +169,7 @@ impl Workload for Books {
                     let path = format!("/ledger/accounts/{}", self.account(from));
                     let to = usize::try_from(action["to"].as_u64().unwrap_or_default()).unwrap_or_default();
                     let body = json!({"status": "closed", "transferTo": self.account(to)});
-                    let pause = 20 + 60 * action["pick"].as_u64().unwrap_or_default();
+                    let mut pause = 20 + 5 * action["pick"].as_u64().unwrap_or_default();
                     // An account with an inbox closes once no payment can reach it any more.
                     for again in 0..6 {
                         let ask = Ask::with("PATCH", path.as_str(), body.clone());
@@ -178,6 +178,7 @@ impl Workload for Books {
                             break;
                         }
                         tokio::time::sleep(std::time::Duration::from_millis(pause)).await;
+                        pause *= 3;
                     }
                 }
                 "reconcile" => {
