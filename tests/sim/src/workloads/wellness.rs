@@ -312,7 +312,15 @@ impl Companies {
                 let body = json!({"role": action["role"], "department": action["department"]});
                 Ask::with("PUT", format!("{path}/employees/{user}"), body)
             }
-            "remove" => Ask::of("DELETE", format!("{path}/employees/{user}")),
+            "remove" => {
+                let remove = Ask::of("DELETE", format!("{path}/employees/{user}"));
+                // The employee signs up, and the index does not show it to the job of the departure.
+                if let Some(known) = self.picked(action).filter(|_| action["all"] == true) {
+                    let join = Ask::of("PUT", registration_path(company, user, &known.id));
+                    world.ask(&format!("{label}j"), &caller, join).await;
+                }
+                remove
+            }
             "attend" => {
                 let Some(known) = self.picked(action) else { return };
                 let users: &[&str] = if action["all"] == true { &USERS } else { &[user] };
