@@ -51,8 +51,8 @@ const SOMETIMES: [(&str, &str, u64, u64); 21] = [
     // Up to three more reads if a settlement changes the account.
     ("get-account", "FinancialTransactions", 30, 0),
     ("update-account", "FinancialTransactions", 30, 0),
-    // The settlement of a grouped account that is closed or changed.
-    ("update-account", "LedgerJobs", 1, 2),
+    // A repeated request to close an account starts the settlement of its inbox, or wakes it.
+    ("update-account", "LedgerJobs", 0, 2),
     // The release of expired holds.
     ("reverse-transaction", "FinancialTransactions/GSI1", 1, 6),
     ("capture-hold", "FinancialTransactions/GSI1", 1, 6),

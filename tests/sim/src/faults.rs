@@ -27,7 +27,7 @@ use tokio::{
     time::sleep,
 };
 
-use crate::{draw::Draw, trace::Trace};
+use crate::{clock, draw::Draw, trace::Trace};
 
 /// A fault of one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -62,6 +62,11 @@ pub enum Fault {
     Repeated,
 }
 
+/// Length of an outage in milliseconds. Adjacent outages are one.
+const OUTAGE: u128 = 4_000;
+/// Faults of calls during an outage.
+const DURING_OUTAGES: [Fault; 4] = [Fault::Failed, Fault::Failed, Fault::FailedAfter, Fault::Throttled];
+
 const ALL: [Fault; 11] = [
     Fault::Unsent,
     Fault::Lost,
@@ -91,14 +96,24 @@ pub struct Rates {
     slowness: u64,
     /// Probability in thousandths of a long latency.
     stalls: u64,
+    /// Share in thousandths of the seconds in which most calls fail.
+    outages: u64,
     /// Faults of the hostile layer, which also reads old states (docs/hostile.md).
     pub(crate) hostile: local::hostile::Rates,
 }
 
 impl Rates {
     /// Conditions of a case that can be left out, by name.
-    pub const CONDITIONS: [&str; 7] =
-        ["stale reads", "index lag", "overlap", "short pages", "stalls", "slowness", "stream and schedule faults"];
+    pub const CONDITIONS: [&str; 8] = [
+        "stale reads",
+        "index lag",
+        "overlap",
+        "short pages",
+        "stalls",
+        "slowness",
+        "outages",
+        "stream and schedule faults",
+    ];
 
     /// Leaves out conditions of the case. Names are in [`Rates::CONDITIONS`].
     pub(crate) fn leave_out(&mut self, names: &BTreeSet<String>) {
@@ -110,6 +125,7 @@ impl Rates {
                 "short pages" => self.hostile.short_page = 0.0,
                 "stalls" => self.stalls = 0,
                 "slowness" => self.slowness = 1,
+                "outages" => self.outages = 0,
                 "stream and schedule faults" => self.batches = 0,
                 _ => {}
             }
@@ -126,6 +142,7 @@ impl Rates {
             self.hostile.short_page > 0.0,
             self.stalls > 0,
             self.slowness > 1,
+            self.outages > 0,
             self.batches > 0,
         ];
         Self::CONDITIONS.into_iter().zip(has).filter_map(|(name, has)| has.then_some(name)).collect()
@@ -148,6 +165,7 @@ impl Rates {
             batches: *draw.one(&[0, 100, 400]),
             slowness: *draw.one(&[1, 1, 3, 10]),
             stalls: *draw.one(&[0, 10, 50, 150]),
+            outages: *draw.one(&[0, 0, 60, 200]),
             hostile: local::hostile::Rates {
                 stale: *draw.one(&[0.0, 0.5, 1.0]),
                 lag: *draw.one(&[0.0, 0.3, 1.0]),
@@ -303,9 +321,18 @@ impl Net {
         strikes
     }
 
+    /// The fault of a call during an outage. Few calls succeed.
+    fn outage(&self, label: &str) -> Option<Fault> {
+        let window = clock::elapsed() / OUTAGE;
+        let is_out = Draw::of(self.seed, &format!("outage {window}")).happens(self.rates.outages);
+        let mut draw = Draw::of(self.seed, &format!("{label} outage"));
+        (is_out && draw.happens(900)).then(|| *draw.one(&DURING_OUTAGES))
+    }
+
     fn fault(&self, label: &str, draw: &mut Draw, call: &Call) -> Option<Fault> {
         let fault =
             (draw.happens(self.rates.calls) && !self.rates.kinds.is_empty()).then(|| *draw.one(&self.rates.kinds));
+        let fault = self.outage(label).or(fault);
         let fits = |fault: &Fault| match fault {
             Fault::Conflict => call.is_write && call.is_dynamodb && call.action != "BatchWriteItem",
             Fault::Throttled => call.is_dynamodb,

@@ -165,7 +165,7 @@ impl Workload for Payments {
             world.ask("enable", &operator(), Ask::with("PUT", "/bank/dispatching", json!({"enabled": true}))).await;
             // Half of the cases have faults during the last dispatches and at the end of the day.
             let mut draw = Draw::of(world.net.seed, "end of the day");
-            let (is_quiet, is_early) = (draw.happens(500), draw.happens(500));
+            let (is_quiet, is_early) = (is_quiet_at_the_end(world), draw.happens(500));
             world.net.set_quiet(is_quiet);
             // In half of the cases, the days are closed while payments are open and dispatched.
             if is_early {
@@ -173,7 +173,9 @@ impl Workload for Payments {
             }
             for time in 0..if is_early { 6 } else { 0 } {
                 close_all(world, &format!("early-{time}")).await;
-                sleep(Duration::from_millis(draw.between(100, 20_000))).await;
+                // The schedule of the archive is due again.
+                clock::jump(SignedDuration::from_mins(15));
+                sleep(Duration::from_millis(draw.between(100, 40_000))).await;
             }
             wait_for_outcomes(world).await;
             world.net.set_quiet(is_quiet);
@@ -196,6 +198,8 @@ impl Workload for Payments {
             sleep(Duration::from_mins(if is_quiet { 0 } else { 17 })).await;
             world.net.set_quiet(true);
             sleep(Duration::from_mins(2)).await;
+            // An index that lags can list a payment as open that the close has just moved. The
+            // supplement counts it.
             close_all(world, "close-again").await;
             sleep(Duration::from_mins(2)).await;
         })
@@ -360,6 +364,11 @@ fn status_of(item: &Value) -> &str {
     item["GSI1SK"]["S"].as_str().unwrap_or_default().split('#').next().unwrap_or_default()
 }
 
+/// Whether the end of the day has no faults.
+fn is_quiet_at_the_end(world: &World) -> bool {
+    Draw::of(world.net.seed, "quiet end of the day").happens(500)
+}
+
 /// Payments with a status that are not archived.
 fn with_status(world: &World, status: &str) -> Vec<Value> {
     let items = world.items("PaymentScheduler").into_iter().filter(is_payment);
@@ -491,9 +500,17 @@ fn check_ledger(world: &World, history: &[Exchange], open: &[Value], archived: &
         }
     }
     // An operator can record an outcome that the ledger does not confirm.
-    let by_hand = has_patch(history, |status| status == "FAILED");
-    let unpaid: Vec<&&str> = posted.iter().filter(|id| !paid.contains(**id)).collect();
-    if !unpaid.is_empty() && !by_hand {
+    let is_by_hand = |payment: &str| {
+        let own: Vec<Exchange> =
+            history.iter().filter(|one| !payment.is_empty() && one.ask.path.ends_with(payment)).cloned().collect();
+        has_patch(&own, |status| matches!(status, "FAILED" | "PROCESSED"))
+    };
+    let key_of = |id: &str| {
+        let header = ledger.iter().find(|item| item["Type"]["S"] == "Transaction" && item["ID"]["S"] == id);
+        header.and_then(|header| header["IdempotencyKey"]["S"].as_str()).unwrap_or_default()
+    };
+    let unpaid: Vec<&&str> = posted.iter().filter(|id| !paid.contains(**id) && !is_by_hand(key_of(id))).collect();
+    if !unpaid.is_empty() {
         world.violation(format!("the ledger has transactions without a PROCESSED payment: {unpaid:?}"));
     }
 }
@@ -521,7 +538,10 @@ fn check_day(world: &World, day: &str, body: &Value, history: &[Exchange], archi
         world.violation(format!("the day {day} is not closed: {body}"));
     }
     let by_hand = has_patch(history, |status| status != "CANCELLED");
-    let discrepancies: u64 = certificates.iter().map(|one| one["discrepancyCount"].as_u64().unwrap_or_default()).sum();
+    // During faults, a close can meet a payment whose outcome could not be recorded yet.
+    let quiet = if is_quiet_at_the_end(world) { 0 } else { certificates.len().saturating_sub(1) };
+    let discrepancies: u64 =
+        certificates[quiet..].iter().map(|one| one["discrepancyCount"].as_u64().unwrap_or_default()).sum();
     if discrepancies > 0 && !by_hand {
         world.violation(format!("the certificates of {day} have discrepancies: {body}"));
     }

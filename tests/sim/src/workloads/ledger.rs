@@ -169,7 +169,7 @@ impl Workload for Books {
                     let path = format!("/ledger/accounts/{}", self.account(from));
                     let to = usize::try_from(action["to"].as_u64().unwrap_or_default()).unwrap_or_default();
                     let body = json!({"status": "closed", "transferTo": self.account(to)});
-                    let pause = 20 + 60 * action["pick"].as_u64().unwrap_or_default();
+                    let mut pause = 20 + 5 * action["pick"].as_u64().unwrap_or_default();
                     // An account with an inbox closes once no payment can reach it any more.
                     for again in 0..6 {
                         let ask = Ask::with("PATCH", path.as_str(), body.clone());
@@ -178,6 +178,7 @@ impl Workload for Books {
                             break;
                         }
                         tokio::time::sleep(std::time::Duration::from_millis(pause)).await;
+                        pause *= 3;
                     }
                 }
                 "reconcile" => {
@@ -375,6 +376,10 @@ impl Books {
         for (key, ids) in by_key.iter().filter(|(_, ids)| ids.len() > 1) {
             world.violation(format!("the idempotency key {key} has several transactions: {ids:?}"));
         }
+        // No account and no merchant is ever removed.
+        for exchange in history.iter().filter(|one| one.ask.path == "/ledger/transactions" && one.reply.status == 404) {
+            world.violation(format!("{}: an account or merchant is missing: {}", exchange.label, exchange.reply.body));
+        }
         for exchange in history.iter().filter(|one| one.ask.path.ends_with("/void") && one.reply.status == 200) {
             let key = format!("HOLD#{}", exchange.reply.body["holdId"].as_str().unwrap_or_default());
             let status = items.iter().find(|item| is(item, "Hold") && item["PK"]["S"] == key);
@@ -549,6 +554,9 @@ fn check_books(world: &World, items: &[Value]) {
         let after = items.iter().filter(|item| !item["BalanceAfter"].is_null()).filter(own);
         if account["AllowNegative"]["BOOL"] != true && after.into_iter().any(|leg| stored(leg, "BalanceAfter") < 0) {
             world.violation(format!("account {id} was overdrawn"));
+        }
+        if account["Status"]["S"] == "closed" && balance != 0 {
+            world.violation(format!("the closed account {id} has the balance {balance}"));
         }
         let open = items
             .iter()

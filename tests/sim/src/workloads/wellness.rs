@@ -292,7 +292,15 @@ impl Companies {
             "report" => Ask::with("PATCH", path, json!({"progress": action["progress"]})),
             _ => Ask::with("PATCH", path, json!({"progress": action["progress"], "correction": true})),
         };
-        world.ask(label, &caller, ask).await;
+        let request = world.ask(label, &caller, ask);
+        if action["do"] != "report" || action["all"] != true {
+            return drop(request.await);
+        }
+        // Another report of the employee overtakes this one.
+        let path = registration_path(&company, user, &id);
+        let less = Ask::with("PATCH", path, json!({"progress": number(action, "progress") / 2}));
+        let again = format!("{label}t");
+        futures::join!(request, world.ask(&again, &caller, less));
     }
 
     async fn others(&self, world: &World, action: &Value, label: &str) {
@@ -304,7 +312,15 @@ impl Companies {
                 let body = json!({"role": action["role"], "department": action["department"]});
                 Ask::with("PUT", format!("{path}/employees/{user}"), body)
             }
-            "remove" => Ask::of("DELETE", format!("{path}/employees/{user}")),
+            "remove" => {
+                let remove = Ask::of("DELETE", format!("{path}/employees/{user}"));
+                // The employee signs up, and the index does not show it to the job of the departure.
+                if let Some(known) = self.picked(action).filter(|_| action["all"] == true) {
+                    let join = Ask::of("PUT", registration_path(company, user, &known.id));
+                    world.ask(&format!("{label}j"), &caller, join).await;
+                }
+                remove
+            }
             "attend" => {
                 let Some(known) = self.picked(action) else { return };
                 let users: &[&str] = if action["all"] == true { &USERS } else { &[user] };
