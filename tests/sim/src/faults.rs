@@ -188,8 +188,8 @@ pub struct Net {
     quiet: AtomicBool,
     happened: Mutex<Vec<(String, Fault)>>,
     calls: AtomicU32,
-    /// Notified after each write. Pollers wait for it. A `watch` channel would wake them in a random
-    /// order.
+    /// Notified after each write. Pollers wait for it. A `watch` channel would wake them in a
+    /// random order.
     pub(crate) wrote: Notify,
 }
 

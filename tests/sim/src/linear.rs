@@ -87,7 +87,7 @@ pub trait Choices {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect<T> {
     /// The operation happens once.
-    Once(T),
+    Certain(T),
     /// From now on, the operation can happen at any time and any number of times. Used for attempts
     /// without a response, and for work in the background.
     Possible(T),
@@ -123,7 +123,7 @@ impl<C: Choices> Specification for Possible<C> {
         let mut next = (states.clone(), possible.clone());
         match effect {
             Effect::Possible(operation) => drop(next.1.insert(operation.clone())),
-            Effect::Once(operation) => {
+            Effect::Certain(operation) => {
                 next.0 = states.iter().filter_map(|state| C::after(operation, state)).collect();
             }
         }

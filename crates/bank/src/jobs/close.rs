@@ -216,8 +216,8 @@ impl Bank {
         Ok(Phase::List(Place::default()))
     }
 
-    /// Reads the next page of payments of the day that are still in `PaymentScheduler`. `None` after
-    /// the last page.
+    /// Reads the next page of payments of the day that are still in `PaymentScheduler`. `None`
+    /// after the last page.
     async fn list_open(
         &self,
         close: &Close<'_>,

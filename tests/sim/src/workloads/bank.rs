@@ -62,7 +62,8 @@ impl Workload for Payments {
             ("stranger", 4),
         ];
         let kind = kinds[draw.weighted(&kinds.map(|(_, weight)| weight))].0;
-        // Many payments are due at once, so that they are dispatched and executed during the faults.
+        // Many payments are due at once, so that they are dispatched and executed during the
+        // faults.
         let longest = *draw.one(&[2, 20, 240]);
         json!({
             "do": kind, "from": from, "to": to, "amount": draw.between(1, 4_000), "pick": draw.below(1_000),

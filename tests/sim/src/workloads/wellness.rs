@@ -314,7 +314,8 @@ impl Companies {
             }
             "remove" => {
                 let remove = Ask::of("DELETE", format!("{path}/employees/{user}"));
-                // The employee signs up, and the index does not show it to the job of the departure.
+                // The employee signs up, and the index does not show it to the job of the
+                // departure.
                 if let Some(known) = self.picked(action).filter(|_| action["all"] == true) {
                     let join = Ask::of("PUT", registration_path(company, user, &known.id));
                     world.ask(&format!("{label}j"), &caller, join).await;

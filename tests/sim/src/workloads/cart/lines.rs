@@ -137,7 +137,11 @@ pub(super) fn check(world: &World, history: &[Exchange], items: &[Value], pauses
     let unknown = unknown(history);
     for (id, mut intervals) in lines {
         for pause in pauses {
-            intervals.push(Interval { begin: pause.begin, end: pause.end, operation: Effect::Once(Operation::Expire) });
+            intervals.push(Interval {
+                begin: pause.begin,
+                end: pause.end,
+                operation: Effect::Certain(Operation::Expire),
+            });
         }
         let known = versions.get(&id).and_then(|versions| versions.first());
         let of = known.map(|first| (first.account.as_str(), attribute(&first.image, "Sku")));
@@ -191,7 +195,7 @@ fn additions(history: &[Exchange], lines: &mut Histories) {
         lines.entry(text(body, "itemId").to_owned()).or_default().push(Interval {
             begin,
             end,
-            operation: Effect::Once(operation),
+            operation: Effect::Certain(operation),
         });
     }
 }
@@ -203,7 +207,7 @@ fn of_item(exchange: &Exchange, lines: &mut Histories) {
     let (body, asked) = (&exchange.reply.body, exchange.ask.body.as_ref());
     let shown = (Place::of(text(body, "status")), quantity(body));
     let mut push = |id: &str, operation| {
-        let operation = Effect::Once(operation);
+        let operation = Effect::Certain(operation);
         lines.entry(id.to_owned()).or_default().push(Interval { begin, end, operation });
     };
     let change = match exchange.ask.method {
@@ -242,7 +246,7 @@ fn bought(history: &[Exchange], lines_of: &Value, lines: &mut Histories) {
     let end = if checkout.reply.status == 200 { checkout.end } else { u64::MAX };
     for line in lines_of["Lines"]["L"].as_array().into_iter().flatten() {
         let line = &line["M"];
-        let operation = Effect::Once(Operation::Buy(attribute(line, "Quantity").parse().unwrap_or_default()));
+        let operation = Effect::Certain(Operation::Buy(attribute(line, "Quantity").parse().unwrap_or_default()));
         let interval = Interval { begin: checkout.begin, end, operation };
         lines.entry(attribute(line, "Item").to_owned()).or_default().push(interval);
     }
@@ -269,12 +273,12 @@ fn joined(history: &[Exchange], id: &str, versions: &[Version], lines: &mut Hist
     let end = |cause: &&Exchange| if cause.attempts > 1 { u64::MAX } else { cause.end };
     let end = causes.iter().map(end).max().unwrap_or(u64::MAX);
     let arrived = lines.entry(target.to_owned()).or_default();
-    let exists = arrived.iter().any(|one| matches!(one.operation, Effect::Once(Operation::Create(_))));
+    let exists = arrived.iter().any(|one| matches!(one.operation, Effect::Certain(Operation::Create(_))));
     let operation = if is_merge && !exists { Operation::Create(more) } else { Operation::Grow(more) };
-    arrived.push(Interval { begin, end, operation: Effect::Once(operation) });
+    arrived.push(Interval { begin, end, operation: Effect::Certain(operation) });
     lines.entry(id.to_owned()).or_default().push(Interval {
         begin,
         end,
-        operation: Effect::Once(Operation::Join(from)),
+        operation: Effect::Certain(Operation::Join(from)),
     });
 }

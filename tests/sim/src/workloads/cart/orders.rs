@@ -154,7 +154,7 @@ fn check_status(world: &World, history: &[Exchange]) {
             let operation = Effect::Possible(LifeOperation::Set(to.clone()));
             own.push(Interval { begin, end: begin, operation });
         }
-        own.push(Interval { begin, end, operation: Effect::Once(operation) });
+        own.push(Interval { begin, end, operation: Effect::Certain(operation) });
     }
     for (id, intervals) in orders {
         if !is_linearizable::<Possible<Life>>(&intervals) {

@@ -144,9 +144,10 @@ fn check_registrations(world: &World, history: &[Exchange], items: &[Value]) {
         let (begin, end) = (exchange.begin, exchange.end);
         let own = all.entry((activity, user)).or_default();
         let (operation, attempt) = operations(exchange);
-        own.extend(operation.map(|operation| Interval { begin, end, operation: Effect::Once(operation) }));
-        // A refused request may have had an effect: a sign-up withdraws an employee whom the activity
-        // has excluded in the meantime, and the SDK repeats an update whose response was lost.
+        own.extend(operation.map(|operation| Interval { begin, end, operation: Effect::Certain(operation) }));
+        // A refused request may have had an effect: a sign-up withdraws an employee whom the
+        // activity has excluded in the meantime, and the SDK repeats an update whose response was
+        // lost.
         let is_refused = matches!(exchange.reply.status, 404 | 409);
         if let Some(attempt) = attempt.filter(|_| exchange.attempts > 1 || is_refused) {
             own.push(Interval { begin, end: begin, operation: Effect::Possible(attempt) });
@@ -161,7 +162,7 @@ fn check_registrations(world: &World, history: &[Exchange], items: &[Value]) {
             (presence, progress(attribute(one, "Progress")))
         });
         let last = intervals.iter().map(|interval| interval.end).max().unwrap_or_default() + 1;
-        intervals.push(Interval { begin: last, end: last, operation: Effect::Once(Operation::End(stored)) });
+        intervals.push(Interval { begin: last, end: last, operation: Effect::Certain(Operation::End(stored)) });
         for operation in jobs.operations(activity, user, owners.get(activity).copied().unwrap_or_default()) {
             intervals.push(Interval { begin: 0, end: 0, operation: Effect::Possible(operation) });
         }
@@ -264,7 +265,7 @@ fn check_employees(world: &World, history: &[Exchange]) {
         };
         let (begin, end) = (exchange.begin, exchange.end);
         let own = all.entry((company, user)).or_default();
-        own.push(Interval { begin, end, operation: Effect::Once(operation) });
+        own.push(Interval { begin, end, operation: Effect::Certain(operation) });
         if let Some(write) = write.filter(|_| exchange.attempts > 1) {
             own.push(Interval { begin, end: begin, operation: Effect::Possible(write) });
         }
