@@ -15,7 +15,6 @@ mod history;
 mod holds;
 mod lists;
 mod pages;
-mod random;
 mod reconciliation;
 mod refunds;
 mod requests;
