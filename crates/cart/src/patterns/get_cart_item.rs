@@ -32,7 +32,7 @@ pub const PATTERN: Pattern = Pattern {
         Calls {
             variant: "",
             condition: "get with strong consistency: PK = account, SK = ACTIVE#time of the item id#item id, and SK = CART. Then get the product, eventually consistent",
-            formula: "⌈cart item⌉ R + ⌈CART⌉ R + ½ ⌈product⌉ R",
+            formula: "⌈cart item⌉ R + ⌈CART⌉ R + ½ ⌈product⌉ R. For an item that a job still moves to its order, 2 ⌈order⌉ R + ⌈lines⌉ R instead of the product",
             cost: |case| {
                 Cost::default()
                     .read(cost::CART, case.located_in_cart())

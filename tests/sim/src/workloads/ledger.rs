@@ -417,7 +417,7 @@ impl Books {
             let mut intervals = Vec::new();
             let mut seen = BTreeMap::<String, usize>::new();
             for exchange in history {
-                let (begin, end) = (exchange.begin, exchange.end);
+                let (begin, end) = (first_attempt(history, exchange), exchange.end);
                 for (_, transaction) in transactions(exchange) {
                     let id = transaction["transactionId"].as_str().unwrap_or_default();
                     for leg in
@@ -506,6 +506,13 @@ fn is_grouped(world: &World, account: &str) -> bool {
     let key = json!({"PK": {"S": format!("ACCOUNT#{account}")}, "SK": {"S": "METADATA"}});
     let got = world.stack.dynamodb("GetItem", &json!({"TableName": world.table("FinancialTransactions"), "Key": key}));
     got.is_ok_and(|got| got["Item"]["Posting"]["S"] == "grouped")
+}
+
+/// Position of the first attempt. A batch is sent again if payments of it have no outcome.
+fn first_attempt(history: &[Exchange], exchange: &Exchange) -> u64 {
+    let is_batch = exchange.ask.path.ends_with("/batch");
+    let same = |one: &&Exchange| is_batch && one.ask.path == exchange.ask.path && one.ask.body == exchange.ask.body;
+    history.iter().find(same).map_or(exchange.begin, |first| first.begin)
 }
 
 fn changes_posting(exchange: &Exchange, account: &str) -> bool {
