@@ -27,7 +27,10 @@ const WITHOUT_MAXIMUM: [&str; 8] = [
 
 /// Units that a function consumes only in some states, by function, and table or index. The cost
 /// functions leave them out. The formulas of the documentation name most of them.
-const SOMETIMES: [(&str, &str, u64, u64); 22] = [
+const SOMETIMES: [(&str, &str, u64, u64); 24] = [
+    // The job that deletes the object of a file, and the reference that was added last.
+    ("remove-reference-record", "WellnessJobs", 0, 2),
+    ("remove-reference-record", "Activities", 1, 0),
     // The section, the template of the company and the global one, and the record of the template's
     // reference.
     ("create-activity", "Activities", 4, 0),
