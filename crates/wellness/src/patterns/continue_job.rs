@@ -205,7 +205,7 @@ pub const PATTERN: Pattern = Pattern {
         },
         Calls {
             variant: ", erasure",
-            condition: "for each pass: query the partitions of an export, and the partition CompanyId-… of WellnessJobs. Write the keys of up to 500 items to the job, and delete these items in the next step. Then list and delete the objects of the company in S3, and read all failed events. For an employee: query GSI3PK = UserId-…#Registrations, filtered by CompanyId, and batch-get the registrations; query CompanyId-…#Points, SK begins with Correction#UserId-…#",
+            condition: "for each pass: query the partitions of an export, and the partition CompanyId-… of WellnessJobs. Write the keys of up to 500 items to the job, and delete these items in the next step. Then list and delete the objects of the company in S3, and read all failed events. For an employee: query GSI3PK = UserId-…#Registrations, filtered by CompanyId, and batch-get the registrations; query CompanyId-…#Points, SK begins with Correction#UserId-…#; at the end, get the employee, and mark one who was added again as newly placed",
             formula: "per deleted item: ⌈item⌉ W, twice as much for a registration of an erased employee. Per page of 500: ⌈job with the keys of the page⌉ W. Per pass: the reads of an export, and ⌈Σ jobs⌉ R. Per invocation: ⌈job⌉ R; ⌈job⌉ W. A job has at least two passes and two invocations. The table shows the cost for a company that has nothing but an employee and an export",
             cost: |case| {
                 Cost::default()
