@@ -163,6 +163,8 @@ impl Workload for Programs {
             ("get", 8),
             ("job", 3),
             ("stranger", 7),
+            ("rivals", 6),
+            ("hurry", 8),
         ];
         let kind = kinds[draw.weighted(&kinds.map(|(_, weight)| weight))].0;
         let is_venue = draw.happens(500);
@@ -211,6 +213,8 @@ impl Workload for Programs {
                 "erase" | "export" | "export-quiet" | "erase-quiet" => operate(world, action, label).await,
                 "list" => lists::read_some(world, action, label).await,
                 "stranger" => self.trespass(world, action, label).await,
+                "rivals" => rivals(world, action, label).await,
+                "hurry" => self.hurry(world, action, label).await,
                 _ => self.others(world, action, label).await,
             }
         })
@@ -535,6 +539,30 @@ impl Programs {
         world.ask(label, &caller, ask).await;
     }
 
+    /// An administrator adds a reference, and changes or removes its record at once. The index does
+    /// not show the reference yet.
+    async fn hurry(&self, world: &World, action: &Value, label: &str) {
+        let Some(known) = self.picked(action) else { return };
+        let (caller, root) = (admin(&known.company), root_of(&known.company));
+        let of = format!("references/{}/{}", text(action, "facet"), text(action, "id"));
+        let record = format!("{root}/{of}");
+        let tag = |suffix: &str| format!("{} {label}{suffix}", known.company);
+        let body = json!({"name": tag("a"), "data": {"tag": tag("a")}});
+        world.ask(&format!("{label}a"), &caller, Ask::with("PUT", record.clone(), body)).await;
+        let attach = format!("{root}/activities/{}/{of}", known.id);
+        world.ask(&format!("{label}b"), &caller, Ask::of("PUT", attach)).await;
+        let last = match number(action, "pick") % 3 {
+            0 => Ask::with("PATCH", record, json!({"data": {"tag": tag("c")}})),
+            1 => Ask::of("DELETE", record),
+            _ => {
+                let body = json!({"name": tag("c"), "data": {"tag": tag("c")}});
+                world.ask(&format!("{label}c"), &caller, Ask::with("PUT", record.clone(), body)).await;
+                Ask::of("DELETE", record)
+            }
+        };
+        world.ask(label, &caller, last).await;
+    }
+
     /// Reads one item.
     async fn get(&self, world: &World, action: &Value, label: &str) {
         let (company, user) = (text(action, "company"), text(action, "user"));
@@ -631,6 +659,28 @@ fn send(world: &World, label: &str, key: &str, content: &[u8]) {
         world.violation(format!("{label}: {error}"));
     }
     world.net.wrote.notify_waiters();
+}
+
+/// Two administrators replace the same record or section at the same time, and one of them does it
+/// again.
+async fn rivals(world: &World, action: &Value, label: &str) {
+    let (company, caller) = (text(action, "company"), admin(text(action, "company")));
+    let root = root_of(company);
+    let put = |suffix: &str| {
+        let tag = format!("{company} {label}{suffix}");
+        if action["based"] == true {
+            let body = json!({"name": tag, "startDate": "2031-01-01", "endDate": "2032-12-31"});
+            return Ask::with("PUT", format!("{root}/sections/{}", text(action, "section")), body);
+        }
+        let path = format!("{root}/references/{}/{}", text(action, "facet"), text(action, "id"));
+        Ask::with("PUT", path, json!({"name": tag, "data": {"tag": tag}}))
+    };
+    let (first, second) = (format!("{label}a"), format!("{label}b"));
+    let twice = async {
+        world.ask(&second, &caller, put("b")).await;
+        world.ask(label, &caller, put("c")).await;
+    };
+    futures::join!(world.ask(&first, &caller, put("a")), twice);
 }
 
 /// Requests of the operator.
