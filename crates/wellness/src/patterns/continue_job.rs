@@ -295,7 +295,7 @@ impl JobService for Wellness {
         match id {
             JobId::Registrations(activity) => {
                 let registrations = Registrations::new(self, company, activity);
-                run.steps(Passes::new(self, registrations)).await?;
+                run.steps(Passes::new(self, registrations, run.clock())).await?;
             }
             JobId::Enrolment(activity) => {
                 run.steps(Enrol::new(self, company, activity, run.clock())).await?;
@@ -314,7 +314,7 @@ impl JobService for Wellness {
             },
             JobId::Rewards(activity) => {
                 let earned = Earned::new(self, company, activity, run.job().started_at);
-                run.steps(Passes::new(self, earned)).await?;
+                run.steps(Passes::new(self, earned, run.clock())).await?;
             }
             JobId::Groups(activity) => {
                 run.steps(GroupsOf::new(self, company, activity)).await?;
@@ -344,7 +344,7 @@ impl JobService for Wellness {
                 let references = References::of(self, ReferencePartition { company, of }, task, started_at);
                 let references = references
                     .ok_or_else(|| Error::Internal("a job on references has a task for registrations".to_owned()))?;
-                run.steps(Passes::new(self, references)).await?;
+                run.steps(Passes::new(self, references, run.clock())).await?;
             }
         }
         Ok(())
