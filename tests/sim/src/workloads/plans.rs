@@ -213,7 +213,7 @@ impl Workload for Programs {
                 "erase" | "export" | "export-quiet" | "erase-quiet" => operate(world, action, label).await,
                 "list" => lists::read_some(world, action, label).await,
                 "stranger" => self.trespass(world, action, label).await,
-                "rivals" => rivals(world, action, label).await,
+                "rivals" => self.rivals(world, action, label).await,
                 "hurry" => self.hurry(world, action, label).await,
                 _ => self.others(world, action, label).await,
             }
@@ -563,6 +563,36 @@ impl Programs {
         world.ask(label, &caller, last).await;
     }
 
+    /// Two administrators replace the same record or section at the same time, or move the same
+    /// activity, and one of them does it again.
+    async fn rivals(&self, world: &World, action: &Value, label: &str) {
+        let (company, caller) = (text(action, "company"), admin(text(action, "company")));
+        let (root, known) = (root_of(company), self.picked(action));
+        let put = |suffix: &str, section: usize| {
+            let tag = format!("{company} {label}{suffix}");
+            if action["limited"] == true {
+                let path = format!("{root}/references/{}/{}", text(action, "facet"), text(action, "id"));
+                return Ask::with("PUT", path, json!({"name": tag, "data": {"tag": tag}}));
+            }
+            match known.as_ref().filter(|_| action["based"] == true) {
+                Some(known) => {
+                    let path = format!("{root}/activities/{}/section", known.id);
+                    Ask::with("PUT", path, json!({"sectionId": SECTIONS[section]}))
+                }
+                None => {
+                    let body = json!({"name": tag, "startDate": "2031-01-01", "endDate": "2032-12-31"});
+                    Ask::with("PUT", format!("{root}/sections/{}", text(action, "section")), body)
+                }
+            }
+        };
+        let (first, second) = (format!("{label}a"), format!("{label}b"));
+        let twice = async {
+            world.ask(&second, &caller, put("b", 1)).await;
+            world.ask(label, &caller, put("c", 0)).await;
+        };
+        futures::join!(world.ask(&first, &caller, put("a", 1)), twice);
+    }
+
     /// Reads one item.
     async fn get(&self, world: &World, action: &Value, label: &str) {
         let (company, user) = (text(action, "company"), text(action, "user"));
@@ -659,28 +689,6 @@ fn send(world: &World, label: &str, key: &str, content: &[u8]) {
         world.violation(format!("{label}: {error}"));
     }
     world.net.wrote.notify_waiters();
-}
-
-/// Two administrators replace the same record or section at the same time, and one of them does it
-/// again.
-async fn rivals(world: &World, action: &Value, label: &str) {
-    let (company, caller) = (text(action, "company"), admin(text(action, "company")));
-    let root = root_of(company);
-    let put = |suffix: &str| {
-        let tag = format!("{company} {label}{suffix}");
-        if action["based"] == true {
-            let body = json!({"name": tag, "startDate": "2031-01-01", "endDate": "2032-12-31"});
-            return Ask::with("PUT", format!("{root}/sections/{}", text(action, "section")), body);
-        }
-        let path = format!("{root}/references/{}/{}", text(action, "facet"), text(action, "id"));
-        Ask::with("PUT", path, json!({"name": tag, "data": {"tag": tag}}))
-    };
-    let (first, second) = (format!("{label}a"), format!("{label}b"));
-    let twice = async {
-        world.ask(&second, &caller, put("b")).await;
-        world.ask(label, &caller, put("c")).await;
-    };
-    futures::join!(world.ask(&first, &caller, put("a")), twice);
 }
 
 /// Requests of the operator.
