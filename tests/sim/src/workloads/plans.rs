@@ -192,7 +192,7 @@ impl Workload for Programs {
             for company in ALL {
                 self.found(world, company).await;
             }
-            self.fail_events(world);
+            fail_events(world);
             // Jobs and indexes come to rest.
             sleep(Duration::from_mins(1)).await;
             *lock(&self.quiet) = owners::items_of(&world.items("Activities"), QUIET).into_iter().cloned().collect();
@@ -293,22 +293,6 @@ impl Programs {
             self.others(world, &join, &label(&format!("join-{user}"))).await;
             let correct = json!({"do": "correct", "company": company, "user": user, "points": 7});
             self.others(world, &correct, &label(&format!("correct-{user}"))).await;
-        }
-    }
-
-    /// Stores failed events of the quiet company, and of others.
-    fn fail_events(&self, world: &World) {
-        let change = |company: &str| {
-            json!({"dynamodb": {"Keys": {"PK": {"S": format!("CompanyId-{company}#Employees#0")},
-                "SK": {"S": "UserId-user-9"}}}})
-        };
-        for (name, companies) in [("one", [QUIET].as_slice()), ("both", &[QUIET, "acme"]), ("none", &["acme"])] {
-            let payload = json!({"Records": companies.iter().map(|company| change(company)).collect::<Vec<_>>()});
-            let document = json!({"version": "1.0", "payload": payload.to_string()}).to_string();
-            let key = format!("aws/lambda/mapping/{name}");
-            if let Err(error) = world.stack.put_object(&bucket(world, "failedchanges"), &key, document.as_bytes()) {
-                world.violation(format!("{key} can't be stored: {error}"));
-            }
         }
     }
 
@@ -574,16 +558,12 @@ impl Programs {
                 let path = format!("{root}/references/{}/{}", text(action, "facet"), text(action, "id"));
                 return Ask::with("PUT", path, json!({"name": tag, "data": {"tag": tag}}));
             }
-            match known.as_ref().filter(|_| action["based"] == true) {
-                Some(known) => {
-                    let path = format!("{root}/activities/{}/section", known.id);
-                    Ask::with("PUT", path, json!({"sectionId": SECTIONS[section]}))
-                }
-                None => {
-                    let body = json!({"name": tag, "startDate": "2031-01-01", "endDate": "2032-12-31"});
-                    Ask::with("PUT", format!("{root}/sections/{}", text(action, "section")), body)
-                }
+            if let Some(known) = known.as_ref().filter(|_| action["based"] == true) {
+                let path = format!("{root}/activities/{}/section", known.id);
+                return Ask::with("PUT", path, json!({"sectionId": SECTIONS[section]}));
             }
+            let body = json!({"name": tag, "startDate": "2031-01-01", "endDate": "2032-12-31"});
+            Ask::with("PUT", format!("{root}/sections/{}", text(action, "section")), body)
         };
         let (first, second) = (format!("{label}a"), format!("{label}b"));
         let twice = async {
@@ -678,8 +658,24 @@ impl Programs {
 
 /// The physical name of a bucket of the service.
 fn bucket(world: &World, name: &str) -> String {
-    let buckets = world.stack.template().buckets.iter();
-    buckets.filter(|bucket| bucket.ends_with(&format!("-{name}"))).cloned().next().unwrap_or_default()
+    let mut buckets = world.stack.template().buckets.iter();
+    buckets.find(|bucket| bucket.ends_with(&format!("-{name}"))).cloned().unwrap_or_default()
+}
+
+/// Stores failed events of the quiet company, and of others.
+fn fail_events(world: &World) {
+    let change = |company: &str| {
+        json!({"dynamodb": {"Keys": {"PK": {"S": format!("CompanyId-{company}#Employees#0")},
+            "SK": {"S": "UserId-user-9"}}}})
+    };
+    for (name, companies) in [("one", [QUIET].as_slice()), ("both", &[QUIET, "acme"]), ("none", &["acme"])] {
+        let payload = json!({"Records": companies.iter().map(|company| change(company)).collect::<Vec<_>>()});
+        let document = json!({"version": "1.0", "payload": payload.to_string()}).to_string();
+        let key = format!("aws/lambda/mapping/{name}");
+        if let Err(error) = world.stack.put_object(&bucket(world, "failedchanges"), &key, document.as_bytes()) {
+            world.violation(format!("{key} can't be stored: {error}"));
+        }
+    }
 }
 
 /// Sends the content of a file to S3.

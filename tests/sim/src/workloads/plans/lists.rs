@@ -79,21 +79,16 @@ pub(super) async fn check(world: &World, items: &[Value]) {
         }
         for venue in VENUES.into_iter().chain([OF_TEMPLATES]) {
             for status in ["active", "draft"] {
-                let uses = uses(items, company, venue, status);
+                let expected = uses(items, company, venue, status);
                 let path = format!("{root}/references/venues/{venue}/activities?status={status}");
-                compare(world, company, &path, "activityId", uses).await;
+                compare(world, company, &path, "activityId", expected).await;
             }
         }
         let plans = super::stored::plans(items, company).into_keys().collect();
-        let reply =
-            world.ask(&format!("plans-{company}"), &admin(company), Ask::of("GET", format!("{root}/plans"))).await;
-        same(
-            world,
-            &format!("{root}/plans"),
-            reply.body["items"].as_array().cloned().unwrap_or_default(),
-            "planId",
-            plans,
-        );
+        let path = format!("{root}/plans");
+        let reply = world.ask(&format!("walk {path}"), &admin(company), Ask::of("GET", path.clone())).await;
+        let listed = reply.body["items"].as_array().cloned().unwrap_or_default();
+        same(world, &path, &listed, "planId", &plans);
     }
     let global = of_type(items, "Template").filter(|one| attribute(one, "PK") == "Global");
     let global = global.map(|one| attribute(one, "SK").trim_start_matches("Template#TemplateId-").to_owned()).collect();
@@ -129,13 +124,13 @@ async fn compare(world: &World, company: &str, path: &str, member: &str, wanted:
     let label = format!("walk {path}");
     let limit = 1 + u64::try_from(path.len()).unwrap_or_default() % 3;
     let items = walk(world, &label, &caller, path, (limit, 200)).await;
-    same(world, path, items, member, wanted);
+    same(world, path, &items, member, &wanted);
 }
 
-fn same(world: &World, path: &str, items: Vec<Value>, member: &str, wanted: BTreeSet<String>) {
+fn same(world: &World, path: &str, items: &[Value], member: &str, wanted: &BTreeSet<String>) {
     let listed: Vec<&str> = items.iter().map(|item| text(item, member)).collect();
     let ids: BTreeSet<String> = listed.iter().map(|id| (*id).to_owned()).collect();
-    if ids.len() != listed.len() || ids != wanted {
+    if ids.len() != listed.len() || ids != *wanted {
         world.violation(format!("{path} lists {listed:?}, but {wanted:?} are stored"));
     }
 }

@@ -210,7 +210,7 @@ pub(super) async fn check_exports(world: &World, items: &[Value]) {
     for (key, content) in world.stack.objects(&bucket(world, "files"), "exports/").unwrap_or_default() {
         let company = key.split('/').nth(1).unwrap_or_default();
         let lines = String::from_utf8_lossy(&content).into_owned();
-        for line in lines.lines().filter(|_| key.ends_with(".jsonl")) {
+        for line in lines.lines().filter(|_| !key.contains("/files/")) {
             let item: Value = serde_json::from_str(line).unwrap_or_default();
             let partition = text(&item, "PK");
             let of = partition.strip_prefix("CompanyId-").and_then(|rest| rest.split('#').next());

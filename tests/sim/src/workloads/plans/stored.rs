@@ -185,10 +185,8 @@ fn check_acknowledged(world: &World, history: &[Exchange], items: &[Value]) {
         }
         let missing = |what: &str| world.violation(format!("{}: {what} is not stored: {body}", exchange.label));
         match exchange.ask.method {
-            "POST" if path.ends_with("/activities") => {
-                if activity(items, text(body, "activityId")).is_none() {
-                    missing("the acknowledged activity");
-                }
+            "POST" if path.ends_with("/activities") && activity(items, text(body, "activityId")).is_none() => {
+                missing("the acknowledged activity");
             }
             "POST" if path.ends_with("/files") => {
                 let id = text(body, "fileId");
