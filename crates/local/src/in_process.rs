@@ -290,6 +290,14 @@ impl InProcess {
     pub fn put_object(&self, bucket: &str, key: &str, data: &[u8]) -> Result<(), String> {
         self.lake.put(bucket, key, data).map_err(|error| format!("{error:?}"))
     }
+
+    /// The objects of a bucket whose keys start with the prefix, by key.
+    ///
+    /// # Errors
+    /// A message if an object can't be read.
+    pub fn objects(&self, bucket: &str, prefix: &str) -> Result<BTreeMap<String, Vec<u8>>, String> {
+        self.lake.contents(bucket, prefix).map_err(|error| format!("{error:?}"))
+    }
 }
 
 fn wrapped(handler: Handler, wrap: Wrap, ids: &Arc<AtomicU64>) -> Handler {

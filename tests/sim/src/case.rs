@@ -284,8 +284,10 @@ fn template(stacks: &'static [&'static str]) -> Result<Template, String> {
     }
     let file = root().join("template.yaml");
     let text = fs::read_to_string(&file).map_err(|error| error.to_string())?;
-    // The hostile layer delays index entries by up to five seconds.
-    let parameters = [("IndexLagSeconds".to_owned(), "10".to_owned())].into();
+    // The hostile layer delays index entries by up to five seconds. A function runs for at most a
+    // minute, and a frozen one for twelve seconds longer.
+    let parameters = [("IndexLagSeconds", "10"), ("ErasureQuietSeconds", "75")];
+    let parameters = parameters.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
     let template = Template::read_some(&text, &file, "sim", &parameters, &Selection::of(stacks));
     let template = template.map_err(|error| error.to_string())?;
     read.insert(stacks.to_vec(), template.clone());

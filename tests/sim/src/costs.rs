@@ -27,7 +27,13 @@ const WITHOUT_MAXIMUM: [&str; 8] = [
 
 /// Units that a function consumes only in some states, by function, and table or index. The cost
 /// functions leave them out. The formulas of the documentation name most of them.
-const SOMETIMES: [(&str, &str, u64, u64); 21] = [
+const SOMETIMES: [(&str, &str, u64, u64); 24] = [
+    // The job that deletes the object of a file, and the reference that was added last.
+    ("remove-reference-record", "WellnessJobs", 0, 2),
+    ("remove-reference-record", "Activities", 1, 0),
+    // The section, the template of the company and the global one, and the record of the template's
+    // reference.
+    ("create-activity", "Activities", 4, 0),
     // A product that the first read does not find, or finds inactive, is read again with strong
     // consistency.
     ("add-cart-item", "Products", 1, 0),
@@ -156,6 +162,30 @@ fn limits(world: &World, service: &str) -> BTreeMap<&'static str, Places> {
                 job: 2 * SMALL,
                 record: Some(2 * SMALL),
                 ..wellness::Case::default()
+            };
+            add(&mut limits, wellness::patterns(), &case);
+        }
+        "plans" => {
+            let case = wellness::Case {
+                activity: SMALL,
+                program: SMALL,
+                narrow: SMALL,
+                part: SMALL,
+                parts: 8,
+                groups: 1,
+                reference: SMALL,
+                references: 25,
+                rewards: 2 * SMALL,
+                corrections: 20 * SMALL,
+                report: 2 * SMALL,
+                registration: SMALL,
+                own: 2 * SMALL,
+                upload: SMALL,
+                items: 50,
+                employee: SMALL,
+                eligible: 50,
+                job: 4 * SMALL,
+                record: Some(2 * SMALL),
             };
             add(&mut limits, wellness::patterns(), &case);
         }

@@ -6,10 +6,11 @@ use crate::case::Workload;
 mod bank;
 mod cart;
 mod ledger;
+mod plans;
 mod wellness;
 
 /// Names of all workloads.
-pub const ALL: &[&str] = &["ledger", "bank", "cart", "wellness"];
+pub const ALL: &[&str] = &["ledger", "bank", "cart", "wellness", "plans"];
 
 /// The workload of a service.
 #[must_use]
@@ -18,6 +19,7 @@ pub fn of(service: &str) -> Option<Box<dyn Workload>> {
         "bank" => Some(Box::new(bank::Payments::default())),
         "cart" => Some(Box::new(cart::Shop::default())),
         "ledger" => Some(Box::new(ledger::Books::default())),
+        "plans" => Some(Box::new(plans::Programs::default())),
         "wellness" => Some(Box::new(wellness::Companies::default())),
         _ => None,
     }
@@ -37,4 +39,9 @@ fn text<'a>(body: &'a Value, member: &str) -> &'a str {
 /// A whole number of a body. 0 if it is missing.
 fn number(body: &Value, member: &str) -> u64 {
     body[member].as_u64().unwrap_or_default()
+}
+
+/// A path segment after a name, such as the user after `/users/`.
+fn after<'a>(path: &'a str, name: &str) -> Option<&'a str> {
+    path.split_once(name)?.1.split(['/', '?']).next()
 }

@@ -888,8 +888,8 @@ async fn costs_stated_in_words_match_the_consumed_units() {
     };
     let section = |end: &str| json!({"name": "Summer", "startDate": "2030-06-01", "endDate": end});
     let put = async |end: &str| client.put(&of("sections/7"), &section(end)).await;
-    costs(&put("2030-09-01").await, &[("Activities", 0, 1), ("Activities/GSI1", 0, 1)]);
-    costs(&put("2030-10-01").await, &[("Activities", 0, 1), ("Activities/GSI1", 0, 2)]);
+    costs(&put("2030-09-01").await, &[("Activities", 1, 2), ("Activities/GSI1", 0, 1)]);
+    costs(&put("2030-10-01").await, &[("Activities", 1, 2), ("Activities/GSI1", 0, 2)]);
 
     let template = json!({"name": "N", "type": "event", "subType": "F", "data": free(5_000)});
     let template = client.post(&of("templates"), &template).await;
@@ -906,7 +906,7 @@ async fn costs_stated_in_words_match_the_consumed_units() {
 
     text(&made.body, "activityId").clone_into(&mut measured.activity);
     let out = client.put(&format!("{}/section", measured.path()), &json!({"sectionId": null})).await;
-    costs(&out, &[("Activities", 1, 1), ("Activities/GSI1", 0, 1)]);
+    costs(&out, &[("Activities", 1, 2), ("Activities/GSI1", 0, 1)]);
     let begins = client.patch(&measured.path(), &json!({"version": 1, "startDate": "2029-01-01"})).await;
     costs(&begins, &[("Activities", 1, 2), ("Activities/GSI1", 0, 1)]);
 

@@ -268,6 +268,19 @@ async fn a_record_in_use_cannot_be_removed() {
     assert_problem(&delete(&client, &record).await, 409, "reference-in-use");
 }
 
+/// The index may not show the reference yet, so the removal depends on the last use.
+#[tokio::test]
+async fn a_replaced_record_keeps_its_last_use() {
+    let (stack, client, activity) = start().await;
+    put_venue(&client, "hall", "Hall").await;
+    assert_eq!(client.put(&format!("{activity}/references/venues/hall"), &json!({})).await.status, 201);
+    put_venue(&client, "hall", "New hall").await;
+    let items = stored(&stack, None, &format!("CompanyId-{COMPANY}")).await;
+    let record = items.iter().find(|item| item["SK"].as_s().is_ok_and(|sort| sort == "Venue#VenueId-hall"));
+    let last = record.and_then(|record| record.get("UsedBy")?.as_s().ok());
+    assert!(last.is_some_and(|id| activity.ends_with(id.as_str())), "{record:?}");
+}
+
 /// An activity and its sort keys, without the version.
 async fn snapshot(stack: &Stack, id: &str) -> BTreeMap<String, String> {
     let rows = stored(stack, None, &format!("ActivityId-{id}")).await;

@@ -458,6 +458,9 @@ async fn an_employee_who_returns_during_the_erasure_keeps_new_data() {
     let hers: Vec<_> = left.keys().map(|(_, key)| key.as_str()).filter(|key| key.ends_with("UserId-ann")).collect();
     assert_eq!(hers.len(), 2, "{hers:?}");
     assert!(hers.contains(&"ActivityId-swim Registration#UserId-ann"), "{hers:?}");
+    // The job has marked her, so that register-new-employee enrols her once more.
+    let returned = left.values().find(|item| item["Type"] == "Employee" && item["SK"] == "UserId-ann");
+    assert_eq!(returned.map(|item| &item["Version"]), Some(&json!(2)), "{left:?}");
     // A second erasure removes the rest.
     assert_eq!(operator.post(&erasure, &json!({})).await.status, 202);
     finish(&operator, OURS, "EmployeeErasureId-ann").await;

@@ -257,6 +257,12 @@ impl Lake {
         Ok(found)
     }
 
+    /// Returns the objects of a bucket whose keys start with the prefix, with their contents.
+    pub(crate) fn contents(&self, bucket: &str, prefix: &str) -> Result<BTreeMap<String, Vec<u8>>, Fault> {
+        let listed = self.list(bucket, prefix)?.into_iter();
+        listed.map(|object| Ok((object.key.clone(), fs::read(self.path(bucket, &object.key)?)?))).collect()
+    }
+
     /// Starts an upload in parts. Returns its id.
     pub(super) fn start_upload(&self, bucket: &str, key: &str, attributes: Attributes) -> Result<String, Fault> {
         self.path(bucket, key)?;

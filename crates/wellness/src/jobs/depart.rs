@@ -1,4 +1,4 @@
-use crate::{Employee, LastChange, Registration, Wellness, model::registration::Absence};
+use crate::{Employee, Registration, Wellness, model::registration::Absence};
 use function::{Deadline, Error, is_zero};
 use futures::{StreamExt, TryStreamExt, stream};
 use jobs::{Job, JobRunner, Next, PAGE, Step};
@@ -7,7 +7,7 @@ use keys::{
     wellness::{ActivityEndDateSort, EmployeeKey, Period, RegistrationsPartition},
 };
 use serde::{Deserialize, Serialize};
-use table::{Condition, Key, Page, Query, Value};
+use table::{Condition, Key, Page, Query};
 
 /// Maximum number of concurrent writes of a step.
 const SIDE_BY_SIDE: usize = 16;
@@ -59,17 +59,6 @@ impl<'a> Depart<'a> {
         }
     }
 
-    /// Enrols an employee who was hired again once more. The first enrolment may have seen a
-    /// registration in the index that this job had already deleted.
-    async fn enrol_again(&self, employee: &Employee) -> Result<(), Error> {
-        let touched = self.wellness.table.update(Employee::key_of(&self.employee));
-        let touched = touched
-            .set(Employee::LAST_CHANGE, Value::of(&LastChange::Placement)?)
-            .set(Employee::VERSION, employee.version.saturating_add(1));
-        let unchanged = Condition::is(Employee::VERSION, employee.version);
-        Ok(self.wellness.dynamo.write(touched.only_if(unchanged)).await?)
-    }
-
     /// Returns a page of registrations that have not ended, as stored.
     async fn registrations(&self, job: &Job, at: &mut DepartProgress) -> Result<Vec<Registration>, Error> {
         let all = ActivityEndDateSort::within(Period::since(job.started_at.into()));
@@ -113,7 +102,9 @@ impl JobRunner for Depart<'_> {
             Found::Nobody => {}
             Found::Unreadable => return Ok(Step { progress, done: job.done, next: Next::End }),
             Found::Employee(employee) => {
-                self.enrol_again(&employee).await?;
+                // The first enrolment may have seen a registration in the index that this job had
+                // already deleted.
+                self.wellness.enrol_again(&employee).await?;
                 return Ok(Step { progress, done: job.done, next: Next::End });
             }
         }

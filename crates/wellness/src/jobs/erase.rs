@@ -145,6 +145,18 @@ impl<'a> Erase<'a> {
         }
     }
 
+    /// Enrols an employee who was added again once more. The first enrolment may have seen
+    /// registrations that this job has deleted.
+    async fn enrol_again(&self) -> Result<(), Error> {
+        let Some(user) = self.owner.user.clone() else { return Ok(()) };
+        let key = EmployeeKey { company: self.owner.company.clone(), user };
+        match self.wellness.table.get::<Employee>(&Employee::key_of(&key)).await {
+            Ok(Some(employee)) => self.wellness.enrol_again(&employee).await,
+            Ok(None) | Err(table::Error::Unreadable(..)) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     async fn look(&self, place: &Place, after: Option<&str>, job: &Job) -> Result<Look, Error> {
         match place {
             Place::Items(table, partition) => self.items(table, partition, after, job).await,
@@ -352,6 +364,7 @@ impl JobRunner for Erase<'_> {
             return Ok(Step { progress, done, next: Next::Continue });
         }
         if progress.end_pass() {
+            self.enrol_again().await?;
             progress.completed_at = Some(self.clock.now()?.second());
             return Ok(Step { progress, done, next: Next::End });
         }

@@ -58,6 +58,7 @@ impl Item for End {
 
 impl PassItems for Registrations<'_> {
     const QUIET: u8 = 0;
+    const READS_INDEX: bool = false;
 
     /// Reads the end date before each step, because it may change while the job runs. Such a change
     /// starts a new job, but the current run may execute another step first.

@@ -4,10 +4,11 @@
 //! sort key changes during the pass, or whose index entry is outdated.
 
 use crate::Wellness;
-use function::{Deadline, Error, is_zero};
+use function::{Clock, Deadline, Error, is_zero};
 use jobs::{Job, JobRunner, Next, PagedItems, Step};
-use keys::KeyRange;
+use keys::{KeyRange, TimestampMillis};
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 use table::Page;
 
 /// The items that a job finds and changes in passes.
@@ -15,6 +16,9 @@ pub(crate) trait PassItems: PagedItems + Send {
     /// Number of consecutive passes that must find nothing before the job ends. If 0, the job ends
     /// after one pass.
     const QUIET: u8;
+    /// Whether [`Self::look`] reads an index. The last pass then waits until the index shows all
+    /// items that were written before the job.
+    const READS_INDEX: bool;
 
     /// Reads values that may have changed since the previous step.
     fn refresh(&mut self) -> impl Future<Output = Result<(), Error>> + Send {
@@ -33,6 +37,7 @@ pub(crate) trait PassItems: PagedItems + Send {
 pub(crate) struct Passes<'a, P: PassItems> {
     wellness: &'a Wellness,
     items: P,
+    clock: Clock,
     /// The items of the current page, if this run has already read them.
     known: Option<Vec<Option<P::Thing>>>,
 }
@@ -52,6 +57,9 @@ pub(crate) struct PassProgress {
     found: bool,
     /// Number of consecutive passes that found nothing.
     quiet: u8,
+    /// The time of the next pass, at which the index shows all items.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_at: Option<TimestampMillis>,
     /// Number of unreadable items in the current pass.
     #[serde(skip_serializing_if = "is_zero")]
     skipped: usize,
@@ -61,8 +69,8 @@ pub(crate) struct PassProgress {
 }
 
 impl<'a, P: PassItems> Passes<'a, P> {
-    pub(crate) fn new(wellness: &'a Wellness, items: P) -> Self {
-        Self { wellness, items, known: None }
+    pub(crate) fn new(wellness: &'a Wellness, items: P, clock: Clock) -> Self {
+        Self { wellness, items, clock, known: None }
     }
 
     /// Reads pages until a page has items to change, the pass ends, or the deadline is reached.
@@ -88,16 +96,25 @@ impl<P: PassItems> JobRunner for Passes<'_, P> {
     type Progress = PassProgress;
 
     async fn step(&mut self, job: &Job, at: PassProgress, stop: Deadline) -> Result<Step<PassProgress>, Error> {
-        let Wellness { dynamo, table, .. } = self.wellness;
+        let Wellness { dynamo, table, index_lag_seconds, .. } = self.wellness;
+        if let Some(time) = at.next_at
+            && !self.clock.wait_until(time, stop).await?
+        {
+            return Ok(Step { progress: at, done: job.done, next: Next::Wait });
+        }
         self.items.refresh().await?;
         let page = match self.known.take() {
             Some(page) => page,
             None => self.items.read(table, &at.page).await?,
         };
         let done = job.done + self.items.apply(dynamo, page).await?;
-        let mut progress = at;
+        let mut progress = PassProgress { next_at: None, ..at };
         self.known = Some(self.look(&mut progress, stop).await?);
         let next = progress.end_pass(self.items.ranges().len(), P::QUIET);
+        if matches!(next, Next::Wait) && P::READS_INDEX {
+            let lag = Duration::from_secs(index_lag_seconds.unwrap_or_default().into());
+            progress.next_at = Some(self.clock.after(lag)?);
+        }
         Ok(Step { progress, done, next })
     }
 

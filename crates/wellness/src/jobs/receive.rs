@@ -62,8 +62,10 @@ impl<'a> Receive<'a> {
         };
         match self.wellness.dynamo.apply(changes).await {
             Ok(()) if reason.is_some() => self.wellness.files.delete(&self.object).await,
+            Ok(()) => Ok(()),
             // Another run has done it, or the upload has expired.
-            Ok(()) | Err(table::Error::Refused(_)) => Ok(()),
+            Err(table::Error::Refused(_)) if reason.is_none() => Ok(()),
+            // If it was an attempt of this run, the object remains. The next run deletes it.
             Err(error) => Err(error.into()),
         }
     }

@@ -32,6 +32,7 @@ impl<'a> Earned<'a> {
 
 impl PassItems for Earned<'_> {
     const QUIET: u8 = 2;
+    const READS_INDEX: bool = false;
 
     /// Reads the rewards before each step, because they may change while the job runs.
     async fn refresh(&mut self) -> Result<(), Error> {

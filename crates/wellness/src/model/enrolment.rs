@@ -1,6 +1,6 @@
 //! Who takes part in an activity (docs/decisions/wellness-enrolment.md).
 
-use crate::{Activity, Employee, Filters, Registration, Wellness};
+use crate::{Activity, Employee, Filters, LastChange, Registration, Wellness};
 use function::Error;
 use jobs::Job;
 use keys::{
@@ -8,7 +8,7 @@ use keys::{
     wellness::{ActivityType, JobId, PlanTime, Status},
 };
 use serde::{Deserialize, Serialize};
-use table::{Change, Condition, Value};
+use table::{Change, Condition, Key, Value};
 
 use super::{
     job::{Task, job_key},
@@ -145,6 +145,20 @@ impl Activity {
 }
 
 impl Wellness {
+    /// Marks an employee as newly placed, so that W11 (register-new-employee) enrols the employee
+    /// once more.
+    ///
+    /// # Errors
+    /// [`table::Error::Refused`] if the employee has changed in the meantime.
+    pub(crate) async fn enrol_again(&self, employee: &Employee) -> Result<(), Error> {
+        let touched = self.table.update(Key::new(&employee.partition, &employee.sort));
+        let touched = touched
+            .set(Employee::LAST_CHANGE, Value::of(&LastChange::Placement)?)
+            .set(Employee::VERSION, employee.version.saturating_add(1));
+        let unchanged = Condition::is(Employee::VERSION, employee.version);
+        Ok(self.dynamo.write(touched.only_if(unchanged)).await?)
+    }
+
     /// Returns the change that withdraws an employee who has done nothing yet. DynamoDB refuses it
     /// unless [`Registration::is_untouched`] holds, or if the employee has left in the meantime.
     pub(crate) fn withdrawing(&self, registration: &Registration) -> Result<Change, Error> {

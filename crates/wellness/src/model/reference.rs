@@ -4,7 +4,7 @@ use keys::wellness::{
     ReferencePartition, Status, UseSort,
 };
 use serde::{Deserialize, Serialize};
-use table::{Attributes, Item, JsonText, Key};
+use table::{Attributes, Condition, Item, JsonText, Key};
 
 /// An activity's reference to a venue, with a copy of the venue's data
 /// (docs/decisions/wellness-references.md).
@@ -97,5 +97,27 @@ impl Record {
     #[must_use]
     pub fn key_of(company: &CompanyId, of: &FacetRef) -> Key {
         Key::new(&CompanyPartition(company.clone()), &RecordSort(of.clone()))
+    }
+}
+
+/// The last use of a record. All other attributes are ignored, so that an invalid one cannot make
+/// it unreadable.
+#[derive(Debug, Serialize, Deserialize, Attributes)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct LastUse {
+    pub(crate) used_by: Option<ActivityId>,
+}
+
+impl Item for LastUse {
+    const TYPE: &'static str = Record::TYPE;
+}
+
+impl LastUse {
+    /// The condition that no reference was added in the meantime.
+    pub(crate) fn is_unchanged(&self) -> Condition {
+        match &self.used_by {
+            Some(activity) => Condition::is(Self::USED_BY, activity),
+            None => Condition::missing(Self::USED_BY),
+        }
     }
 }

@@ -205,7 +205,7 @@ pub const PATTERN: Pattern = Pattern {
         },
         Calls {
             variant: ", erasure",
-            condition: "for each pass: query the partitions of an export, and the partition CompanyId-… of WellnessJobs. Write the keys of up to 500 items to the job, and delete these items in the next step. Then list and delete the objects of the company in S3, and read all failed events. For an employee: query GSI3PK = UserId-…#Registrations, filtered by CompanyId, and batch-get the registrations; query CompanyId-…#Points, SK begins with Correction#UserId-…#",
+            condition: "for each pass: query the partitions of an export, and the partition CompanyId-… of WellnessJobs. Write the keys of up to 500 items to the job, and delete these items in the next step. Then list and delete the objects of the company in S3, and read all failed events. For an employee: query GSI3PK = UserId-…#Registrations, filtered by CompanyId, and batch-get the registrations; query CompanyId-…#Points, SK begins with Correction#UserId-…#; at the end, get the employee, and mark one who was added again as newly placed",
             formula: "per deleted item: ⌈item⌉ W, twice as much for a registration of an erased employee. Per page of 500: ⌈job with the keys of the page⌉ W. Per pass: the reads of an export, and ⌈Σ jobs⌉ R. Per invocation: ⌈job⌉ R; ⌈job⌉ W. A job has at least two passes and two invocations. The table shows the cost for a company that has nothing but an employee and an export",
             cost: |case| {
                 Cost::default()
@@ -295,7 +295,7 @@ impl JobService for Wellness {
         match id {
             JobId::Registrations(activity) => {
                 let registrations = Registrations::new(self, company, activity);
-                run.steps(Passes::new(self, registrations)).await?;
+                run.steps(Passes::new(self, registrations, run.clock())).await?;
             }
             JobId::Enrolment(activity) => {
                 run.steps(Enrol::new(self, company, activity, run.clock())).await?;
@@ -314,7 +314,7 @@ impl JobService for Wellness {
             },
             JobId::Rewards(activity) => {
                 let earned = Earned::new(self, company, activity, run.job().started_at);
-                run.steps(Passes::new(self, earned)).await?;
+                run.steps(Passes::new(self, earned, run.clock())).await?;
             }
             JobId::Groups(activity) => {
                 run.steps(GroupsOf::new(self, company, activity)).await?;
@@ -344,7 +344,7 @@ impl JobService for Wellness {
                 let references = References::of(self, ReferencePartition { company, of }, task, started_at);
                 let references = references
                     .ok_or_else(|| Error::Internal("a job on references has a task for registrations".to_owned()))?;
-                run.steps(Passes::new(self, references)).await?;
+                run.steps(Passes::new(self, references, run.clock())).await?;
             }
         }
         Ok(())

@@ -8,7 +8,7 @@ use crate::{
     Activity, ActivityBody, DOMAIN, Section, Wellness,
     cost::{self, Calls, Pattern},
 };
-use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger};
+use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger, optimistically};
 use keys::wellness::{ActivityId, CompanyId, SectionId};
 use table::{
     Condition, Units,
@@ -32,12 +32,12 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "get SK = Section#SectionId-… and SK = Program. Then update SectionId of SK = Program if the activity belongs to the company. No key changes",
-        formula: "1 R; ⌈activity⌉ R and W; GSI1 ⌈entry⌉ W, because GSI1 projects SectionId. Removing an activity from its section does not read a section",
+        condition: "get SK = Section#SectionId-… and SK = Program. Then update SectionId of SK = Program in a transaction if Version is unchanged. No key changes",
+        formula: "1 R; ⌈activity⌉ R; 2 × ⌈activity⌉ W; GSI1 ⌈entry⌉ W, because GSI1 projects SectionId. Removing an activity from its section does not read a section",
         cost: |case| {
             Cost::default()
                 .read(cost::ACTIVITIES, Units::whole(1) + case.activity_read())
-                .write(cost::ACTIVITIES, write(case.activity))
+                .write(cost::ACTIVITIES, write(case.activity).times(2))
                 .write(cost::PROGRAM, write(case.program))
         },
     }],
@@ -72,20 +72,28 @@ impl Input for Move {
 /// - 403 if the caller belongs to another company.
 /// - 404 if the activity or the section does not exist.
 pub async fn move_activity(wellness: Wellness, request: Request<Move>) -> Result<Json<ActivityBody>, Error> {
-    let Move { company, activity, section } = &request.input;
-    request.caller.must_belong_to(company, DOMAIN)?;
-    let change = wellness.table.update(Activity::key_of(activity)).only_if(Condition::is(Activity::COMPANY, company));
-    let change = match section {
-        Some(section) => {
-            // Sections are never deleted, so this check need not be part of a transaction.
-            let found = wellness.table.get::<Section>(&Section::key_of(company, section)).await?;
+    request.caller.must_belong_to(&request.input.company, DOMAIN)?;
+    let moved = optimistically(|| wellness.move_to_section(&request.input)).await?;
+    Ok(Json(moved.body(request.now)))
+}
+
+impl Wellness {
+    async fn move_to_section(&self, Move { company, activity, section }: &Move) -> Result<Activity, Error> {
+        if let Some(section) = section {
+            // Sections are never deleted, so this check need not be part of the transaction.
+            let found = self.table.get::<Section>(&Section::key_of(company, section)).await?;
             found.ok_or(Error::NotFound("section"))?;
-            change.set(Activity::SECTION_ID, section)
         }
-        None => change.remove(Activity::SECTION_ID),
-    };
-    match wellness.dynamo.update::<Activity>(change).await {
-        Err(table::Error::Refused(_)) => Err(Error::NotFound("activity")),
-        moved => Ok(Json(moved?.body(request.now))),
+        let activity = self.activity(company, activity).await?;
+        let change = self.table.update(Activity::key_of(activity.id()));
+        let change = change.only_if(Condition::is(Activity::VERSION, activity.version));
+        let change = match section {
+            Some(section) => change.set(Activity::SECTION_ID, section),
+            None => change.remove(Activity::SECTION_ID),
+        };
+        // The client token of the transaction makes a late attempt of the SDK harmless. An update
+        // without a token could overwrite the next move.
+        self.dynamo.transact(vec![change]).await?;
+        Ok(Activity { section_id: section.clone(), ..activity })
     }
 }

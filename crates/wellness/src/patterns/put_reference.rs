@@ -6,13 +6,14 @@ use crate::{
     cost::{self, Calls, Pattern},
     model::{
         object::JsonObject,
+        reference::LastUse,
         sizes::{MAX_REFERENCE, must_fit},
     },
 };
-use function::{Error, Fields, Function, Input, Put, Request, Route, Trigger};
+use function::{Error, Fields, Function, Input, Put, Request, Route, Trigger, optimistically};
 use keys::wellness::{CompanyId, CompanyPartition, Facet, FacetId, FacetRef, RecordSort};
 use serde::Serialize;
-use table::cost::{Cost, write};
+use table::cost::{Cost, read, write};
 
 /// The Lambda.
 #[must_use]
@@ -31,9 +32,11 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "put: PK = CompanyId-…, SK = Venue#VenueId-… or the corresponding key of a file, course, tracker or notification",
-        formula: "⌈record⌉ W",
-        cost: |case| Cost::default().write(cost::ACTIVITIES, write(case.own)),
+        condition: "get PK = CompanyId-…, SK = Venue#VenueId-… or the corresponding key of a file, course, tracker or notification. Then put it in a transaction if UsedBy is unchanged",
+        formula: "⌈record⌉ R, or 1 R for a new record; 2 × ⌈record⌉ W",
+        cost: |case| {
+            Cost::default().read(cost::ACTIVITIES, read(case.own)).write(cost::ACTIVITIES, write(case.own).times(2))
+        },
     }],
     function,
 };
@@ -86,7 +89,28 @@ pub async fn put_reference(wellness: Wellness, request: Request<NewRecord>) -> R
     let NewRecord(record) = request.input;
     request.caller.must_belong_to(&record.partition.0, DOMAIN)?;
     must_fit(&record, MAX_REFERENCE)?;
-    // An unreadable record is replaced as well.
-    let is_new = !wellness.dynamo.put_or_replace(wellness.table.put(&record)?).await?;
+    let is_new = optimistically(|| wellness.put_record(&record)).await?;
     Ok(Put { is_new, body: record.into() })
+}
+
+impl Wellness {
+    /// Puts the record. Returns whether it is new. The record keeps the activity whose reference
+    /// was added last. An unreadable record is replaced as well.
+    async fn put_record(&self, record: &Record) -> Result<bool, Error> {
+        let RecordSort(of) = &record.sort;
+        let (is_new, put) = match self.table.get::<LastUse>(&Record::key_of(&record.partition.0, of)).await {
+            Ok(None) => (true, self.table.put_new(record)?),
+            Ok(Some(last)) => {
+                let unchanged = last.is_unchanged();
+                let record = Record { used_by: last.used_by, ..record.clone() };
+                (false, self.table.replace(&record)?.only_if(unchanged))
+            }
+            Err(table::Error::Unreadable(..)) => (false, self.table.replace(record)?),
+            Err(error) => return Err(error.into()),
+        };
+        // The client token of the transaction makes a late attempt of the SDK harmless. A put
+        // without a token could overwrite the next one.
+        self.dynamo.transact(vec![put]).await?;
+        Ok(is_new)
+    }
 }

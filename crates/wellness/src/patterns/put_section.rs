@@ -5,13 +5,13 @@ use crate::{
     DOMAIN, Name, Section, Wellness,
     cost::{self, Calls, Pattern},
 };
-use function::{Error, Fields, Function, Input, Put, Request, Route, Trigger};
+use function::{Error, Fields, Function, Input, Put, Request, Route, Trigger, optimistically};
 use keys::{
     TimestampSeconds,
     wellness::{CompanyId, CompanyPartition, EndDateSort, PlanTime, ProgramPartition, SectionId, SectionSort},
 };
 use serde::Serialize;
-use table::cost::{Cost, write};
+use table::cost::{Cost, read, write};
 
 /// The Lambda.
 #[must_use]
@@ -30,9 +30,14 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "put: PK = CompanyId-…, SK = Section#SectionId-…",
-        formula: "⌈section⌉ W; GSI1 ⌈section⌉ W, or 2 ⌈section⌉ W if the end date changes",
-        cost: |case| Cost::default().write(cost::ACTIVITIES, write(case.own)).write(cost::PROGRAM, write(case.own)),
+        condition: "get PK = CompanyId-…, SK = Section#SectionId-…. Then put it in a transaction, if it is still there or still absent",
+        formula: "⌈section⌉ R, or 1 R for a new section; 2 × ⌈section⌉ W; GSI1 ⌈section⌉ W, or 2 ⌈section⌉ W if the end date changes",
+        cost: |case| {
+            Cost::default()
+                .read(cost::ACTIVITIES, read(case.own))
+                .write(cost::ACTIVITIES, write(case.own).times(2))
+                .write(cost::PROGRAM, write(case.own))
+        },
     }],
     function,
 };
@@ -94,7 +99,22 @@ impl From<Section> for SectionBody {
 pub async fn put_section(wellness: Wellness, request: Request<NewSection>) -> Result<Put<SectionBody>, Error> {
     let NewSection(section) = request.input;
     request.caller.must_belong_to(&section.partition.0, DOMAIN)?;
-    // An unreadable section is replaced as well.
-    let is_new = !wellness.dynamo.put_or_replace(wellness.table.put(&section)?).await?;
+    let is_new = optimistically(|| wellness.put_section(&section)).await?;
     Ok(Put { is_new, body: section.into() })
+}
+
+impl Wellness {
+    /// Puts the section. Returns whether it is new. An unreadable section is replaced as well.
+    async fn put_section(&self, section: &Section) -> Result<bool, Error> {
+        let key = Section::key_of(&section.partition.0, section.id());
+        let is_new = match self.table.get::<Section>(&key).await {
+            Err(table::Error::Unreadable(..)) => false,
+            found => found?.is_none(),
+        };
+        let put = if is_new { self.table.put_new(section)? } else { self.table.replace(section)? };
+        // The client token of the transaction makes a late attempt of the SDK harmless. A put
+        // without a token could overwrite the next one.
+        self.dynamo.transact(vec![put]).await?;
+        Ok(is_new)
+    }
 }

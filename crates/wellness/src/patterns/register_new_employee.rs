@@ -44,8 +44,8 @@ pub const PATTERN: Pattern = Pattern {
     trigger: Trigger::Stream("Activities"),
     calls: &[Calls {
         variant: "",
-        condition: "get PK = CompanyId-<id>#Employees#<0-9>, SK = UserId-<id>. Query GSI2PK = CompanyId-<id>#Program#List and GSI3PK = UserId-<id>#Registrations, both for end dates from now on, the latter filtered by CompanyId. For each eligible challenge without a registration, put one if absent. For a transferred employee, also batch-get the registrations for activities whose filters exclude the employee, and delete those without progress. Then batch-get the activities with strong consistency, and update each registration whose end date has changed",
-        formula: "⌈employee⌉ R; GSI2 ½ ⌈Σ entries⌉ R, once per batch and company; GSI3 ½ ⌈Σ existing registrations⌉ R. Per eligible challenge: ⌈registration⌉ W; GSI3 ⌈registration⌉ W; ⌈activity⌉ R, once per batch. Per activity that excludes a transferred employee: 1 R, or ⌈registration⌉ R and W, and ⌈activity⌉ R, once per batch",
+        condition: "get PK = CompanyId-<id>#Employees#<0-9>, SK = UserId-<id>. Query GSI2PK = CompanyId-<id>#Program#List and GSI3PK = UserId-<id>#Registrations, both for end dates from now on, the latter filtered by CompanyId. Batch-get the registrations for eligible challenges that GSI3 shows, strongly consistent. For each eligible challenge without a registration, put one if absent. For a transferred employee, also batch-get the registrations for activities whose filters exclude the employee, and delete those without progress. Then batch-get the activities with strong consistency, and update each registration whose end date has changed",
+        formula: "⌈employee⌉ R; GSI2 ½ ⌈Σ entries⌉ R, once per batch and company; GSI3 ½ ⌈Σ existing registrations⌉ R. Per existing registration for an eligible challenge: ⌈registration⌉ R. Per eligible challenge: ⌈registration⌉ W; GSI3 ⌈registration⌉ W; ⌈activity⌉ R, once per batch. Per activity that excludes a transferred employee: 1 R, or ⌈registration⌉ R and W, and ⌈activity⌉ R, once per batch",
         cost: |case| {
             let challenges = Case::count(case.eligible);
             Cost::default()
@@ -79,11 +79,11 @@ async fn register_new_employee(wellness: Wellness, batch: Batch) -> Result<BTree
     let mut registered = run.registrations(&employees).await;
     let there: HashSet<_> = registered.iter().map(|(_, registration)| registration.key()).collect();
     let options = run.options(&employees).await;
-    let (mut wanted, left) = run.wanted(&employees, &options);
+    let (wanted, left) = run.wanted(&employees, &options);
     let placed = employees.iter().map(|(start, employee)| (*start, employee)).collect();
     run.withdraw(left, &placed).await;
-    wanted.retain(|(_, registration)| !there.contains(&registration.key()));
-    let put = run.each(wanted, |registration| wellness.register(registration)).await;
+    let missing = run.missing(wanted, &there).await;
+    let put = run.each(missing, |registration| wellness.register(registration)).await;
     registered.extend(put.into_iter().filter_map(|(start, registration)| Some((start, registration?))));
     run.stop = batch.deadline;
     run.settle(registered, &placed).await;
@@ -221,6 +221,24 @@ impl Run<'_> {
             left.extend((!keys.is_empty()).then_some((*start, (keys, since))));
         }
         (wanted, left)
+    }
+
+    /// Returns the registrations that do not exist. The index may still show a registration that
+    /// was deleted a moment ago, so the registrations that it shows are read from the table.
+    async fn missing(&mut self, wanted: Work<Registration>, shown: &HashSet<Key>) -> Work<Registration> {
+        let wellness = self.wellness;
+        let (shown, mut missing): (Vec<_>, Vec<_>) =
+            wanted.into_iter().partition(|(_, registration)| shown.contains(&registration.key()));
+        let mut keys = BTreeMap::<usize, Vec<Key>>::new();
+        for (start, registration) in &shown {
+            keys.entry(*start).or_default().push(registration.key());
+        }
+        let read = async |keys: Vec<Key>| Ok(wellness.table.get_all::<Registration>(&keys, true).await?);
+        let found = self.each(keys.into_iter().collect(), read).await.into_iter();
+        let stored: HashSet<Key> =
+            found.flat_map(|(_, found)| found.items.into_keys().chain(found.unreadable)).collect();
+        missing.extend(shown.into_iter().filter(|(_, registration)| !stored.contains(&registration.key())));
+        missing
     }
 
     /// Updates the end dates of the registrations until they equal the end dates of the activities.

@@ -8,6 +8,7 @@ use crate::{
     cost::{self, Calls, Pattern},
     model::{
         job::{Hold, job_key},
+        reference::LastUse,
         upload::receiving,
     },
     patterns::get_reference::OfRecord,
@@ -17,7 +18,7 @@ use jobs::Job;
 use keys::wellness::{ActivityId, ActivityPartition, Facet, JobId, ReferencePartition, UseSort};
 use serde::{Deserialize, Serialize};
 use table::{
-    Attributes, Condition, Item, Query, Units,
+    Item, Query, Units,
     cost::{Cost, read, write},
 };
 
@@ -51,18 +52,6 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// The last use of a record. The removal ignores all other attributes, so an invalid one cannot
-/// make it fail.
-#[derive(Debug, Serialize, Deserialize, Attributes)]
-#[serde(rename_all = "PascalCase")]
-struct LastUse {
-    used_by: Option<ActivityId>,
-}
-
-impl Item for LastUse {
-    const TYPE: &'static str = "ReferenceRecord";
-}
-
 /// The partition key of a reference.
 #[derive(Debug, Serialize, Deserialize)]
 struct Use {
@@ -92,18 +81,14 @@ impl Wellness {
     async fn remove_record(&self, request: &Request<OfRecord>) -> Result<NoContent, Error> {
         let record @ OfRecord { company, of } = &request.input;
         let key = Record::key_of(company, of);
-        let LastUse { used_by } = self.table.get(&key).await?.ok_or(Error::NotFound("reference"))?;
-        if self.is_in_use(record, used_by.as_ref()).await? {
+        let last = self.table.get::<LastUse>(&key).await?.ok_or(Error::NotFound("reference"))?;
+        if self.is_in_use(record, last.used_by.as_ref()).await? {
             let detail = "An activity refers to it. Remove or replace the reference first.";
             return Err(Error::Conflict(Problem::ReferenceInUse, detail.to_owned()));
         }
-        let unchanged = match &used_by {
-            Some(activity) => Condition::is(LastUse::USED_BY, activity),
-            None => Condition::missing(LastUse::USED_BY),
-        };
         let jobs = self.jobs.table();
         let mut changes = vec![
-            self.table.delete(key).only_if(unchanged),
+            self.table.delete(key).only_if(last.is_unchanged()),
             jobs.check(job_key(company, &JobId::Uses(of.clone())), Job::is_not_running()),
             jobs.absent(Hold::key_of(company, of)),
         ];

@@ -21,7 +21,7 @@ use crate::{
 };
 
 mod histories;
-mod stored;
+pub(super) mod stored;
 
 /// The second company has an employee with the id of an employee of the first one.
 const COMPANIES: [&str; 2] = ["acme", "bolt"];

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::{
-    super::attribute,
-    stored::{activity_of, after, company_of_path, placement, progress, registrations, user_of},
+    super::{after, attribute},
+    stored::{activity_of, company_of_path, placement, progress, registrations, user_of},
 };
 use crate::{
     linear::{Choices, Effect, Interval, Possible, is_linearizable},

@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::super::{attribute, text};
+use super::super::{after, attribute, text};
 use crate::{
     clock,
     world::{Exchange, World},
@@ -108,6 +108,11 @@ pub(super) fn check(world: &World, history: &[Exchange], items: &[Value]) {
         }
         check_awards(world, items, registration);
     }
+    check_places(world, items);
+}
+
+/// Every activity has its employees, and every ticket its holder.
+pub(in super::super) fn check_places(world: &World, items: &[Value]) {
     for activity in of_type(items, "Activity") {
         check_enrolment(world, items, activity);
         check_waiting(world, items, activity);
@@ -283,11 +288,6 @@ pub(super) fn check_seats(world: &World) {
             _ => {}
         }
     }
-}
-
-/// A path segment after a name, such as the user after `/users/`.
-pub(super) fn after<'a>(path: &'a str, name: &str) -> Option<&'a str> {
-    path.split_once(name)?.1.split(['/', '?']).next()
 }
 
 /// The company of a request for an employee.
