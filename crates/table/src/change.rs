@@ -313,16 +313,7 @@ impl Dynamo {
         item.ok_or_else(|| Error::Rejected("an update returned no item".to_owned())).and_then(read)
     }
 
-    /// Executes a put and returns whether it replaced an item. The replaced item may be unreadable.
-    ///
-    /// # Errors
-    /// The errors of [`Dynamo::write`].
-    pub async fn put_or_replace(&self, put: Change) -> Result<bool, Error> {
-        let old = despite_contention(|| self.write_once(put.clone(), ReturnValue::AllOld)).await?;
-        Ok(old.is_some_and(|old| !old.is_empty()))
-    }
-
-    /// Executes the change without retries for conflicts. A put or an update returns the item that
+    /// Executes the change without retries for conflicts. An update returns the item that
     /// `returned` selects, and other changes return `None`.
     async fn write_once(&self, change: Change, returned: ReturnValue) -> Result<Option<Attributes>, Error> {
         let Expressions { condition, update, names, values } = change.expressions();
@@ -334,10 +325,8 @@ impl Dynamo {
                 let request = self.client.put_item().table_name(&*change.table).set_item(Some(item));
                 let request = request.set_condition_expression(condition).set_expression_attribute_names(names);
                 let request = request.set_expression_attribute_values(values).return_consumed_capacity(capacity);
-                let request = request.return_values(returned);
                 let answer = usage::call(request.return_values_on_condition_check_failure(found).send()).await?;
                 usage::count("PutItem", None, &answer.consumed_capacity);
-                return Ok(answer.attributes);
             }
             Action::Update { key, .. } => {
                 let request = self.client.update_item().table_name(&*change.table).set_key(Some(key.attributes()));

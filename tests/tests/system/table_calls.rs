@@ -120,21 +120,6 @@ async fn a_put_creates_or_replaces_an_item() {
     assert!(is_refused(&scene.dynamo.write(only_new).await));
 }
 
-#[tokio::test]
-async fn put_or_replace_returns_whether_an_item_was_replaced() {
-    let scene = Scene::start().await;
-    let [first, second] = [1, 2].map(|number| Thing { number: Some(number), ..thing("A") });
-    let put = |thing: &Thing| scene.table.put(thing).expect("a change");
-    assert!(!scene.dynamo.put_or_replace(put(&first)).await.expect("put"));
-    assert!(scene.dynamo.put_or_replace(put(&second)).await.expect("put"));
-    let refused = scene.dynamo.put_or_replace(put(&first).only_if(Condition::is(Thing::NUMBER, 1))).await;
-    assert!(is_refused(&refused), "{refused:?}");
-    assert!(scene.dynamo.put_or_replace(put(&second)).await.expect("put"), "a repeated put");
-    let torn = Torn { partition: "B".to_owned(), rest: json!({"SK": SORT}) };
-    scene.dynamo.write(scene.table.put(&torn).expect("a change")).await.expect("put");
-    assert!(scene.dynamo.put_or_replace(put(&thing("B"))).await.expect("put"), "an unreadable item is replaced");
-}
-
 /// An update either leaves a readable item, or writes nothing.
 #[tokio::test]
 async fn an_update_of_an_unreadable_item_repairs_it_or_writes_nothing() {
