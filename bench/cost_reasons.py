@@ -125,7 +125,9 @@ REASONS = {
         "1 W": "a single change is a transaction, so that the SDK's retry is idempotent",
     },
     "get-points": {"0.5 R": STRONG},
-    "move-activity": {"2 R": "the section is read, to check its company, and the activity"},
+    "move-activity": {"2 R": "the section is read, to check its company, and the activity", "1 W": ONCE},
+    "put-section": {"1 R": "the section is read first, because a new one gets 201", "1 W": ONCE},
+    "put-reference": {"1 R": "the last use of the record is read first, because the put keeps it", "1 W": ONCE},
     "update-reference, the request": {
         "1 R": "the references are counted with one query per status",
         "5 W": "the job, and the condition that no other job runs, in a transaction",
