@@ -27,7 +27,7 @@ const WITHOUT_MAXIMUM: [&str; 8] = [
 
 /// Units that a function consumes only in some states, by function, and table or index. The cost
 /// functions leave them out. The formulas of the documentation name most of them.
-const SOMETIMES: [(&str, &str, u64, u64); 24] = [
+const SOMETIMES: [(&str, &str, u64, u64); 27] = [
     // The job that deletes the object of a file, and the reference that was added last.
     ("remove-reference-record", "WellnessJobs", 0, 2),
     ("remove-reference-record", "Activities", 1, 0),
@@ -66,6 +66,9 @@ const SOMETIMES: [(&str, &str, u64, u64); 24] = [
     ("process-payment", "FinancialTransactions/GSI1", 1, 6),
     ("create-hold", "FinancialTransactions", 6, 12),
     ("create-hold", "FinancialTransactions/GSI1", 1, 6),
+    ("process-payment", "FinancialTransactions/GSI2", 0, 6),
+    ("create-hold", "FinancialTransactions/GSI2", 0, 6),
+    ("capture-hold", "FinancialTransactions/GSI2", 0, 6),
 ];
 
 /// Units that each repetition may consume in any place, because it looks at the effects of the

@@ -467,6 +467,8 @@ async fn check_points(world: &World, company: &str, user: &str, items: &[Value])
 /// The report of the plan has the sums of the registrations.
 async fn check_report(world: &World, company: &str, items: &[Value]) {
     let year = year();
+    // The report is read with eventual consistency.
+    sleep(Duration::from_mins(2)).await;
     let path = format!("/wellness/companies/{company}/plans/{year}/report?limit=100");
     let reply = world.ask(&format!("read-report-{company}"), &admin(company), Ask::of("GET", path)).await;
     let rows = reply.body["items"].as_array().into_iter().flatten();
