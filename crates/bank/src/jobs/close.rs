@@ -244,11 +244,26 @@ impl Bank {
                 Some(position) => Place { life: place.life, after: Some(position.sort) },
                 None => Place { life: place.life + 1, after: None },
             };
-            if !items.is_empty() {
-                return Ok(Some(Phase::Keep(items.iter().map(Entry::of).collect(), place)));
+            let there = self.still_there(items).await?;
+            if !there.is_empty() {
+                return Ok(Some(Phase::Keep(there.iter().map(Entry::of).collect(), place)));
             }
         }
         Ok(None)
+    }
+
+    /// Leaves out settled payments that were moved to the history. The index may still show a
+    /// payment that this job has just moved. The count includes it.
+    async fn still_there(&self, mut entries: Vec<DueEntry>) -> Result<Vec<DueEntry>, Error> {
+        let is_settled = |entry: &DueEntry| Status::SETTLED.contains(&entry.due.status);
+        let settled: Vec<Key> =
+            entries.iter().filter(|entry| is_settled(entry)).map(|entry| Entry::of(entry).key()).collect();
+        if !settled.is_empty() {
+            let found = self.payments.get_all::<crate::Payment>(&settled, true).await?;
+            let is_there = |key: &Key| found.items.contains_key(key) || found.unreadable.contains(key);
+            entries.retain(|entry| !is_settled(entry) || is_there(&Entry::of(entry).key()));
+        }
+        Ok(entries)
     }
 
     /// Stores a page of open payments. Reports those that cannot be read.
