@@ -52,7 +52,7 @@ const SOMETIMES: [(&str, &str, u64, u64); 27] = [
     // Supplements of the certificate.
     ("get-day", "BankJobs", 2, 0),
     ("reverse-transaction", "FinancialTransactions", 7, 12),
-    ("reverse-transaction", "FinancialTransactions/GSI2", 0, 1),
+    ("reverse-transaction", "FinancialTransactions/GSI2", 0, 6),
     ("capture-hold", "FinancialTransactions", 7, 12),
     // Up to three more reads if a settlement changes the account.
     ("get-account", "FinancialTransactions", 30, 0),
