@@ -146,7 +146,7 @@ fn limits(world: &World, service: &str) -> BTreeMap<&'static str, Places> {
             // The first addition to a cart reads its items.
             add(&mut limits, cart::patterns(), &cart::Case { cart_items: 0, ..case });
         }
-        "wellness" => {
+        "wellness" | "plans" => {
             let case = wellness::Case {
                 activity: SMALL,
                 program: SMALL,
@@ -157,31 +157,9 @@ fn limits(world: &World, service: &str) -> BTreeMap<&'static str, Places> {
                 corrections: 20 * SMALL,
                 report: 2 * SMALL,
                 registration: SMALL,
-                own: SMALL,
-                upload: SMALL,
-                items: 50,
-                employee: SMALL,
-                eligible: 50,
-                job: 2 * SMALL,
-                record: Some(2 * SMALL),
-                ..wellness::Case::default()
-            };
-            add(&mut limits, wellness::patterns(), &case);
-        }
-        "plans" => {
-            let case = wellness::Case {
-                activity: SMALL,
-                program: SMALL,
-                narrow: SMALL,
-                part: SMALL,
-                parts: 8,
                 groups: 1,
                 reference: SMALL,
                 references: 25,
-                rewards: 2 * SMALL,
-                corrections: 20 * SMALL,
-                report: 2 * SMALL,
-                registration: SMALL,
                 own: 2 * SMALL,
                 upload: SMALL,
                 items: 50,

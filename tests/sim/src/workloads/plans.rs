@@ -12,12 +12,14 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio::time::sleep;
 
-use super::{number, text};
+use super::{
+    number, text,
+    wellness::{COMPANIES, Known, admin, employee, operator, other, plan_time},
+};
 use crate::{
     case::{Step, Workload},
-    clock,
     draw::Draw,
-    world::{Ask, Caller, Exchange, Reply, World, lock},
+    world::{Ask, Exchange, Reply, World, lock},
 };
 
 mod histories;
@@ -26,9 +28,7 @@ mod owners;
 mod references;
 mod stored;
 
-/// Companies whose administrators are at work.
-const COMPANIES: [&str; 2] = ["acme", "bolt"];
-/// A company whose data nobody changes. It is exported, and erased in some cases.
+/// A company whose data nobody changes, unlike that of [`COMPANIES`]. It is exported, and erased in some cases.
 const QUIET: &str = "coda";
 const ALL: [&str; 3] = ["acme", "bolt", QUIET];
 const USERS: [&str; 4] = ["user-0", "user-1", "user-2", "user-3"];
@@ -48,14 +48,6 @@ const PERIODS: [(&str, &str); 5] = [
     ("2032-12-01", "2033-01-31"),
 ];
 const CONTENT: &[u8] = b"%PDF-1.7\ncontent of a guide\n";
-
-/// An activity that a client knows.
-#[derive(Debug, Clone)]
-struct Known {
-    company: String,
-    id: String,
-    version: u64,
-}
 
 /// A template that a client knows. `None` is the owner of a global template.
 #[derive(Debug, Clone)]
@@ -85,32 +77,12 @@ pub(super) struct Programs {
     quiet: Mutex<Vec<Value>>,
 }
 
-fn admin(company: &str) -> Caller {
-    let sub = format!("admin-of-{company}");
-    let claims = json!({"sub": sub, "scope": "wellness:read wellness:write wellness:admin", "company_id": company});
-    Caller::new(&sub, claims)
-}
-
-fn employee(company: &str, user: &str) -> Caller {
-    let claims = json!({"sub": user, "scope": "wellness:read wellness:write", "company_id": company});
-    Caller::new(&format!("{user}-of-{company}"), claims)
-}
-
-fn operator() -> Caller {
-    Caller::new("operator", json!({"sub": "operator", "scope": "wellness:operate"}))
-}
-
-fn other(company: &str) -> &'static str {
-    if company == COMPANIES[0] { COMPANIES[1] } else { COMPANIES[0] }
-}
-
 fn root_of(company: &str) -> String {
     format!("/wellness/companies/{company}")
 }
 
 fn in_days(days: u64) -> String {
-    let days = i64::try_from(days).unwrap_or_default();
-    (clock::now() + SignedDuration::from_hours(24 * days)).to_string()[..19].to_owned()
+    plan_time(SignedDuration::from_hours(24 * i64::try_from(days).unwrap_or_default()))
 }
 
 fn hex(content: &[u8]) -> String {
@@ -119,7 +91,7 @@ fn hex(content: &[u8]) -> String {
 
 fn picked<T: Clone>(all: &[T], pick: u64) -> Option<T> {
     let pick = usize::try_from(pick).unwrap_or_default();
-    // The newest ones are used most, so that steps meet.
+    // Clients choose among the newest four, so that several of them use the same one.
     all.get(all.len().checked_sub(1 + pick % all.len().clamp(1, 4))?).cloned()
 }
 

@@ -24,17 +24,17 @@ mod histories;
 pub(super) mod stored;
 
 /// The second company has an employee with the id of an employee of the first one.
-const COMPANIES: [&str; 2] = ["acme", "bolt"];
+pub(super) const COMPANIES: [&str; 2] = ["acme", "bolt"];
 const USERS: [&str; 4] = ["u-0", "u-1", "u-2", "u-3"];
 const DEPARTMENTS: [&str; 3] = ["Sales", "Legal", "Plant"];
 const ROLES: [&str; 2] = ["Staff", "Lead"];
 
 /// An activity that a client knows.
 #[derive(Debug, Clone)]
-struct Known {
-    company: String,
-    id: String,
-    version: u64,
+pub(super) struct Known {
+    pub(super) company: String,
+    pub(super) id: String,
+    pub(super) version: u64,
 }
 
 /// State of a case.
@@ -47,22 +47,22 @@ pub(super) struct Companies {
     imports: Mutex<Vec<(String, String)>>,
 }
 
-fn admin(company: &str) -> Caller {
+pub(super) fn admin(company: &str) -> Caller {
     let sub = format!("admin-of-{company}");
     let claims = json!({"sub": sub, "scope": "wellness:read wellness:write wellness:admin", "company_id": company});
     Caller::new(&sub, claims)
 }
 
-fn employee(company: &str, user: &str) -> Caller {
+pub(super) fn employee(company: &str, user: &str) -> Caller {
     let claims = json!({"sub": user, "scope": "wellness:read wellness:write", "company_id": company});
     Caller::new(&format!("{user}-of-{company}"), claims)
 }
 
-fn operator() -> Caller {
+pub(super) fn operator() -> Caller {
     Caller::new("operator", json!({"sub": "operator", "scope": "wellness:operate"}))
 }
 
-fn other(company: &str) -> &'static str {
+pub(super) fn other(company: &str) -> &'static str {
     if company == COMPANIES[0] { COMPANIES[1] } else { COMPANIES[0] }
 }
 
@@ -71,7 +71,7 @@ fn registration_path(company: &str, user: &str, activity: &str) -> String {
 }
 
 /// A time as activities have it.
-fn plan_time(after: SignedDuration) -> String {
+pub(super) fn plan_time(after: SignedDuration) -> String {
     (clock::now() + after).to_string()[..19].to_owned()
 }
 

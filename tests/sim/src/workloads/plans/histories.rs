@@ -28,7 +28,7 @@ pub(super) fn check(world: &World, history: &[Exchange], items: &[Value]) {
     check_plans(world, history, items);
 }
 
-/// An item, or an attribute of an item, as one text.
+/// A value that requests set, show and delete as one text: an item, or an attribute of an item.
 #[derive(Debug)]
 struct Register;
 
@@ -129,9 +129,8 @@ impl Registers {
         match parts.as_slice() {
             ["companies", company, "sections", id] => {
                 let name = format!("section {company} {id}");
-                let set = Operation::Set(exchange.ask.body.as_ref().map_or("", |body| text(body, "name")).to_owned());
-                let is_set = matches!(exchange.reply.status, 200 | 201);
-                self.write(&name, exchange, is_set.then(|| set.clone()), set);
+                let new = exchange.ask.body.as_ref().map_or("", |body| text(body, "name"));
+                self.put(&name, exchange, new.to_owned());
             }
             ["companies", company, "references", facet, id] if has_register(facet, id) => {
                 self.add_record(&format!("record {company} {facet}/{id}"), exchange);
@@ -198,22 +197,27 @@ impl Registers {
     }
 
     fn add_employee(&mut self, name: &str, exchange: &Exchange) {
-        let status = exchange.reply.status;
         match (exchange.ask.method, &exchange.ask.body) {
-            ("PUT", Some(body)) => {
-                let set = Operation::Set(employee(body));
-                self.write(name, exchange, matches!(status, 200 | 201).then(|| set.clone()), set);
-            }
-            ("DELETE", _) => {
-                let outcome = match status {
-                    202 => Some(Operation::Clear),
-                    404 => Some(Operation::Show(None)),
-                    _ => None,
-                };
-                self.write(name, exchange, outcome, Operation::Clear);
-            }
+            ("PUT", Some(body)) => self.put(name, exchange, employee(body)),
+            ("DELETE", _) => self.delete(name, exchange, 202, Operation::Clear),
             _ => {}
         }
+    }
+
+    /// Adds a request that sets the whole value.
+    fn put(&mut self, name: &str, exchange: &Exchange, value: String) {
+        let set = Operation::Set(value);
+        let is_set = matches!(exchange.reply.status, 200 | 201);
+        self.write(name, exchange, is_set.then(|| set.clone()), set);
+    }
+
+    /// Adds a request that deletes an item, with the status of its success.
+    fn delete(&mut self, name: &str, exchange: &Exchange, success: u64, deletion: Operation) {
+        let outcome = match exchange.reply.status {
+            404 => Some(Operation::Show(None)),
+            status => (status == success).then(|| deletion.clone()),
+        };
+        self.write(name, exchange, outcome, deletion);
     }
 
     /// Adds a new activity. The content of its template is unknown.
@@ -289,33 +293,15 @@ impl Registers {
                     self.possible(name.to_owned(), exchange.begin, Operation::Set(tag(&lost.body["data"])));
                 }
             }
-            "DELETE" => {
-                let outcome = match reply.status {
-                    204 => Some(Operation::Remove),
-                    404 => Some(Operation::Show(None)),
-                    _ => None,
-                };
-                self.write(name, exchange, outcome, Operation::Remove);
-            }
+            "DELETE" => self.delete(name, exchange, 204, Operation::Remove),
             _ => {}
         }
     }
 
     fn add_part(&mut self, name: &str, kind: &str, exchange: &Exchange) {
-        let status = exchange.reply.status;
         match (exchange.ask.method, &exchange.ask.body) {
-            ("PUT", Some(body)) => {
-                let set = Operation::Set(part(kind, body));
-                self.write(name, exchange, matches!(status, 200 | 201).then(|| set.clone()), set);
-            }
-            ("DELETE", _) => {
-                let outcome = match status {
-                    204 => Some(Operation::Remove),
-                    404 => Some(Operation::Show(None)),
-                    _ => None,
-                };
-                self.write(name, exchange, outcome, Operation::Remove);
-            }
+            ("PUT", Some(body)) => self.put(name, exchange, part(kind, body)),
+            ("DELETE", _) => self.delete(name, exchange, 204, Operation::Remove),
             _ => {}
         }
     }

@@ -53,7 +53,7 @@ fn is_of_user(item: &Value, user: &str) -> bool {
     item.to_string().contains(user)
 }
 
-/// The requests for an employee that are not refused.
+/// The requests that may have changed an employee.
 fn requests<'a>(history: &'a [Exchange], company: &str, user: &str) -> Vec<&'a Exchange> {
     let is_own = |one: &&Exchange| {
         let path = &one.ask.path;

@@ -38,8 +38,8 @@ impl Of<'_> {
         format!("/wellness/companies/{}/references/{}/{}", self.company, self.facet, self.id)
     }
 
-    /// The references to it in draft and active activities. An activity that was cancelled may
-    /// have missed a job.
+    /// References to the record from activities that were never cancelled. A job passes over
+    /// cancelled activities.
     fn open<'a>(&self, history: &[Exchange], items: &'a [Value]) -> Vec<&'a Value> {
         self.references(items)
             .into_iter()
