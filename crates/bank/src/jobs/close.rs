@@ -253,7 +253,8 @@ impl Bank {
     }
 
     /// Leaves out settled payments that were moved to the history. The index may still show a
-    /// payment that this job has just moved. The count includes it.
+    /// payment that this job has just moved. The count includes it. The choice is made before the
+    /// page becomes part of the job's progress, so every run of the step puts the same items.
     async fn still_there(&self, mut entries: Vec<DueEntry>) -> Result<Vec<DueEntry>, Error> {
         let is_settled = |entry: &DueEntry| Status::SETTLED.contains(&entry.due.status);
         let settled: Vec<Key> =
