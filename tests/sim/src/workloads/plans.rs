@@ -28,7 +28,8 @@ mod owners;
 mod references;
 mod stored;
 
-/// A company whose data nobody changes, unlike that of [`COMPANIES`]. It is exported, and erased in some cases.
+/// A company whose data nobody changes, unlike that of [`COMPANIES`]. It is exported, and erased in
+/// some cases.
 const QUIET: &str = "coda";
 const ALL: [&str; 3] = ["acme", "bolt", QUIET];
 const USERS: [&str; 4] = ["user-0", "user-1", "user-2", "user-3"];
