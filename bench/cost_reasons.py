@@ -32,7 +32,7 @@ REASONS = {
     "start-close": {"1 R": "the last certificate is read first"},
     "close-day": {"1 R": "the last certificate is read first"},
     "add-cart-item": {
-        "2.5 R": "the product (½), the contents of the cart, and, for its first item, all of its items",
+        "2.5 R": "the product (½), the contents of the cart, and, if they do not exist, all of its items",
         "3 W": "the contents of the cart, and the transaction doubles both writes",
     },
     "add-cart-item, product in the cart": {

@@ -82,7 +82,7 @@ impl Case {
         read(self.cart_item * self.cart_items)
     }
 
-    /// RRU for reading the items of a cart before an addition. Only the first addition reads them.
+    /// RRU for reading the items of a cart without `CART` before an addition.
     pub(crate) fn read_if_empty(&self) -> Units {
         Units::whole(u64::from(self.cart_items == 0))
     }

@@ -143,7 +143,7 @@ fn limits(world: &World, service: &str) -> BTreeMap<&'static str, Places> {
                 lines: 300 * count,
             };
             add(&mut limits, cart::patterns(), &case);
-            // The first addition to a cart reads its items.
+            // An addition to a cart without CART reads its items.
             add(&mut limits, cart::patterns(), &cart::Case { cart_items: 0, ..case });
         }
         "wellness" | "plans" => {

@@ -33,8 +33,8 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[
         Calls {
             variant: "",
-            condition: "get the product, eventually consistent, and SK = CART. For the first item of a cart, then query PK = account, SK begins with ACTIVE#, with strong consistency. Then one transaction: put the cart item if it does not exist, and update CART if it has no item of the product",
-            formula: "½ ⌈product⌉ R + ⌈CART⌉ R, and 1 R more for the first item; 2 × (⌈cart item⌉ + ⌈CART⌉) W; GSI1 ⌈cart item⌉ W. With an Idempotency-Key 1 R and 2 × ⌈record⌉ W more",
+            condition: "get the product, eventually consistent, and SK = CART. If there is no CART, then query PK = account, SK begins with ACTIVE#, with strong consistency. Then one transaction: put the cart item if it does not exist, and update CART if it has no item of the product",
+            formula: "½ ⌈product⌉ R + ⌈CART⌉ R, and 1 R more if there is no CART; 2 × (⌈cart item⌉ + ⌈CART⌉) W; GSI1 ⌈cart item⌉ W. With an Idempotency-Key 1 R and 2 × ⌈record⌉ W more",
             cost: |case| added(case).read(cost::CART, case.read_if_empty()),
         },
         Calls {
