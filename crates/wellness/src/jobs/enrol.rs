@@ -140,7 +140,7 @@ impl<'a> Enrol<'a> {
         let count = left.len();
         let withdrawn = stream::iter(left)
             .map(|one: Registration| async move { self.wellness.withdraw(&one, job.started_at).await });
-        withdrawn.buffer_unordered(SIDE_BY_SIDE).try_collect::<()>().await?;
+        withdrawn.buffer_unordered(SIDE_BY_SIDE).try_collect::<Vec<_>>().await?;
         if self.apply(changes).await? + count > 0 {
             self.must_be_unchanged(activity).await?;
         }

@@ -196,18 +196,28 @@ impl Wellness {
         Ok(left.remove(Registration::TICKET).only_if(registration.same_absence()?))
     }
 
-    /// Withdraws the employee, unless the employee has done something or was put in by an
-    /// administrator. A ticket is given up in the same transaction.
-    pub(crate) async fn withdraw(&self, registration: &Registration, now: TimestampSeconds) -> Result<(), Error> {
+    /// Withdraws the employee, unless the employee has done something, has left or was put in by an
+    /// administrator. A ticket is given up in the same transaction. Returns whether the registration
+    /// is gone.
+    pub(crate) async fn withdraw(&self, registration: &Registration, now: TimestampSeconds) -> Result<bool, Error> {
         let run = RequestId::new(now.instant(), self.dynamo.random());
-        if registration.assigned.is_some() || registration.absence == Some(Absence::Withdrawn) {
-            return Ok(());
-        }
-        let ending = self.withdrawing(registration)?.only_if(Condition::missing(Registration::ASSIGNED));
-        let changes = self.with_ticket(ending, registration, run, now)?;
-        match self.dynamo.apply(changes).await {
-            Ok(()) | Err(table::Error::Refused(_)) => Ok(()),
-            Err(error) => Err(error.into()),
+        let mut current = registration.clone();
+        loop {
+            if current.assigned.is_some() || current.absence == Some(Absence::Withdrawn) || !current.is_untouched() {
+                return Ok(false);
+            }
+            let ending = self.withdrawing(&current)?.only_if(Condition::missing(Registration::ASSIGNED));
+            match self.dynamo.apply(self.with_ticket(ending, &current, run, now)?).await {
+                Ok(()) => return Ok(true),
+                Err(table::Error::Refused(_)) => {}
+                Err(error) => return Err(error.into()),
+            }
+            let Some(found) = self.table.get::<Registration>(&current.key()).await? else { return Ok(true) };
+            // A job may have given a seat to a waiting employee.
+            if current.absence != Some(Absence::Waiting) || found.absence.is_some() {
+                return Ok(false);
+            }
+            current = found;
         }
     }
 }

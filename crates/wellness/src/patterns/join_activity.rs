@@ -284,10 +284,9 @@ impl Join<'_> {
         let (activity, employee) = try_join(self.wellness.activity(&self.of.company, self.activity), employee).await?;
         if let Some(employee) = employee
             && activity.offer().excludes(&employee, self.now)
-            && new.assigned.is_none()
-            && new.is_untouched()
+            // Otherwise, the employee has used the registration or has left again, after this sign-up.
+            && self.wellness.withdraw(&new, self.now).await?
         {
-            self.wellness.withdraw(&new, self.now).await?;
             return Err(Error::stale());
         }
         let end = ActivityEndDateSort(activity.end());

@@ -134,7 +134,6 @@ fn operations(exchange: &Exchange) -> (Option<Operation>, Option<Operation>) {
 fn check_registrations(world: &World, history: &[Exchange], items: &[Value]) {
     let mut all = BTreeMap::<(&str, &str), Vec<Interval<Effect<Operation>>>>::new();
     let owners: BTreeMap<&str, &str> = super::stored::activities(items).collect();
-    let jobs = Jobs::of(history);
     for exchange in history.iter().filter(|one| one.ask.path.contains("/registrations/")) {
         let path = &exchange.ask.path;
         let (Some(user), Some(activity)) = (after(path, "/users/"), after(path, "/registrations/")) else { continue };
@@ -148,14 +147,13 @@ fn check_registrations(world: &World, history: &[Exchange], items: &[Value]) {
         own.extend(operation.map(|operation| Interval { begin, end, operation: Effect::Certain(operation) }));
         // A refused request may have had an effect: a sign-up withdraws an employee whom the
         // activity has excluded in the meantime, and the SDK repeats an update whose response was
-        // lost. If the employee has reported progress by then, the sign-up finds its own
-        // registration.
+        // lost.
         let is_refused = matches!(exchange.reply.status, 404 | 409);
-        let finds_own = matches!(operation, Some(Operation::Show(_))) && jobs.filtered.contains(activity);
-        if let Some(attempt) = attempt.filter(|_| exchange.attempts > 1 || is_refused || finds_own) {
+        if let Some(attempt) = attempt.filter(|_| exchange.attempts > 1 || is_refused) {
             own.push(Interval { begin, end: begin, operation: Effect::Possible(attempt) });
         }
     }
+    let jobs = Jobs::of(history);
     for ((activity, user), mut intervals) in all {
         let stored = registrations(items).find(|one| activity_of(one) == activity && user_of(one) == user);
         let stored = stored.map_or((Presence::Absent, 0), |one| {
