@@ -70,7 +70,7 @@ REASONS = {
         "4 W": "the contents of the cart",
     },
     "merge-carts, one item": {
-        "4 R": "the contents of both carts and their items are read first",
+        "3 R": "the contents of both carts and their items are read first",
         "6 W": "the guest's item is kept for a week as JOINED, with its pointer; the contents of both carts",
     },
     "get-cart-job": {"0.5 R": STRONG},

@@ -439,6 +439,20 @@ impl World {
             && mappings.filter(|(_, mapping)| mapping.enabled).all(|(lambda, mapping)| is_done(&lambda.name, mapping))
     }
 
+    /// All changes of a table with their positions. The engine returns at most 1,000 at once.
+    pub(crate) fn changes(&self, table: &str) -> Vec<(i64, Value)> {
+        let table = self.table(table);
+        let mut all = Vec::<(i64, Value)>::new();
+        loop {
+            let position = all.last().map_or(0, |(position, _)| *position);
+            let page = self.stack.changes(&table, position, usize::MAX).unwrap_or_default();
+            if page.is_empty() {
+                return all;
+            }
+            all.extend(page);
+        }
+    }
+
     /// Items of all tables, as the trace shows them.
     pub(crate) fn dump(&self) -> Vec<String> {
         let tables = self.stack.template().tables.iter();

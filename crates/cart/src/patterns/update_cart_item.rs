@@ -63,9 +63,9 @@ pub const PATTERN: Pattern = Pattern {
         },
         Calls {
             variant: ", to ACTIVE",
-            condition: "get the pointer, the cart item and SK = CART. If the cart is empty, then query PK = account, SK begins with ACTIVE#, with strong consistency. Then one transaction: delete SAVED#time#item id if its version has not changed, put the item with the new key, put the pointer, update CART if it has no item of the product",
-            formula: "1 R + ⌈pointer⌉ R + ⌈cart item⌉ R + ⌈CART⌉ R, and 1 R more for an empty cart; 2 × (⌈cart item⌉ + ⌈cart item⌉ + ⌈pointer⌉ + ⌈CART⌉) W; GSI1 2 × ⌈cart item⌉ W",
-            cost: |case| moved(case).read(cost::CART, case.located() + case.contents_read() + case.read_if_empty()),
+            condition: "get the pointer, the cart item and SK = CART. Then one transaction: delete SAVED#time#item id if its version has not changed, put the item with the new key, put the pointer, update CART if it has no item of the product",
+            formula: "1 R + ⌈pointer⌉ R + ⌈cart item⌉ R + ⌈CART⌉ R; 2 × (⌈cart item⌉ + ⌈cart item⌉ + ⌈pointer⌉ + ⌈CART⌉) W; GSI1 2 × ⌈cart item⌉ W",
+            cost: |case| moved(case).read(cost::CART, case.located() + case.contents_read()),
         },
         Calls {
             variant: ", to ACTIVE, in the cart already",

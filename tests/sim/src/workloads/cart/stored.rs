@@ -154,7 +154,7 @@ pub(super) struct Version {
 
 /// The versions of each cart item in the order of their writes.
 pub(super) fn versions(world: &World) -> BTreeMap<String, Vec<Version>> {
-    let records = world.stack.changes(&world.table("Cart"), 0, usize::MAX).unwrap_or_default();
+    let records = world.changes("Cart");
     let mut versions = BTreeMap::<String, Vec<Version>>::new();
     for (position, mut record) in records {
         let image = record["dynamodb"]["NewImage"].take();

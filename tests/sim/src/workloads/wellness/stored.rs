@@ -255,7 +255,7 @@ fn check_waiting(world: &World, items: &[Value], activity: &Value) {
 
 /// At any time, the seats never exceed the highest capacity until then, and awards are never lost.
 pub(super) fn check_seats(world: &World) {
-    let records = world.stack.changes(&world.table("Activities"), 0, usize::MAX).unwrap_or_default();
+    let records = world.changes("Activities");
     let mut capacities = BTreeMap::<String, u64>::new();
     let mut seats = BTreeMap::<String, BTreeSet<String>>::new();
     for (_, record) in &records {
