@@ -38,6 +38,8 @@ each_test() {
 mkdir -p target
 rm -rf "$PERMISSIONS_USED"
 part "the build" build
+# A line that is too wide should not be found only after the slow suites.
+part "the prose" tests/some.sh --quiet --package system-tests --test system -- prose::
 run
 each_test >> "$parts"
 part "the doc tests" cargo test --quiet --workspace --doc

@@ -11,7 +11,7 @@ use std::{
 };
 use system_tests::{
     Answer, Client, assert_problem, drained,
-    faults::{Call, Fault, MOMENTS, Moment, Process, Twins},
+    faults::{Call, Fault, MOMENTS, Moment, Process, Proxy, Twins},
     send, stack, text, until,
     wellness::{
         admin, create, employee, of_company,
@@ -355,6 +355,45 @@ async fn a_sign_up_follows_changes_that_it_has_not_read() {
             items.iter().find(|item| item["SK"].as_s().is_ok_and(|sort| sort == "Registration#UserId-u"));
         let found = registration.map(|item| item["GSI3SK"].as_s().expect("a key").clone());
         assert_eq!(found, end.map(|end| format!("ActivityEndDate#{end}")), "{patch:?}");
+    }
+}
+
+/// After the sign-up has put its registration, a job gives the employee a seat, or the employee
+/// leaves. Then the activity excludes the employee.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_excluded_sign_up_ends_with_its_seat_and_is_not_repeated() {
+    let (stack, proxy) = by_hand().await;
+    let (admin, operator) = (admin(&stack, COMPANY), Client::operator(&stack));
+    employ(&operator, &["s".to_owned(), "u".to_owned()]).await;
+    let signs_up = Process::start(&stack, &proxy, "join-activity", &wellness::patterns::join_activity::function());
+    let direct = Proxy::start(stack.dynamo_url()).await;
+    let seats = Process::start(&stack, &direct, "continue-job", &wellness::patterns::continue_job::function());
+    for (who, status, left) in [("s", 409, None), ("u", 201, Some("withdrawn"))] {
+        let mut activity = event(1);
+        activity["filters"] = json!({"departments": ["Sales"]});
+        let id = text(&create(&admin, COMPANY, &activity).await, "activityId").to_owned();
+        assert_eq!(join(&operator, "s", &id).await.status, 201);
+        let (mut is_put, mut is_held) = (false, false);
+        proxy.rule(move |call| {
+            let holds = is_put && !is_held;
+            is_put |= call.body["TransactItems"].is_array();
+            is_held |= holds;
+            if holds { Fault::Held } else { Fault::None }
+        });
+        let changes = async {
+            proxy.held(1).await;
+            assert_eq!(leave(&operator, who, &id).await.status, 204);
+            assert!(seats.run(&step_of(COMPANY, &format!("SeatsId-{id}")), ENOUGH).await.is_some());
+            let legal = json!({"version": 1, "filters": {"departments": ["Legal"]}});
+            assert_eq!(admin.patch(&of(&format!("activities/{id}")), &legal).await.status, 200);
+            proxy.release();
+        };
+        let event = sign_up("u", &id);
+        let (invocation, ()) = tokio::join!(signs_up.run(&event, ENOUGH), changes);
+        let answer = invocation.expect("alive").answer.expect("an answer");
+        assert_eq!(answer["statusCode"], status, "{who}: {answer}");
+        assert_eq!(statuses(&stack, &id).await.get("u").map(String::as_str), left, "{who}");
+        proxy.heal();
     }
 }
 

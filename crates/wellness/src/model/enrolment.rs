@@ -197,8 +197,8 @@ impl Wellness {
     }
 
     /// Withdraws the employee, unless the employee has done something, has left or was put in by an
-    /// administrator. A ticket is given up in the same transaction. Returns whether the registration
-    /// is gone.
+    /// administrator. A ticket is given up in the same transaction. Returns whether the
+    /// registration is gone.
     pub(crate) async fn withdraw(&self, registration: &Registration, now: TimestampSeconds) -> Result<bool, Error> {
         let run = RequestId::new(now.instant(), self.dynamo.random());
         let mut current = registration.clone();

@@ -284,7 +284,7 @@ impl Join<'_> {
         let (activity, employee) = try_join(self.wellness.activity(&self.of.company, self.activity), employee).await?;
         if let Some(employee) = employee
             && activity.offer().excludes(&employee, self.now)
-            // Otherwise, the employee has used the registration or has left again, after this sign-up.
+            // Otherwise, the employee has used the registration or has left again since then.
             && self.wellness.withdraw(&new, self.now).await?
         {
             return Err(Error::stale());

@@ -147,9 +147,10 @@ fn check_registrations(world: &World, history: &[Exchange], items: &[Value]) {
         own.extend(operation.map(|operation| Interval { begin, end, operation: Effect::Certain(operation) }));
         // A refused request may have had an effect: a sign-up withdraws an employee whom the
         // activity has excluded in the meantime, and the SDK repeats an update whose response was
-        // lost.
+        // lost. A sign-up then finds its own registration.
         let is_refused = matches!(exchange.reply.status, 404 | 409);
-        if let Some(attempt) = attempt.filter(|_| exchange.attempts > 1 || is_refused) {
+        let finds_own = matches!(operation, Some(Operation::Show(_))) && world.had_fault(&exchange.label);
+        if let Some(attempt) = attempt.filter(|_| exchange.attempts > 1 || is_refused || finds_own) {
             own.push(Interval { begin, end: begin, operation: Effect::Possible(attempt) });
         }
     }
