@@ -439,12 +439,6 @@ impl World {
             && mappings.filter(|(_, mapping)| mapping.enabled).all(|(lambda, mapping)| is_done(&lambda.name, mapping))
     }
 
-    /// Whether a call of a request had a fault.
-    pub(crate) fn had_fault(&self, label: &str) -> bool {
-        let prefix = format!("{label}.");
-        self.net.happened().iter().any(|(call, _)| call.starts_with(&prefix))
-    }
-
     /// All changes of a table with their positions. The engine returns at most 1,000 at once.
     pub(crate) fn changes(&self, table: &str) -> Vec<(i64, Value)> {
         let table = self.table(table);

@@ -286,6 +286,8 @@ impl Registers {
         let reply = &exchange.reply;
         match exchange.ask.method {
             "PUT" => {
+                // An attempt without a response may have created a reference that a job replaces.
+                self.all.entry(name.to_owned()).or_default();
                 if matches!(reply.status, 200 | 201) {
                     self.push(name.to_owned(), exchange, Operation::Set(tag(&reply.body["data"])));
                 }

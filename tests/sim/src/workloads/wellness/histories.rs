@@ -1,6 +1,7 @@
 //! The histories of single registrations, employees and activities are linearizable.
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use super::{
@@ -147,9 +148,11 @@ fn check_registrations(world: &World, history: &[Exchange], items: &[Value]) {
         own.extend(operation.map(|operation| Interval { begin, end, operation: Effect::Certain(operation) }));
         // A refused request may have had an effect: a sign-up withdraws an employee whom the
         // activity has excluded in the meantime, and the SDK repeats an update whose response was
-        // lost. A sign-up then finds its own registration.
+        // lost or late. A sign-up then finds its own registration, which is as new as the request.
         let is_refused = matches!(exchange.reply.status, 404 | 409);
-        let finds_own = matches!(operation, Some(Operation::Show(_))) && world.had_fault(&exchange.label);
+        let registered = exchange.reply.body["registeredAt"].as_str().and_then(|at| at.parse::<Timestamp>().ok());
+        let finds_own = matches!(operation, Some(Operation::Show(_)))
+            && registered.is_some_and(|at| at + SignedDuration::from_secs(1) >= exchange.began);
         if let Some(attempt) = attempt.filter(|_| exchange.attempts > 1 || is_refused || finds_own) {
             own.push(Interval { begin, end: begin, operation: Effect::Possible(attempt) });
         }
