@@ -148,11 +148,12 @@ fn check_registrations(world: &World, history: &[Exchange], items: &[Value]) {
         own.extend(operation.map(|operation| Interval { begin, end, operation: Effect::Certain(operation) }));
         // A refused request may have had an effect: a sign-up withdraws an employee whom the
         // activity has excluded in the meantime, and the SDK repeats an update whose response was
-        // lost or late. A sign-up then finds its own registration, which is as new as the request.
+        // lost or late. A sign-up then finds its own registration, which is as new as the
+        // request: seconds are cut off, and the clock of the gateway can be slow.
         let is_refused = matches!(exchange.reply.status, 404 | 409);
         let registered = exchange.reply.body["registeredAt"].as_str().and_then(|at| at.parse::<Timestamp>().ok());
         let finds_own = matches!(operation, Some(Operation::Show(_)))
-            && registered.is_some_and(|at| at + SignedDuration::from_secs(1) >= exchange.began);
+            && registered.is_some_and(|at| at + SignedDuration::from_secs(2) >= exchange.began);
         if let Some(attempt) = attempt.filter(|_| exchange.attempts > 1 || is_refused || finds_own) {
             own.push(Interval { begin, end: begin, operation: Effect::Possible(attempt) });
         }
