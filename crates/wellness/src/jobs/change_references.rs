@@ -74,12 +74,6 @@ impl<'a> References<'a> {
 }
 
 impl PassItems for References<'_> {
-    /// A pass can miss a reference whose sort key changes during the pass, or whose index entry is
-    /// outdated. The job therefore skips a reference only if its last two passes both miss it. The
-    /// last pass waits for the index.
-    const QUIET: u8 = 2;
-    const READS_INDEX: bool = true;
-
     fn ranges(&self) -> Vec<KeyRange> {
         OPEN.map(|status| UseSort::within(status, self.period)).to_vec()
     }

@@ -13,8 +13,8 @@ use table::{Attributes, Change, Condition, Item, Key, Page, Query};
 
 /// The registrations of an activity.
 ///
-/// One pass is enough, because the sort key of a registration never changes. A registration may be
-/// added during the pass. W11 (register-new-employee) then checks the end date itself.
+/// A registration may be added with the end date before the change. Its request then checks the end
+/// date itself, unless it crashes. The last pass finds its registration.
 pub(crate) struct Registrations<'a> {
     wellness: &'a Wellness,
     company: CompanyId,
@@ -57,9 +57,6 @@ impl Item for End {
 }
 
 impl PassItems for Registrations<'_> {
-    const QUIET: u8 = 0;
-    const READS_INDEX: bool = false;
-
     /// Reads the end date before each step, because it may change while the job runs. Such a change
     /// starts a new job, but the current run may execute another step first.
     async fn refresh(&mut self) -> Result<(), Error> {

@@ -1,7 +1,9 @@
 //! Passes over the items that a job must change (docs/decisions/wellness-jobs.md).
 //!
-//! A job repeats its pass until no item is left to change. A single pass can miss an item whose
-//! sort key changes during the pass, or whose index entry is outdated.
+//! A job repeats its pass until two passes in a row find nothing to change. A single pass can miss an
+//! item whose sort key changes during the pass, or whose index entry is outdated. A request can also
+//! read the state before the job, and write an item after the pass. The last pass therefore waits
+//! `IndexLagSeconds`: by then, indexes show all items, and all such requests have ended.
 
 use crate::Wellness;
 use function::{Clock, Deadline, Error, is_zero};
@@ -13,12 +15,6 @@ use table::Page;
 
 /// The items that a job finds and changes in passes.
 pub(crate) trait PassItems: PagedItems + Send {
-    /// Number of consecutive passes that must find nothing before the job ends. If 0, the job ends
-    /// after one pass.
-    const QUIET: u8;
-    /// Whether [`Self::look`] reads an index. The last pass then waits until the index shows all
-    /// items that were written before the job.
-    const READS_INDEX: bool;
 
     /// Reads values that may have changed since the previous step.
     fn refresh(&mut self) -> impl Future<Output = Result<(), Error>> + Send {
@@ -57,7 +53,7 @@ pub(crate) struct PassProgress {
     found: bool,
     /// Number of consecutive passes that found nothing.
     quiet: u8,
-    /// The time of the next pass, at which the index shows all items.
+    /// The time of the last pass.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_at: Option<TimestampMillis>,
     /// Number of unreadable items in the current pass.
@@ -110,8 +106,8 @@ impl<P: PassItems> JobRunner for Passes<'_, P> {
         let done = job.done + self.items.apply(dynamo, page).await?;
         let mut progress = PassProgress { next_at: None, ..at };
         self.known = Some(self.look(&mut progress, stop).await?);
-        let next = progress.end_pass(self.items.ranges().len(), P::QUIET);
-        if matches!(next, Next::Wait) && P::READS_INDEX {
+        let next = progress.end_pass(self.items.ranges().len());
+        if matches!(next, Next::Wait) {
             let lag = Duration::from_secs(index_lag_seconds.unwrap_or_default().into());
             progress.next_at = Some(self.clock.after(lag)?);
         }
@@ -127,18 +123,16 @@ impl<P: PassItems> JobRunner for Passes<'_, P> {
 impl PassProgress {
     /// Returns the next action. After the last range of a pass, either another pass starts or the
     /// job ends.
-    fn end_pass(&mut self, ranges: usize, needed: u8) -> Next {
+    fn end_pass(&mut self, ranges: usize) -> Next {
         if self.range < ranges || !self.page.is_empty() {
             return Next::Continue;
         }
         let quiet = if self.found { 0 } else { self.quiet.saturating_add(1) };
         *self = Self { quiet, skipped_before: self.skipped, ..Self::default() };
         match quiet {
-            _ if quiet >= needed => Next::End,
             0 => Next::Continue,
-            // The next pass starts in another invocation, so that the index has time to catch up
-            // with the table.
-            _ => Next::Wait,
+            1 => Next::Wait,
+            _ => Next::End,
         }
     }
 }

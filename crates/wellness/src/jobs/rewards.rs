@@ -13,7 +13,7 @@ use table::{Change, Condition, Key, Page, Query};
 /// The registrations of an activity that have earned a reward and lack the award.
 ///
 /// A report of progress may have read the rewards before they changed, and may write after the
-/// first pass has read its registration. The second pass runs a little later, and finds it.
+/// first pass has read its registration. The last pass finds it.
 pub(crate) struct Earned<'a> {
     wellness: &'a Wellness,
     company: CompanyId,
@@ -31,9 +31,6 @@ impl<'a> Earned<'a> {
 }
 
 impl PassItems for Earned<'_> {
-    const QUIET: u8 = 2;
-    const READS_INDEX: bool = false;
-
     /// Reads the rewards before each step, because they may change while the job runs.
     async fn refresh(&mut self) -> Result<(), Error> {
         self.rewards = self.wellness.rewards(&self.activity).await?;

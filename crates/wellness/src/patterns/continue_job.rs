@@ -125,7 +125,7 @@ pub const PATTERN: Pattern = Pattern {
         },
         Calls {
             variant: ", rewards",
-            condition: "for each page of 50: query PK = ActivityId-<id>, SK begins with Program#Reward, and SK begins with Registration#, both strongly consistent. Write the ids of the registrations with a missing award to the job. Update each of these registrations if its awards are unchanged. The job ends after two consecutive passes that find nothing",
+            condition: "for each page of 50: query PK = ActivityId-<id>, SK begins with Program#Reward, and SK begins with Registration#, both strongly consistent. Write the ids of the registrations with a missing award to the job. Update each of these registrations if its awards are unchanged. The job ends after two consecutive passes that find nothing, and waits before the last one",
             formula: "per award: ⌈registration⌉ W; GSI3 ⌈registration⌉ W. Per page: ⌈Σ rewards⌉ + ⌈Σ registrations⌉ R; ⌈job with the ids of the page⌉ W. Per invocation: ⌈job⌉ R; ⌈job⌉ W. A job has at least two invocations",
             cost: |case| {
                 let (registrations, registration) = (Case::count(case.items), write(case.registration));
@@ -218,17 +218,17 @@ pub const PATTERN: Pattern = Pattern {
         },
         Calls {
             variant: ", registrations",
-            condition: "for each page of 50: get PK = ActivityId-<id>, SK = Program; query PK = ActivityId-<id>, SK begins with Registration#, both strongly consistent. Write the ids of the registrations with a different end date to the job. Update each of these registrations if its end date is unchanged",
-            formula: "per registration: ⌈registration⌉ W; GSI3 2 ⌈registration⌉ W. Per page: ⌈activity⌉ + ⌈Σ registrations⌉ R; ⌈job with the ids of the page⌉ W. Per invocation: ⌈job⌉ R; ⌈job⌉ W. Per job: ⌈activity⌉ R; ⌈job⌉ W",
+            condition: "for each page of 50: get PK = ActivityId-<id>, SK = Program; query PK = ActivityId-<id>, SK begins with Registration#, both strongly consistent. Write the ids of the registrations with a different end date to the job. Update each of these registrations if its end date is unchanged. The job ends after two consecutive passes that find nothing, and waits before the last one",
+            formula: "per registration: ⌈registration⌉ W; GSI3 2 ⌈registration⌉ W. Per page: ⌈activity⌉ + ⌈Σ registrations⌉ R; ⌈job with the ids of the page⌉ W. Per invocation: ⌈job⌉ R; ⌈job⌉ W. A job has at least three passes in two invocations",
             cost: |case| {
                 let (registrations, registration) = (Case::count(case.items), write(case.registration));
                 let pages = Case::count(case.items.div_ceil(PAGE)) + 1;
                 Cost::default()
-                    .read(cost::JOBS, read(case.job))
-                    .read(cost::ACTIVITIES, case.activity_read().times(pages))
-                    .read(cost::ACTIVITIES, by_pages(case.items, case.registration, read))
+                    .read(cost::JOBS, read(case.job).times(2))
+                    .read(cost::ACTIVITIES, case.activity_read().times(pages + 2))
+                    .read(cost::ACTIVITIES, by_pages(case.items, case.registration, read).times(3))
                     .write(cost::ACTIVITIES, registration.times(registrations))
-                    .write(cost::JOBS, calls(case, 1) + steps(case, case.items))
+                    .write(cost::JOBS, calls(case, 2) + steps(case, case.items) + write(case.job).times(2))
                     .write(cost::REGISTRATIONS, registration.times(2 * registrations))
             },
         },
