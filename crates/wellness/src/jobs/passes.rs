@@ -1,9 +1,9 @@
 //! Passes over the items that a job must change (docs/decisions/wellness-jobs.md).
 //!
-//! A job repeats its pass until two passes in a row find nothing to change. A single pass can miss an
-//! item whose sort key changes during the pass, or whose index entry is outdated. A request can also
-//! read the state before the job, and write an item after the pass. The last pass therefore waits
-//! `IndexLagSeconds`: by then, indexes show all items, and all such requests have ended.
+//! A job repeats its pass until two passes in a row find nothing to change. A single pass can miss
+//! an item whose sort key changes during the pass, or whose index entry is outdated. A request can
+//! also read the state before the job, and write an item after the pass. The last pass therefore
+//! waits `IndexLagSeconds`: by then, indexes show all items, and all such requests have ended.
 
 use crate::Wellness;
 use function::{Clock, Deadline, Error, is_zero};
