@@ -15,7 +15,6 @@ use table::Page;
 
 /// The items that a job finds and changes in passes.
 pub(crate) trait PassItems: PagedItems + Send {
-
     /// Reads values that may have changed since the previous step.
     fn refresh(&mut self) -> impl Future<Output = Result<(), Error>> + Send {
         std::future::ready(Ok(()))
