@@ -433,6 +433,9 @@ impl Measured {
         more["progress"] = 50.5.into();
         let employee = employee(&self.stack, COMPANY, USER);
         self.assert("record-progress", &case, &employee.patch(&path, &more).await);
+        more["correction"] = true.into();
+        more["progress"] = 40.5.into();
+        self.assert("record-progress, correction", &case, &client.patch(&path, &more).await);
         let mut value = report;
         value.as_object_mut().expect("an object").remove("progress");
         value["value"] = 900.into();

@@ -63,6 +63,15 @@ pub const PATTERN: Pattern = Pattern {
             formula: "⌈Σ rewards⌉ R; ⌈registration⌉ R and W; GSI3 ⌈registration⌉ W",
             cost: update_cost,
         },
+        Calls {
+            variant: ", correction",
+            condition: "as for an administrator, but the update is a transaction, whose late attempts DynamoDB ignores. Then get SK = Registration#UserId-… again, strongly consistent",
+            formula: "⌈Σ rewards⌉ R; 2 × ⌈registration⌉ R; 2 × ⌈registration⌉ W; GSI3 ⌈registration⌉ W",
+            cost: |case| {
+                let cost = update_cost(case).read(cost::ACTIVITIES, read(case.registration));
+                cost.write(cost::ACTIVITIES, write(case.registration))
+            },
+        },
     ],
     function,
 };
@@ -204,7 +213,12 @@ impl Wellness {
         let change = report.change(&self.table, &old, progress, text.as_deref())?;
         let new = Registration { progress, ..old };
         let change = new.awarding(change, &new.due(&rewards?, now))?;
-        Ok(self.dynamo.update_as_read(change).await?)
+        if !report.correction {
+            return Ok(self.dynamo.update_as_read(change).await?);
+        }
+        // Without its client token, an attempt that arrives late would overwrite a later report.
+        self.dynamo.transact(vec![change]).await?;
+        self.table.get(&new.key()).await?.ok_or_else(Error::stale)
     }
 }
 
