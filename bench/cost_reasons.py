@@ -104,7 +104,7 @@ REASONS = {
     },
     "put-plan": {"1 R": "the plans are read first, because they must not overlap"},
     "get-plan": {"0.5 R": STRONG},
-    "put-employee": {"1 R": "the employee is read first, so that nothing is written without a change"},
+    "put-employee": {"1 R": "the employee is read first, so that nothing is written without a change", "1 W": ONCE},
     "get-employee-import": {
         "1.5 R": "the upload is read with strong consistency (½), and the job of an import that has not ended (1)",
     },

@@ -399,6 +399,11 @@ impl Measured {
         let put = client.put(&of(&format!("employees/{USER}")), &placed).await;
         let case = self.case().await;
         self.assert("put-employee", &case, &put);
+        let named = json!({"role": "EmployeeOnPlan", "department": "Sales", "name": "N"});
+        let named = client.put(&of(&format!("employees/{USER}")), &named).await;
+        self.assert("put-employee, change", &case, &named);
+        client.put(&of(&format!("employees/{USER}")), &placed).await;
+        let case = self.case().await;
         self.assert("get-employee", &case, &client.get(&of(&format!("employees/{USER}"))).await);
         self.assert("list-employees", &case, &client.get(&of("employees?department=Sales")).await);
         // The job of the creation was not executed. A change of the filters starts another one.
@@ -916,7 +921,7 @@ async fn costs_stated_in_words_match_the_consumed_units() {
     let placed = async |role: &str| {
         client.put(&of(&format!("employees/{USER}")), &json!({"role": role, "department": "D"})).await
     };
-    for (role, writes) in [("R", 1), ("R", 0), ("S", 1)] {
+    for (role, writes) in [("R", 2), ("R", 0), ("S", 1)] {
         costs(&placed(role).await, &[("Activities", 1, writes)]);
     }
     measured.stack.stop().await;
