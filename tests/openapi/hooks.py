@@ -17,7 +17,7 @@ import schemathesis
 BEYOND_SCHEMA = re.compile(
     "/path/(paymentId|jobId|date)"
     "|/query/(companyId|cursor|at|date|planId|from|to|since|until|year|idempotencyKey)"
-    "|/body/(value|percent|scheduledTime|startDate|endDate|expiresAt|from|to|currency|price|creditAccountId|replacementId|progress|transferTo|fromAccountId|expectedTotal|name)"
+    "|/body/(value|percent|scheduledTime|startDate|endDate|expiresAt|from|to|currency|price|creditAccountId|replacementId|progress|transferTo|fromAccountId|expectedTotal|expectedCurrency|name)"
     "|/body/(amount|legs|rewards|groups|references)(/.*)?"
     r"|/body/transactions/\d+/(idempotencyKey|currency|creditAccountId|(amount|legs)(/.*)?)"
     "|/header/idempotency-key"
