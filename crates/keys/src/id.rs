@@ -33,6 +33,17 @@ pub(crate) fn check_label(text: &str) -> Result<(), Invalid> {
     text.split(' ').try_for_each(check)
 }
 
+/// Checks a word: ASCII letters, digits, `-` and `_`, with a letter first. A letter of another script
+/// could look like one of a reserved word.
+pub(crate) fn check_word(text: &str) -> Result<(), Invalid> {
+    check_length(text)?;
+    let is_part = |character: char| character.is_ascii_alphanumeric() || matches!(character, '-' | '_');
+    if text.starts_with(|first: char| first.is_ascii_alphabetic()) && text.chars().all(is_part) {
+        return Ok(());
+    }
+    Err(Invalid::new("must have only the letters a to z and A to Z, digits, `-` and `_`, and start with a letter"))
+}
+
 fn check_length(text: &str) -> Result<(), Invalid> {
     if text.is_empty() {
         return Err(Invalid::new("must not be empty"));
@@ -104,7 +115,19 @@ macro_rules! label {
     };
 }
 
-pub(crate) use {identifier, label};
+/// Defines a word type: an identifier whose values are compared with reserved words.
+macro_rules! word {
+    ($(#[$doc:meta])* $name:ident) => {
+        $crate::id::identifier!(
+            $(#[$doc])*
+            ///
+            /// The text has 1 to 128 ASCII letters, digits, `-` and `_`, and starts with a letter.
+            $name, check_word
+        );
+    };
+}
+
+pub(crate) use {identifier, label, word};
 
 identifier!(
     /// The id of a customer's account: the partition key of the bank's and the cart's tables.

@@ -32,7 +32,7 @@
 
 use crate::{
     AccountId, Day, IdempotencyKey, KeyRange, Random, Shard, TimestampMillis, TransactionId,
-    id::{identifier, label},
+    id::{identifier, label, word},
     text::{Invalid, constant_key, derived, names, prefixed_key, serde_as_text, uuid_of},
 };
 use jiff::Timestamp;
@@ -64,7 +64,7 @@ label!(
     /// `external`.
     AccountType
 );
-label!(
+word!(
     /// The type of a transaction, chosen by the caller that posts it, such as `payment`.
     TransactionType
 );

@@ -18,8 +18,8 @@ use crate::{
 use std::{fmt, str::FromStr};
 
 identifier!(
-    /// A hash of a transaction type, an account type and a currency. The types can have 512 bytes
-    /// each, and both would not fit into a sort key.
+    /// A hash of a transaction type, an account type and a currency. An account type can have 512
+    /// bytes.
     Series
 );
 

@@ -170,6 +170,8 @@ fn no_words(most: usize) -> Vec<String> {
 }
 
 const NO_BOOLEANS: [&str; 7] = ["\"true\"", "1", "0", "null", "[true]", "{}", "\"\""];
+const NO_TYPES: [&str; 7] =
+    ["\"5\"", "\"-a\"", "\"a b\"", "\"a.b\"", "\"p\u{e4}yment\"", "\"\u{ff50}ayment\"", "\"p\u{430}yment\""];
 const NO_STATUSES: [&str; 10] = [
     "\"open\"",
     "\"Active\"",
@@ -232,7 +234,7 @@ fn forms(scene: &Scene) -> [Form; 4] {
             TRANSACTIONS,
             scene.payment(),
             vec![
-                ("transactionType", true, id()),
+                ("transactionType", true, [id(), texts(NO_TYPES)].concat()),
                 ("debitAccountId", true, id()),
                 ("creditAccountId", true, id()),
                 ("amount", true, texts(["\"x\"", "null", "{}", "[]", "true"])),
@@ -839,7 +841,7 @@ async fn accepts_unusual_valid_values() {
         let listed = client.get(&format!("/ledger/users/{escaped}/accounts")).await;
         assert_eq!(listed.body["items"], json!([opened.body]), "{name}");
         let mut paid = payment(&books.outside, opened.body["accountId"].as_str().expect("an id"), "1.00");
-        (paid["transactionType"], paid["description"]) = (name.into(), wide.as_str().into());
+        (paid["transactionType"], paid["description"]) = (longest.as_str().into(), wide.as_str().into());
         let paid = client.post_once(TRANSACTIONS, &longest, &paid).await;
         assert_eq!(paid.status, if number == 0 { 201 } else { 422 }, "{}", paid.body);
     }
