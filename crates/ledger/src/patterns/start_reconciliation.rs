@@ -5,7 +5,7 @@
 use crate::{
     DOMAIN, Ledger,
     cost::{self, Calls, Pattern},
-    model::reconciliation::{Reconciliation, Task, Window},
+    model::reconciliation::{Coverage, Reconciliation, Task, Window},
     patterns::get_reconciliation,
     store::user,
 };
@@ -59,8 +59,8 @@ impl Input for Wanted {
 #[serde(rename_all = "camelCase")]
 pub struct Started {
     reconciliation_id: ReconciliationId,
-    from: TimestampMillis,
-    to: TimestampMillis,
+    #[serde(flatten)]
+    coverage: Coverage,
 }
 
 /// Starts a job that checks the transactions of a window and the balances of all accounts.
@@ -109,7 +109,7 @@ impl Ledger {
             }
             Err(error) => return Err(error.into()),
         };
-        let Reconciliation { id, window: Window { from, to }, .. } = Reconciliation::of(&job)?;
-        Ok(Started { reconciliation_id: id, from, to })
+        let of = Reconciliation::of(&job)?;
+        Ok(Started { coverage: of.coverage(), reconciliation_id: of.id })
     }
 }
