@@ -87,6 +87,36 @@ async fn each_event_gets_the_expected_response() {
     stack.stop().await;
 }
 
+/// `make run` loads the sample, and what the GET events read.
+#[tokio::test]
+async fn every_get_event_succeeds_on_a_fresh_stack() {
+    let stack = stack().start().await.expect("a stack");
+    stack.load_sample().await.expect("the sample");
+    // A second start on the same data creates nothing.
+    for _ in 0..2 {
+        stack.load_events().await.expect("the objects of the events");
+    }
+    let client = Client::operator(&stack);
+    let files = folders().into_iter().flat_map(|folder| fs::read_dir(folder).expect("the events"));
+    let mut failures = Vec::new();
+    let mut count = 0;
+    for file in files.map(|file| file.expect("a file").path()) {
+        let name = file.file_stem().expect("a name").to_string_lossy().into_owned();
+        let event: Value = serde_json::from_str(&fs::read_to_string(&file).expect("an event")).expect("JSON");
+        if event["requestContext"]["http"]["method"] != "GET" || name.contains('.') {
+            continue;
+        }
+        count += 1;
+        let answer = client.invoke(&name, &event).await.body;
+        if answer["statusCode"] != 200 {
+            failures.push(format!("{name}: {answer}"));
+        }
+    }
+    stack.stop().await;
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    assert!(count > 40, "only {count} events were found");
+}
+
 #[test]
 fn every_function_has_an_accepted_and_a_rejected_event() {
     let all = all();
