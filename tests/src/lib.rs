@@ -119,7 +119,9 @@ impl Client {
         self.with_token(stack, json!({"sub": user, "scope": scope, "company_id": company}))
     }
 
-    fn with_claims(stack: &Stack, claims: Value) -> Self {
+    /// A caller with any claims.
+    #[must_use]
+    pub fn with_claims(stack: &Stack, claims: Value) -> Self {
         Self::operator(stack).with_token(stack, claims)
     }
 
