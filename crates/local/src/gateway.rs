@@ -2,7 +2,6 @@
 mod admin;
 mod answer;
 mod event;
-mod guard;
 mod routes;
 
 use std::{
@@ -83,9 +82,6 @@ impl Gateway {
 
     async fn respond(&self, request: Received) -> Result<Response, Response> {
         let Received { peer, parts, body } = request;
-        if guard::has_too_large_head(&parts) {
-            return Err(message(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "Request Header Fields Too Large"));
-        }
         if let Some(path) = parts.uri.path().strip_prefix("/_local/") {
             return self.administer(&parts, path, body).await;
         }

@@ -18,5 +18,6 @@ mod prose;
 mod randomness;
 mod registry;
 mod smoke;
+mod suite;
 mod table_calls;
 mod workbench;
