@@ -110,10 +110,9 @@ impl Wellness {
             self.jobs.nudge(&job, &request.id).await?;
             return Ok(job);
         }
-        let (period, open) = (uses.period(request.now)?, uses.open_period(request.now)?);
+        let total = self.count_uses(uses, None, request.now).await?;
         let (replacement, copied_data) = (wanted.by.clone(), wanted.data.clone());
-        let task = Task::Replace { replacement, copied_data, period };
-        let total = self.count_uses(uses, open, None).await?;
+        let task = Task::Replace { replacement, copied_data, period: uses.period(request.now)? };
         let start = Start::new(&uses.company, &uses.of, (&task, total), request.id, request.now)?;
         let record = once.remember(start.job())?;
         self.start(&start.with(record), request.id).await

@@ -84,9 +84,8 @@ pub async fn update_reference(wellness: Wellness, request: Request<Update>) -> R
 impl Wellness {
     async fn change_data(&self, request: &Request<Update>) -> Result<Job, Error> {
         let Update { uses, data } = &request.input;
-        let (period, open) = (uses.period(request.now)?, uses.open_period(request.now)?);
-        let task = Task::Update { copied_data: data.clone(), period };
-        let total = self.count_uses(uses, open, Some(data)).await?;
+        let total = self.count_uses(uses, Some(data), request.now).await?;
+        let task = Task::Update { copied_data: data.clone(), period: uses.period(request.now)? };
         let start = Start::new(&uses.company, &uses.of, (&task, total), request.id, request.now)?;
         let record = self.table.update(Record::key_of(&uses.company, &uses.of)).set(Record::DATA, Value::of(data)?);
         match self.start(&start.with(Some(record)), request.id).await {
