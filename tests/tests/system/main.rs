@@ -18,4 +18,5 @@ mod randomness;
 mod registry;
 mod smoke;
 mod table_calls;
+mod tenants;
 mod workbench;

@@ -69,8 +69,9 @@ pub struct ListOfUser(UserPeriod);
 
 impl Input for ListOfUser {
     fn read(fields: &mut Fields) -> Option<Self> {
+        let of = UserPeriod::read(fields);
         fields.paging(WHOLE_PAGE);
-        UserPeriod::read(fields).map(Self)
+        of.map(Self)
     }
 }
 

@@ -37,8 +37,8 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "count GSI2PK = CompanyId-<id>#VenueId-<id>, GSI2SK between draft#from and draft#to, and between active#from and active#to. Then one transaction puts Job#VenueId-<id> if no job is running, puts Hold#VenueId-<replacement> if absent, and checks that Hold#VenueId-<id> is absent and that no job runs on the replacement",
-        formula: "GSI2 ½ ⌈Σ references⌉ R per status; 2 × (⌈job⌉ + ⌈hold⌉ + 2) W, or more if an earlier job on the replacement is larger than 1 KB. With an Idempotency-Key, also 1 R and 2 × ⌈record⌉ W. See continue-job for the cost of the job",
+        condition: "count GSI2PK = CompanyId-<id>#VenueId-<id>, GSI2SK between draft#from and draft#to, and between active#from and active#to, and those that ended earlier today. Then one transaction puts Job#VenueId-<id> if no job is running, puts Hold#VenueId-<replacement> if absent, and checks that Hold#VenueId-<id> is absent and that no job runs on the replacement",
+        formula: "GSI2 ½ ⌈Σ references⌉ R per status, and as much for the references that ended earlier today; 2 × (⌈job⌉ + ⌈hold⌉ + 2) W, or more if an earlier job on the replacement is larger than 1 KB. With an Idempotency-Key, also 1 R and 2 × ⌈record⌉ W. See continue-job for the cost of the job",
         cost: |case| {
             let held = Units::whole(3);
             Cost::default()

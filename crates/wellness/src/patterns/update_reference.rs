@@ -34,8 +34,8 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "count the references with different data: GSI2PK = CompanyId-<id>#VenueId-<id>, GSI2SK between draft#from and draft#to, and between active#from and active#to. Then one transaction updates Venue#VenueId-<id>, puts Job#VenueId-<id> if no job is running, and checks that Hold#VenueId-<id> is absent",
-        formula: "GSI2 ½ ⌈Σ references⌉ R per status; 2 × (⌈venue⌉ + ⌈job⌉ + 1) W. See continue-job for the cost of the job",
+        condition: "count the references with different data: GSI2PK = CompanyId-<id>#VenueId-<id>, GSI2SK between draft#from and draft#to, and between active#from and active#to, and those that ended earlier today. Then one transaction updates Venue#VenueId-<id>, puts Job#VenueId-<id> if no job is running, and checks that Hold#VenueId-<id> is absent",
+        formula: "GSI2 ½ ⌈Σ references⌉ R per status, and as much for the references that ended earlier today; 2 × (⌈venue⌉ + ⌈job⌉ + 1) W. See continue-job for the cost of the job",
         cost: |case| {
             Cost::default()
                 .read(cost::LISTS, case.counted())
