@@ -20,4 +20,5 @@ mod registry;
 mod smoke;
 mod suite;
 mod table_calls;
+mod tenants;
 mod workbench;

@@ -75,7 +75,7 @@ pub(crate) struct Offer<'a> {
 impl Offer<'_> {
     /// Whether the activity is active and has not ended.
     pub(crate) fn is_running(&self, at: TimestampSeconds) -> bool {
-        self.status == Status::Active && self.end.second() >= at
+        self.status == Status::Active && !self.end.is_over(at)
     }
 
     pub(crate) fn admits(&self, employee: &Employee) -> bool {

@@ -55,8 +55,8 @@ impl Uses {
         Period::new(first, to.last()).ok_or_else(fault)
     }
 
-    /// Returns the part of the requested period that has not ended. Activities that ended before
-    /// are completed.
+    /// Returns the part of the requested period with the activities that may not have ended. The
+    /// others are completed.
     ///
     /// # Errors
     /// 400 if the whole period has ended.
@@ -64,7 +64,7 @@ impl Uses {
         let fault = || {
             Error::invalid("/query/to", "must not be in the past, because completed activities keep their references")
         };
-        self.period(now)?.from(now.into()).ok_or_else(fault)
+        self.period(now)?.open_at(now).ok_or_else(fault)
     }
 
     /// Returns the request as text for the fingerprint. The text omits the default start, because
@@ -104,13 +104,24 @@ pub(crate) fn read_data(fields: &mut Fields) -> Option<JsonText> {
 }
 
 impl Wellness {
-    /// Counts the references to change. References whose data equals `other_than` are not counted.
+    /// Counts the references to change at the time `now`. References whose data equals `other_than`
+    /// are not counted.
+    ///
+    /// # Errors
+    /// 400 if the whole period has ended.
     pub(crate) async fn count_uses(
         &self,
         uses: &Uses,
-        period: Period,
         other_than: Option<&JsonText>,
+        now: TimestampSeconds,
     ) -> Result<u64, Error> {
+        let period = uses.open_period(now)?;
+        let all = self.count_within(uses, period, other_than).await?;
+        let Some(over) = period.over_today(now) else { return Ok(all) };
+        Ok(all.saturating_sub(self.count_within(uses, over, other_than).await?))
+    }
+
+    async fn count_within(&self, uses: &Uses, period: Period, other_than: Option<&JsonText>) -> Result<u64, Error> {
         let other_than = other_than.map(Value::of).transpose()?;
         let count = async |status| {
             let range = UseSort::within(status, period);

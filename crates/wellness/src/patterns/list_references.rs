@@ -41,6 +41,9 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
+/// Maximum number of calls for a page.
+const MAX_CALLS: usize = 10;
+
 /// The venue, the period and the status to list.
 #[derive(Debug, Clone)]
 pub struct Wanted {
@@ -92,7 +95,19 @@ pub async fn list_references(wellness: Wellness, request: Request<Wanted>) -> Re
     if period.is_none() || !sees(&request.caller, status.stored()) {
         return Ok(listing.list(Page { items: Vec::new(), next: None, skipped: 0 }));
     }
-    let query = Query::new(&uses.partition(), &listing.range).on(&wellness.lists);
-    let page = wellness.table.page::<Reference>(&query, listing.limit).await?;
+    let now = request.first_page;
+    let is_wanted = |Reference { place, .. }: &Reference| place.status.shown(place.end, now) == *status;
+    let mut page = Page { items: Vec::new(), next: None, skipped: 0 };
+    let mut rest = listing.range.clone();
+    // The range also has activities that end today, but have another status. A page reads on.
+    for _ in 0..MAX_CALLS {
+        let query = Query::new(&uses.partition(), &rest).on(&wellness.lists);
+        let room = listing.limit - page.items.len();
+        let more = wellness.table.page::<Reference>(&query, room).await?;
+        page.items.extend(more.items.into_iter().filter(is_wanted));
+        (page.next, page.skipped) = (more.next, page.skipped + more.skipped);
+        let Some(position) = page.next.as_ref().filter(|_| page.items.len() < listing.limit) else { break };
+        rest = rest.after(position);
+    }
     Ok(listing.list(page.map(|reference| ReferenceBody::new(reference, *status))))
 }

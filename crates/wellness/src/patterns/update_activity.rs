@@ -312,7 +312,7 @@ impl Patch {
         new.end = self.end.map_or(new.end, EndDateSort);
         new.list_end = Some(new.end);
         new.must_take_sign_ups_if_limited()?;
-        if new.end() < new.start_date {
+        if new.end().is_over(new.start_date.second()) {
             return Err(match self.end {
                 Some(_) => Error::invalid("/body/endDate", BEFORE_START),
                 None => Error::invalid("/body/startDate", "must not be after endDate"),
