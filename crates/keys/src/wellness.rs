@@ -35,7 +35,7 @@
 //! (docs/decisions/wellness-employees.md).
 
 use crate::{
-    Day, KeyRange, Random, RequestId, TimestampSeconds,
+    Bound, Bounds, Day, KeyRange, Random, RequestId, TimestampSeconds,
     id::{identifier, label},
     text::{Invalid, framed_key, hashed, names, prefixed_key, serde_as_text, uuid_of},
 };
@@ -317,32 +317,21 @@ impl fmt::Display for PlanTime {
 
 serde_as_text!(PlanTime);
 
-/// A start or an end of a requested period: a time or a whole day.
+/// A start or an end of a requested period: a [`Bound`], or a time in UTC without an offset.
+///
+/// In a body, the bound must contain a time that can be stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PlanBound {
-    /// A time.
-    At(crate::Bound),
-    /// A day, from its first to its last second.
-    Day(Day),
+pub struct PlanBound(Bound);
+
+impl From<PlanBound> for Bound {
+    fn from(PlanBound(bound): PlanBound) -> Self {
+        bound
+    }
 }
 
-impl PlanBound {
-    /// Returns the first second of a period that starts at the bound.
-    #[must_use]
-    pub fn first(self) -> PlanTime {
-        match self {
-            Self::At(bound) => PlanTime(bound.first()),
-            Self::Day(day) => PlanTime(day.first_second()),
-        }
-    }
-
-    /// Returns the last second of a period that ends at the bound.
-    #[must_use]
-    pub fn last(self) -> PlanTime {
-        match self {
-            Self::At(bound) => PlanTime(bound.last()),
-            Self::Day(day) => PlanTime(day.last_second()),
-        }
+impl From<Day> for PlanBound {
+    fn from(day: Day) -> Self {
+        Self(day.into())
     }
 }
 
@@ -350,18 +339,15 @@ impl FromStr for PlanBound {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        match text.len() {
-            10 => text.parse().map(Self::Day),
-            19 => format!("{text}Z").parse().map(Self::At),
-            _ => text.parse().map(Self::At),
-        }
+        if text.len() == 19 { format!("{text}Z").parse() } else { text.parse() }.map(Self)
     }
 }
 
 impl<'de> serde::Deserialize<'de> for PlanBound {
     fn deserialize<D: serde::Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
         let text = <std::borrow::Cow<'de, str>>::deserialize(input)?;
-        text.parse().map_err(serde::de::Error::custom)
+        let bound = text.parse().and_then(|Self(bound)| bound.stored());
+        bound.map(Self).map_err(serde::de::Error::custom)
     }
 }
 
@@ -412,6 +398,20 @@ impl Period {
     #[must_use]
     pub fn new(first: PlanTime, last: PlanTime) -> Option<Self> {
         (first <= last).then_some(Self { first, last })
+    }
+
+    /// Returns the period within the bounds, which may have no second. A missing bound is no limit.
+    #[must_use]
+    pub fn within(bounds: Bounds) -> Self {
+        let (first, last) = bounds.seconds();
+        let (first, last) = (first.unwrap_or(TimestampSeconds::MIN), last.unwrap_or(TimestampSeconds::MAX));
+        Self { first: PlanTime(first), last: PlanTime(last) }
+    }
+
+    /// Whether the period has no second.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.last < self.first
     }
 
     /// Returns the plan year: from the first second of January 1 to the last second of December 31

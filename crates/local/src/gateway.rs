@@ -2,6 +2,7 @@
 mod admin;
 mod answer;
 mod event;
+mod guard;
 mod routes;
 
 use std::{
@@ -82,6 +83,10 @@ impl Gateway {
 
     async fn respond(&self, request: Received) -> Result<Response, Response> {
         let Received { peer, parts, body } = request;
+        if let Some(part) = guard::broken_text(&parts) {
+            let detail = format!("The {part} is not UTF-8. Encode its text as UTF-8.");
+            return Err(explained(StatusCode::BAD_REQUEST, "Bad Request", &detail));
+        }
         if let Some(path) = parts.uri.path().strip_prefix("/_local/") {
             return self.administer(&parts, path, body).await;
         }

@@ -326,6 +326,26 @@ async fn suggests_names_only_for_short_paths() {
 }
 
 #[tokio::test]
+async fn rejects_text_that_is_not_utf8_and_joins_repeated_headers() {
+    let api = Api::start(Auth::Open).await;
+    let post = |path: &str| api.request(Method::POST, path);
+    for path in ["/things/%FF", "/things/%c3", "/things/%ED%A0%80", "/things/1?a=%FE", "/things/1?%ff", "/_local/%FF"] {
+        assert_eq!(refused(post(path)).await, refusal(400, "Bad Request"), "{path}");
+    }
+    for byte in [b'\xff', b'\xfe', b'\xe9'] {
+        let key = HeaderValue::from_bytes(&[byte]).unwrap();
+        assert_eq!(refused(post("/things/1").header("idempotency-key", key)).await, refusal(400, "Bad Request"));
+    }
+    let keyed = post("/things/%C3%A9?a=%C3%A9&b=1&b=2").header("idempotency-key", "k").header("Idempotency-Key", "k");
+    let (status, body) = answer(keyed.header("x-name", HeaderValue::from_bytes("\u{e9}".as_bytes()).unwrap())).await;
+    assert_eq!(status, StatusCode::OK);
+    let event = &body["event"];
+    assert_eq!((&event["headers"]["idempotency-key"], &event["headers"]["x-name"]), (&json!("k,k"), &json!("\u{e9}")));
+    assert_eq!(event["pathParameters"], json!({"id": "\u{e9}"}));
+    assert_eq!(event["queryStringParameters"], json!({"a": "\u{e9}", "b": "1,2"}));
+}
+
+#[tokio::test]
 async fn returns_an_internal_error_if_a_function_fails() {
     let api = Api::start(Auth::Open).await;
     for path in ["/fail", "/panic", "/hang"] {
