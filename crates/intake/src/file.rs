@@ -141,7 +141,12 @@ impl Opened {
     /// # Errors
     /// The record is not valid.
     pub fn record<I: Input>(&self, raw: &RawRecord, id_of: fn(&str) -> Option<String>) -> Result<Option<I>, Invalid> {
-        let unread = |reason: &String| Invalid { id: None, reason: reason.clone() };
+        // If a closing quote is missing, the record ends far away.
+        let end = match raw.next.line {
+            last if last > raw.line => format!(" The record ends on line {last}."),
+            _ => String::new(),
+        };
+        let unread = |reason: &String| Invalid { id: None, reason: format!("{reason}{end}") };
         let Some(values) = raw.values.as_ref().map_err(unread)? else { return Ok(None) };
         let json = self.records.json(values).map_err(|reason| unread(&reason))?;
         read_record(&json).map(Some).map_err(|error| {
@@ -209,7 +214,7 @@ mod tests {
             ("a,b\r1,2\r", "a/b", (4, 1)),
             ("a,b", "a/b", (3, 1)),
             ("a,b\r", "a/b", (4, 1)),
-            ("\n,,\r\n\ra,\"b\nc\"\n1,2", "a/b\nc", (15, 5)),
+            ("\n,,\r\n\ra,\"b\nc\"\n1,2", "a/b\nc", (14, 5)),
             ("a,b;c\n", "a/b;c", (6, 1)),
         ] {
             let (header, place) = header(text.as_bytes(), Place::default(), text.len() as u64).expect("a header");

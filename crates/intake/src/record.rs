@@ -78,7 +78,8 @@ pub struct Columns {
 }
 
 impl Columns {
-    /// Reads a header. It must have each of its own columns, and no column twice.
+    /// Reads a header. It must have each of its own columns, and no column twice. A spreadsheet may
+    /// add columns without a name and without values.
     pub(crate) fn read(header: &[String], schema: &Schema<'_>) -> Result<Self, String> {
         let known = || schema.own.iter().chain(schema.known);
         let named = |name: &String| {
@@ -102,9 +103,6 @@ impl Columns {
                 found.join(", ")
             ));
         }
-        if names.iter().any(String::is_empty) {
-            return Err("The header has a column without a name.".to_owned());
-        }
         let is_own = names.iter().map(|name| schema.own.contains(&name.as_str())).collect();
         Ok(Self { names, is_own, rest: schema.rest.to_owned() })
     }
@@ -117,6 +115,12 @@ impl Columns {
         }
         let (mut own, mut rest) = (BTreeMap::new(), BTreeMap::new());
         for ((name, is_own), value) in self.names.iter().zip(&self.is_own).zip(values) {
+            if name.is_empty() {
+                if value.chars().all(is_space) {
+                    continue;
+                }
+                return Err("The line has a value in a column without a name.".to_owned());
+            }
             let members = if *is_own { &mut own } else { &mut rest };
             members.insert(name.as_str(), Value::String(value.clone()));
         }
@@ -175,6 +179,11 @@ mod tests {
         // A column may have the name of the member that contains it.
         let nested = r#"{"data":{"data":"x"},"dueTime":"t","id":"7"}"#;
         assert_eq!(json(&["id", "dueTime", "data"], &["7", "t", "x"]).as_deref(), Ok(nested));
+        let spaces = ["", "\u{a0}", "id", "dueTime", ""];
+        let empty = json(&spaces, &["", " ", "7", "t", "\t"]);
+        assert_eq!(empty.as_deref(), Ok(r#"{"data":{},"dueTime":"t","id":"7"}"#));
+        let error = json(&spaces, &["", "", "7", "t", "x"]).unwrap_err();
+        assert_eq!(error, "The line has a value in a column without a name.");
         let error = json(&["id", "dueTime", "a"], &["7", "t"]).unwrap_err();
         assert_eq!(error, "The line has 2 values, and the header 3 columns.");
     }
@@ -206,8 +215,6 @@ mod tests {
             (&["id", "dueTime", "Note", "note "], "`note` more than once."),
             (&["id", "dueTime", "ID"], "`id` more than once."),
             (&["id", "dueTime", "É", "é"], "`é` more than once."),
-            (&["id", "dueTime", ""], "a column without a name."),
-            (&["id", "dueTime", "\u{a0}"], "a column without a name."),
         ] {
             let error = columns(header).unwrap_err();
             assert!(error.ends_with(reason), "{header:?}: {error}");

@@ -325,6 +325,11 @@ async fn text_in_a_quoted_value_is_never_a_record() {
     let report = report(&stack, &done);
     let found: Vec<_> = report.iter().filter_map(|row| row.get("line").cloned()).collect();
     assert_eq!(found, rejected, "{report:?}");
+    let last = line - 1 - 2_000 * 3 - 3;
+    for (row, reason) in report.iter().zip(["The line has more than 16384 bytes.", "The line has 3 values, and"]) {
+        assert!(text(row, "reason").starts_with(reason), "{row}");
+    }
+    assert!(text(&report[0], "reason").ends_with(&format!("The record ends on line {last}.")), "{}", report[0]);
     stack.stop().await;
 }
 

@@ -191,7 +191,7 @@ async fn files_of_spreadsheets_are_read() {
         "userId,role,department\ra,R,D\r",
         "userId,role,department\r\na,R,D\r\r\n",
         " userId ,ROLE,\u{a0}Department\r\na,R,D",
-        "\u{feff}USERID,role,\"department \",Name,name of the pet\r\na,R,D,,Rex",
+        "\u{feff}USERID,role,\"department \",Name,name of the pet,,\r\na,R,D,,Rex, ,",
     ]
     .into_iter()
     .enumerate()

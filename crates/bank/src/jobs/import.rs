@@ -176,8 +176,10 @@ impl<'a> Steps<'a> {
     ) -> Result<Next, Stop> {
         let soon = stop.at_most(STEP);
         let records = self.file.records(opened, progress.place);
-        let records = records.take_while(|_| ready(!soon.has_passed()));
-        let outcomes = records.map(|record| self.schedule_record(opened, record, job.started_at));
+        // The first record is scheduled even if reading it took the time of a step.
+        let in_time = |number| !soon.has_passed() || number == 0 && !stop.has_passed();
+        let records = records.enumerate().take_while(|(number, _)| ready(in_time(*number)));
+        let outcomes = records.map(|(_, record)| self.schedule_record(opened, record, job.started_at));
         let mut outcomes = pin!(outcomes.buffered(SIDE_BY_SIDE));
         let (mut part, mut next) = (Part::default(), Ok(Next::Continue));
         while let Some(outcome) = outcomes.next().await {
