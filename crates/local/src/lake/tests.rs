@@ -442,9 +442,9 @@ async fn keys_that_cannot_be_files_are_refused() {
     }
     assert_eq!(put(&"x".repeat(255)).await.0, 200);
     assert_eq!(put(&"x".repeat(256)).await, invalid);
-    let long = ["y".repeat(255), "y".repeat(255), "y".repeat(255), "y".repeat(256)].join("/");
-    assert_eq!(put(&long[..1024]).await.0, 200);
-    assert_eq!(put(&format!("{}y", &long[..1024])).await, refused(400, "KeyTooLongError"));
+    let long = [255, 255, 255, 200, 55].map(|length| "y".repeat(length)).join("/");
+    assert_eq!((long.len(), put(&long).await.0), (1024, 200));
+    assert_eq!(put(&format!("{long}y")).await, refused(400, "KeyTooLongError"));
     assert_eq!(put("d/%ff").await, refused(400, "InvalidURI"));
     for key in ["d/a/b", "d", "d//x", "..%2fx", "%ff", &"x".repeat(256), &"x".repeat(1025)] {
         for request in [http().get(url(key)), http().head(url(key)), http().delete(url(key))] {
