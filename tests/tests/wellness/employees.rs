@@ -537,7 +537,7 @@ async fn eligibility_uses_the_time_of_the_change_and_current_employee_data() {
     let now = eligible(&offers, [(&placed("U-0", ROLES[1], "Legal"), AT)]);
     assert_eq!(
         names(&now),
-        ["ends-later", "ends-this-second", "ends-in-the-next-year", "another-role", "two-departments"]
+        ["ends-later", "ends-this-second", "ends-today", "ends-in-the-next-year", "another-role", "two-departments"]
             .map(str::to_owned)
             .into()
     );

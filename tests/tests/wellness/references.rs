@@ -618,7 +618,7 @@ async fn references_are_isolated_by_company() {
 #[tokio::test]
 async fn requests_consume_their_declared_cost() {
     for (references, bytes) in [(0, 10), (3, 10), (3, 3_000), (40, 1_000)] {
-        let stack = in_2020().start().await.expect("a stack");
+        let stack = in_2020().clock(noon()).start().await.expect("a stack");
         let (rows, client) = (Rows::of(&stack), Client::operator(&stack));
         let all: Vec<_> = (0..references)
             .map(|number| activity("C", &format!("A{number:03}"), Status::Active, "2020-12-31T00:00:00"))

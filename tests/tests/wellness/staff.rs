@@ -250,8 +250,8 @@ async fn a_removed_employee_loses_future_registrations_and_the_seat() {
     assert_eq!(theirs.status, 200, "{}", theirs.body);
 }
 
-/// More registrations end in the same second than the job reads at once, and none of them disappears
-/// from the index.
+/// More registrations end in the same second than the job reads at once, and all of them stay in
+/// the index.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_departure_ends_all_registrations_with_the_same_end() {
     let stack = stack().start().await.expect("a stack");
