@@ -8,6 +8,7 @@ mod docs;
 mod events;
 mod faults;
 mod hostile;
+mod inputs;
 mod jobs;
 mod lake_tables;
 mod named_queries;
