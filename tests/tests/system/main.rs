@@ -9,6 +9,7 @@ mod events;
 mod faults;
 mod hostile;
 mod http_page;
+mod inputs;
 mod jobs;
 mod lake_tables;
 mod named_queries;

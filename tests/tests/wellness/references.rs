@@ -181,6 +181,18 @@ const PERIODS: [(&str, &[usize]); 5] = [
     ("from=2020-12-31&to=2020-12-31", &[4]),
 ];
 
+/// Status filters of the list. Active and completed activities share a range of keys.
+const SHOWN: [&str; 8] = [
+    "active",
+    "cancelled",
+    "completed",
+    "draft",
+    "active,completed",
+    "draft,cancelled",
+    "draft,active",
+    "completed,draft,cancelled,active",
+];
+
 fn asks<'a>(route: &'a str, path: &'a str, body: Option<&'a Value>) -> Asks<'a> {
     let mut parts = path.split('/').skip(3);
     let mut part = |skipped: usize| parts.nth(skipped).map(|part| part.split('?').next().unwrap_or_default());
@@ -198,22 +210,27 @@ async fn the_default_period_starts_today() {
     let (rows, client) = (Rows::of(&stack), Client::operator(&stack));
     of_all_kinds(&rows, "list").await;
     for (query, numbers) in PERIODS {
-        for status in ShownStatus::ALL {
-            let path = path("list", "venues", "1", &format!("/activities?status={status}&{query}"));
+        for statuses in SHOWN {
+            let path = path("list", "venues", "1", &format!("/activities?status={statuses}&{query}"));
             let route = "GET /wellness/companies/{companyId}/references/{facet}/{facetId}/activities";
             let answer =
                 client.invoke("list-references", &asks(route, path.trim_end_matches('&'), None).at(noon())).await;
             let items = body(&answer)["items"].clone();
-            let is_shown = |number: &&usize| match status {
-                ShownStatus::Active => !has_ended(**number),
-                ShownStatus::Completed => has_ended(**number),
-                ShownStatus::Cancelled | ShownStatus::Draft => true,
+            let is_shown = |(stored, number): &(Status, usize)| {
+                let shown = match stored {
+                    Status::Active if has_ended(*number) => "completed",
+                    Status::Active => "active",
+                    Status::Cancelled => "cancelled",
+                    Status::Draft => "draft",
+                };
+                statuses.split(',').any(|status| status == shown)
             };
-            let shown = numbers.iter().filter(is_shown);
-            let ids: Vec<_> = shown.map(|number| json!(format!("list-{}-{number}", status.stored()))).collect();
+            let all = Status::ALL.into_iter().flat_map(|stored| numbers.iter().map(move |number| (stored, *number)));
+            let ids: Vec<_> =
+                all.filter(is_shown).map(|(stored, number)| json!(format!("list-{stored}-{number}"))).collect();
             let found: Vec<_> =
                 items.as_array().expect("items").iter().map(|item| item["activityId"].clone()).collect();
-            assert_eq!(found, ids, "{status} {query}");
+            assert_eq!(found, ids, "{statuses} {query}");
         }
     }
     for (number, (query, numbers)) in PERIODS.into_iter().enumerate() {
@@ -275,6 +292,22 @@ async fn lists_references_in_pages_sorted_by_end_date() {
     for limit in ["", "&limit=1", "&limit=7", "&limit=25", "&limit=100"] {
         assert_eq!(listed(&client, &format!("{list}{limit}")).await, sorted, "{limit}");
     }
+    let others = [Status::Cancelled, Status::Draft].map(|status| {
+        (0..5).map(|number| activity("C", &format!("{status}-{number}"), status, &end(number))).collect::<Vec<_>>()
+    });
+    rows.put_uses(&others.concat(), "VenueId-1", &json!({})).await;
+    let admin = admin(&stack, "C");
+    let whole = format!("{list}&status=draft,active,cancelled,completed");
+    let all = listed(&admin, &format!("{whole}&limit=100")).await;
+    assert_eq!((&all[..25], all.len()), (&sorted[..], 35));
+    assert!(
+        all[25..30].iter().all(|id| id.starts_with("cancelled-"))
+            && all[30..].iter().all(|id| id.starts_with("draft-"))
+    );
+    for limit in [1, 2, 5, 7, 25, 30, 34, 35] {
+        assert_eq!(listed(&admin, &format!("{whole}&limit={limit}")).await, all, "{limit}");
+    }
+    assert_eq!(listed(&client, &whole).await, sorted, "employees see neither drafts nor cancelled activities");
     let first = client.get(&format!("{list}&limit=5")).await;
     let cursor = first.body["nextCursor"].as_str().expect("a cursor");
     for other in [
@@ -303,7 +336,7 @@ async fn reports_all_faults_of_a_request() {
         (get(venue("/activities?from=2020-02-01&to=2020-01-31")), &["/query/to"]),
         (get(venue("/activities?to=2019-12-31")), &["/query/to"]),
         (get(venue("/activities?limit=0&cursor=x&year=2020")), &["/query/cursor", "/query/limit", "/query/year"]),
-        (get(venue("/activities?status=active,draft")), &["/query/status"]),
+        (get(venue("/activities?status=active,open")), &["/query/status"]),
         (get(job("C", "Venue-1")), &["/path/jobId"]),
         (get(job("C", "VenueId-")), &["/path/jobId"]),
         (("POST", venue("/replacement"), json!({})), &["/body/replacementId", "/body/data"]),
