@@ -1065,8 +1065,8 @@ impl ActivityEndDateSort {
         KeyRange::beginning_with("ActivityEndDate#")
     }
 
-    /// The range of end dates in the period, for pattern 3 of docs/requirements/wellness.md. It also
-    /// contains each [`RegistrationPlace`] with such an end date.
+    /// The range of end dates in the period, for pattern 3 of docs/requirements/wellness.md. It
+    /// also contains each [`RegistrationPlace`] with such an end date.
     #[must_use]
     pub fn within(period: Period) -> KeyRange {
         KeyRange::through(Self(period.first).to_string(), format!("{}#", Self(period.last)))

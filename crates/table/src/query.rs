@@ -17,8 +17,8 @@ const MAX_CALLS: usize = 10;
 /// Maximum number of calls of [`Table::query_all`]. Each call reads up to 1 MB. With a limit of
 /// 5 MB, few JSON responses exceed Lambda's limit of 6 MB, which the crate `function` checks.
 const MAX_WHOLE: usize = 5;
-/// Maximum number of calls of [`Table::count`] and of a [large](Query::large) query. Each call reads
-/// up to 1 MB of items.
+/// Maximum number of calls of [`Table::count`] and of a [large](Query::large) query. Each call
+/// reads up to 1 MB of items.
 const MAX_LARGE: usize = 100;
 
 /// A global secondary index.

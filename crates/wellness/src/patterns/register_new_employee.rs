@@ -439,8 +439,8 @@ impl Wellness {
     }
 }
 
-/// Returns `None` if a stored item cannot be read, or a list is too large. A retry cannot fix either.
-/// The invocation logs the key of an unreadable item.
+/// Returns `None` if a stored item cannot be read, or a list is too large. A retry cannot fix
+/// either. The invocation logs the key of an unreadable item.
 fn if_readable<T>(found: Result<T, impl Into<Error>>) -> Result<Option<T>, Error> {
     match found.map_err(Into::into) {
         Err(Error::Table(table::Error::Unreadable(..))) => Ok(None),
