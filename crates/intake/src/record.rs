@@ -82,11 +82,11 @@ impl Columns {
     /// add columns without a name and without values.
     pub(crate) fn read(header: &[String], schema: &Schema<'_>) -> Result<Self, String> {
         let known = || schema.own.iter().chain(schema.known);
-        let named = |name: &String| {
+        let canonical = |name: &String| {
             let name = name.trim_matches(is_space);
             known().find(|known| folded(known) == folded(name)).map_or(name, |known| known).to_owned()
         };
-        let names: Vec<String> = header.iter().map(named).collect();
+        let names: Vec<String> = header.iter().map(canonical).collect();
         let mut seen = BTreeSet::new();
         let again = names.iter().find(|name| !name.is_empty() && !seen.insert(folded(name)));
         if let Some(again) = again {

@@ -244,11 +244,11 @@ impl Scanner {
 }
 
 /// Returns the records of a file of `size` bytes, from the place of the scanner on.
-pub(crate) fn records<'a>(
-    pieces: BoxStream<'a, Result<Vec<u8>, Stop>>,
+pub(crate) fn records(
+    pieces: BoxStream<'_, Result<Vec<u8>, Stop>>,
     scanner: Scanner,
     size: u64,
-) -> impl Stream<Item = Result<RawRecord, Stop>> + Send + 'a {
+) -> impl Stream<Item = Result<RawRecord, Stop>> + Send {
     let reading = Reading { pieces, scanner, piece: Vec::new(), read: 0, size };
     stream::try_unfold(reading, |mut reading| async move {
         let record = reading.next().await?;

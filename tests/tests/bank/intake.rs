@@ -587,7 +587,7 @@ impl Scene {
         let mut file = "id,accountId,scheduledTime,amount,currency,note\n".to_owned();
         file.extend((1..=6).map(|number| record(number, 300 + number)));
         file += &record(1, 301);
-        file += &format!("\"nonsense\n{}\"\n,,\n", "x\n".repeat(100_000));
+        file.extend(["\"nonsense\n", &"x\n".repeat(100_000), "\"\n,,\n"]);
         file += &record(3, 0);
         upload(&self.stack, &format!("inbox/{name}.csv"), METADATA, file).await;
         let path = format!("/bank/imports/{name}");

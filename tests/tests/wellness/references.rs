@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 use jobs::Job;
-use keys::wellness::{Facet, ShownStatus, Status};
+use keys::wellness::{Facet, Status};
 use local::Stack;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;

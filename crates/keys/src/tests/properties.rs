@@ -489,7 +489,7 @@ fn bounds_round_inwards_and_include_whole_days() {
     assert_eq!(until("2026-12-01").as_deref(), Some("2026-12-01T09:30:00.500Z"));
     assert_eq!(until("2026-11-30").as_deref(), Some("2026-11-30T23:59:59.999Z"));
     assert_eq!(until("2026-12-01T09:30:00.5009Z").as_deref(), Some("2026-12-01T09:30:00.500Z"));
-    assert_eq!(["2026-12-01T09:30:00.501Z", "2026-12-02", "9999-12-31"].map(|text| until(text)), [None, None, None]);
+    assert_eq!(["2026-12-01T09:30:00.501Z", "2026-12-02", "9999-12-31"].map(until), [None, None, None]);
 }
 
 #[test]
