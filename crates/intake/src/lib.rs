@@ -11,7 +11,7 @@ mod record;
 mod report;
 mod store;
 
-pub use control::{Expected, MAX_COUNTED, Totals, amount_of};
+pub use control::{Expected, MAX_COUNTED, Totals};
 pub use file::{File, Invalid, MAX_FILE, Opened, described};
 pub use lines::{Line, MAX_LINE, Range};
 pub use record::{Columns, Format, Records};

@@ -2,20 +2,26 @@
 
 use crate::{
     Bank, Payment,
-    model::import::{Counts, ImportProgress, ImportedFile, Phase},
+    model::import::{Ahead, Counts, ImportProgress, ImportedFile, Phase},
     schedule::Scheduled,
 };
 use function::{Deadline, Error, Fields, Input};
 use futures::{
     StreamExt,
+    future::ready,
     stream::{self, FuturesOrdered},
 };
-use intake::{Expected, File, Invalid, Line, Opened, Report, Row, Stop, Totals, described};
+use intake::{Expected, File, Invalid, Line, Opened, Range, Report, Row, Stop, Totals, described};
 use jobs::{Job, JobRunner, Next, Step};
 use keys::{AccountId, IdempotencyKey, Random, TimestampSeconds, bank::PaymentId};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use std::{ops, time::Duration};
+use std::{
+    ops,
+    pin::pin,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 use table::{Error as Store, JsonText};
 
 /// Columns of a CSV file that are not members of `data`.
@@ -76,6 +82,8 @@ struct Part {
     duplicates: Totals,
     rejected: Totals,
     lines: u64,
+    /// Lines after the end of an incomplete part.
+    ahead: Ahead,
     /// Rejected lines. Their numbers count from the start of the range.
     rows: Vec<(u64, Option<String>, String)>,
     end: u64,
@@ -92,11 +100,11 @@ impl Part {
             Outcome::Blank => {}
             Outcome::Scheduled(data) => {
                 self.counts.scheduled += 1;
-                self.scheduled.add_data(data.text());
+                self.counts.without_amount += u64::from(!self.scheduled.add_data(data.text()));
             }
             Outcome::Duplicate(data) => {
                 self.counts.duplicates += 1;
-                self.duplicates.add_data(data.text());
+                self.counts.without_amount += u64::from(!self.duplicates.add_data(data.text()));
             }
             Outcome::Rejected { id, reason, data } => {
                 self.counts.rejected += 1;
@@ -126,6 +134,20 @@ impl Part {
     }
 }
 
+impl Ahead {
+    fn add_line(&mut self, data: &str) {
+        let is_payable = self.totals.add_data(data);
+        self.add(&Self { scheduled: 1, without_amount: u64::from(!is_payable), ..Self::default() });
+    }
+
+    fn add_part(&mut self, part: &Part) {
+        let Counts { scheduled, without_amount, .. } = part.counts;
+        let totals = part.scheduled.clone();
+        self.add(&Self { scheduled, without_amount: without_amount.min(scheduled), totals });
+        self.add(&part.ahead);
+    }
+}
+
 /// Ranges of this size from a position to the end of the file.
 fn ranges(from: u64, size: u64, step: u64) -> impl Iterator<Item = ops::Range<u64>> {
     let next = move |start: u64| (start < size).then(|| start..start.saturating_add(step).min(size));
@@ -140,20 +162,24 @@ impl<'a> Steps<'a> {
     }
 
     async fn run_phase(&mut self, job: &Job, progress: &mut ImportProgress, stop: Deadline) -> Result<Next, Stop> {
+        // The report of a run whose object was replaced can still be composed.
+        match progress.phase {
+            Phase::Report => return self.compose(progress).await,
+            Phase::End => return Ok(Next::End),
+            Phase::Start | Phase::Check | Phase::Schedule => {}
+        }
         let opened = match self.opened.take() {
             Some(opened) => opened,
             None => self.file.open(&COLUMNS, "data").await?,
         };
         let done = match progress.phase {
-            Phase::Start => {
+            Phase::Check => self.check(progress, &opened, stop).await.map(|()| Next::Continue),
+            Phase::Schedule => self.schedule(job, progress, &opened, stop).await,
+            _ => {
                 let phase = if opened.expected.is_empty() { Phase::Schedule } else { Phase::Check };
                 go_to(progress, phase, &opened);
                 Ok(Next::Continue)
             }
-            Phase::Check => self.check(progress, &opened, stop).await.map(|()| Next::Continue),
-            Phase::Schedule => self.schedule(job, progress, &opened, stop).await,
-            Phase::Report => self.compose(progress).await,
-            Phase::End => Ok(Next::End),
         };
         self.opened = Some(opened);
         done
@@ -198,28 +224,43 @@ impl<'a> Steps<'a> {
         stop: Deadline,
     ) -> Result<Next, Stop> {
         let soon = stop.at_most(STEP);
-        let ranges = ranges(progress.position, opened.size, SCHEDULED_RANGE).take_while(|_| !soon.has_passed());
-        let run = |range| self.schedule_range(opened, range, job.started_at, stop);
-        let mut parts = stream::iter(ranges).map(run).buffered(WORKERS);
+        // After a range that cannot be scheduled to its end, no other is started.
+        let (closed, mut ahead) = (AtomicBool::new(false), Ahead::default());
+        let is_open = || !closed.load(Ordering::Relaxed);
+        let ranges =
+            ranges(progress.position, opened.size, SCHEDULED_RANGE).take_while(|_| is_open() && !soon.has_passed());
+        let read = |range: ops::Range<u64>| async move { (range.start, self.file.read(opened, range).await) };
+        // After a range that cannot be read, no other is scheduled: its payments would not be
+        // counted if the object was replaced.
+        let mut failed = false;
+        let is_wanted =
+            |(_, read): &(u64, Result<Range, Stop>)| ready(is_open() && !std::mem::replace(&mut failed, read.is_err()));
+        let run = |(start, range): (u64, Result<Range, Stop>)| async move {
+            self.schedule_range(opened, (start, range?), job.started_at, stop).await
+        };
+        let read = stream::iter(ranges).map(read).buffered(WORKERS).take_while(is_wanted);
+        let mut parts = pin!(read.map(run).buffered(WORKERS));
         let (mut rows, mut next) = (Vec::new(), Next::Continue);
         let first = progress.position;
         while let Some(part) = parts.next().await {
-            let part = match part {
-                Ok(part) => part,
-                // What is done is written. The next run meets the error again, or not.
-                Err(Stop::Error(error)) if progress.position > first => {
+            match part {
+                Ok(part) if is_open() => {
+                    ahead.add(&part.ahead);
+                    let is_complete = part.is_complete;
+                    rows.extend(part.apply(progress)?);
+                    closed.store(!is_complete || rows.len() >= MAX_ROWS, Ordering::Relaxed);
+                }
+                Ok(part) => ahead.add_part(&part),
+                // What is done is written. The next step meets the error again, or not.
+                Err(error) if progress.position > first => {
                     tracing::warn!(%error, "an import pauses");
-                    next = Next::Wait;
-                    break;
+                    next = if matches!(error, Stop::File(_)) { Next::Continue } else { Next::Wait };
+                    closed.store(true, Ordering::Relaxed);
                 }
                 Err(error) => return Err(error),
-            };
-            let is_complete = part.is_complete;
-            rows.extend(part.apply(progress)?);
-            if !is_complete || rows.len() >= MAX_ROWS {
-                break;
             }
         }
+        progress.ahead = ahead;
         if progress.position == first && first < opened.size {
             let reason = "no time was left for a line".to_owned();
             return Err(Error::from(Store::Unavailable(reason)).into());
@@ -236,12 +277,10 @@ impl<'a> Steps<'a> {
     async fn schedule_range(
         &self,
         opened: &Opened,
-        range: ops::Range<u64>,
+        (first, range): (u64, Range),
         now: TimestampSeconds,
         stop: Deadline,
     ) -> Result<Part, Stop> {
-        let first = range.start;
-        let range = self.file.read(opened, range).await?;
         let mut part = Part { end: range.end(), is_complete: true, ..Part::default() };
         let (mut waiting, mut under_way) = (range.lines().peekable(), FuturesOrdered::new());
         let mut end = None;
@@ -262,6 +301,11 @@ impl<'a> Steps<'a> {
                 Err(error) => return Err(error.into()),
             }
             end = Some(line_end);
+        }
+        while let Some((_, outcome)) = under_way.next().await {
+            if let Ok(Outcome::Scheduled(data)) = outcome {
+                part.ahead.add_line(data.text());
+            }
         }
         if !part.is_complete || waiting.peek().is_some() {
             part.is_complete = false;
@@ -292,7 +336,7 @@ impl<'a> Steps<'a> {
         let shard = self.bank.due.shards.pick(&self.random);
         let mut payment = Payment::scheduled(account, payment, shard, data.clone(), now);
         payment.by_operator = true;
-        let scheduled = match payment.must_fit() {
+        let scheduled = match payment.must_fit().and_then(|()| self.bank.payer.check_line(&payment)) {
             Ok(()) => self.bank.schedule_once(&mut payment, &id, now, true).await,
             Err(error) => Err(error),
         };
@@ -313,16 +357,10 @@ impl<'a> Steps<'a> {
     }
 
     async fn compose(&self, progress: &mut ImportProgress) -> Result<Next, Stop> {
-        let Counts { read, scheduled, duplicates, rejected } = progress.counts;
-        let summary = serde_json::json!({
-            "read": read,
-            "scheduled": scheduled,
-            "duplicates": duplicates,
-            "rejected": rejected,
-            "totals": progress.totals(),
-        });
+        let summary =
+            serde_json::to_string(&progress.last_line()).map_err(|error| Error::Internal(error.to_string()))?;
         let done = std::mem::take(&mut progress.composition);
-        if let Some(composition) = self.report.compose(&progress.rows, &summary.to_string(), done).await? {
+        if let Some(composition) = self.report.compose(&progress.rows, &summary, done).await? {
             progress.composition = composition;
             return Ok(Next::Continue);
         }
@@ -377,11 +415,21 @@ impl JobRunner for Steps<'_> {
             Err(Stop::File(reason)) => {
                 tracing::warn!(import = %self.task.import, run = %self.task.run, reason, "a file was rejected");
                 function::count("RejectedFiles", 1);
-                if progress.phase == Phase::Check {
-                    progress = ImportProgress::default();
-                }
-                progress.fault = Some(reason);
-                Next::End
+                let next = match progress.phase {
+                    Phase::Check => {
+                        progress = ImportProgress::default();
+                        Next::End
+                    }
+                    // The payments of the lines before are scheduled. The report shows the others.
+                    Phase::Schedule => {
+                        progress.count_ahead();
+                        progress.phase = Phase::Report;
+                        Next::Continue
+                    }
+                    Phase::Start | Phase::Report | Phase::End => Next::End,
+                };
+                progress.fault.get_or_insert(reason);
+                next
             }
         };
         let done = if progress.phase == Phase::Check { 0 } else { progress.counts.read };
