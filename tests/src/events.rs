@@ -50,7 +50,7 @@ const BANK: [Event; 54] = [
     ("import-payments", "", None),
     ("import-payments", "folder", None),
     ("import-payments", "test-event", None),
-    ("import-payments", "no-name", None),
+    ("import-payments", "spaces", None),
     ("import-payments", "removed", None),
     ("get-import", "", Some(200)),
     ("get-import", "no-import-id", Some(400)),

@@ -11,7 +11,7 @@ mod report;
 mod scan;
 mod store;
 
-pub use control::{Expected, MAX_COUNTED, Totals, amount_of};
+pub use control::{Expected, MAX_COUNTED, Totals};
 pub use file::{File, Invalid, MAX_FILE, Opened, described};
 pub use record::{Columns, Format, Records, Schema};
 pub use report::{Composition, Report, Row, RowObjects};

@@ -1,6 +1,7 @@
 //! Records: a line of JSON, or the values of a record of CSV.
 
 use crate::{Stop, scan::is_space};
+use keys::is_plain_text;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,19 +20,43 @@ pub enum Format {
 
 impl Format {
     const ENDINGS: [(&str, Self); 2] = [(".jsonl", Self::JsonLines), (".csv", Self::Csv)];
+    /// Maximum length of a key in bytes. The keys of its report and of the rows are longer, and S3
+    /// accepts 1,024 bytes.
+    const MAX_KEY: usize = 900;
 
-    /// Returns the form that the name of a file declares.
-    pub(crate) fn of(name: &str) -> Result<Self, Stop> {
-        let found = Self::ENDINGS.iter().find(|(ending, _)| name.ends_with(ending));
-        found.map(|(_, format)| *format).ok_or_else(|| {
-            Stop::file("The name of the file must end with .jsonl or .csv. Compressed files are not supported.")
-        })
+    /// Returns the form that the key of an object declares, in capitals or not.
+    pub(crate) fn of(key: &str) -> Result<Self, Stop> {
+        let Some((_, format)) = Self::split(key) else {
+            return Err(Stop::file(
+                "The name of the file must end with .jsonl or .csv. Compressed files are not supported.",
+            ));
+        };
+        if key.len() > Self::MAX_KEY {
+            return Err(Stop::File(format!("The key of the file must have at most {} bytes.", Self::MAX_KEY)));
+        }
+        // The key of the report contains the name.
+        if !is_plain_text(key) || key.split('/').any(|part| ["", ".", ".."].contains(&part)) {
+            return Err(Stop::file(
+                "The key of the file must not contain control characters, invisible characters, or empty parts, \
+                `.` and `..` between slashes. Upload the file under another name.",
+            ));
+        }
+        Ok(format)
     }
 
-    /// Returns the name of a file without its ending.
+    /// Returns the name of a file without its ending. A name that consists of an ending is returned
+    /// as it is.
     #[must_use]
     pub fn stem(name: &str) -> &str {
-        Self::ENDINGS.iter().find_map(|(ending, _)| name.strip_suffix(ending)).unwrap_or(name)
+        let stem = Self::split(name).map_or(name, |(stem, _)| stem);
+        if ["", ".", ".."].contains(&stem.rsplit('/').next().unwrap_or_default()) { name } else { stem }
+    }
+
+    fn split(name: &str) -> Option<(&str, Self)> {
+        Self::ENDINGS.iter().find_map(|(ending, format)| {
+            let (stem, end) = name.split_at_checked(name.len().checked_sub(ending.len())?)?;
+            end.eq_ignore_ascii_case(ending).then_some((stem, *format))
+        })
     }
 }
 
@@ -224,10 +249,26 @@ mod tests {
     #[test]
     fn the_ending_declares_the_form() {
         let of = |name| Format::of(name).ok();
-        assert_eq!([of("a.jsonl"), of("a.csv")], [Some(Format::JsonLines), Some(Format::Csv)]);
-        for other in ["a", "a.csv.gz", "a.CSV", "a.json", "csv", ".txt"] {
+        for (name, stem) in [
+            ("a.csv", "a"),
+            ("A.CSV", "A"),
+            ("a.Csv", "a"),
+            ("a.b.csv", "a.b"),
+            ("2026/é (1)+50%.csv", "2026/é (1)+50%"),
+            (" a .csv", " a "),
+            (".csv", ".csv"),
+            ("a/...CSV", "a/...CSV"),
+        ] {
+            assert_eq!((of(name), Format::stem(name)), (Some(Format::Csv), stem));
+        }
+        assert_eq!(["a.jsonl", "a.JSONL"].map(of), [Some(Format::JsonLines); 2]);
+        let long = format!("{}.csv", "x".repeat(900));
+        for other in ["a", "a.csv.gz", "a.csv ", "a.json", "csv", ".txt", "é", "a\n.csv", "a\u{202e}.csv", &long] {
             assert_eq!(of(other), None, "{other}");
         }
-        assert_eq!(["a.jsonl", "a.b.csv", "a.csv.gz"].map(Format::stem), ["a", "a.b", "a.csv.gz"]);
+        for other in ["a//b.csv", "a/../b.csv", "./b.csv", "/b.csv"] {
+            assert_eq!(of(other), None, "{other}");
+        }
+        assert_eq!(["a", "a.csv.gz"].map(Format::stem), ["a", "a.csv.gz"]);
     }
 }

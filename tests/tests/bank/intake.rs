@@ -8,6 +8,8 @@ use axum::{
     http::StatusCode,
     response::Response,
 };
+use function::percent_encoded;
+use jobs::Job;
 use local::Stack;
 use serde_json::{Value, json};
 use std::{
@@ -21,7 +23,11 @@ use std::{
 };
 use system_tests::{
     Answer, Client, assert_problem,
-    bank::{archive, bring_to, import, payments, report, rows, schedule, stored, transactions, upload, without_jobs},
+    bank::{
+        archive, bring_to, import, payments, report, rows, schedule, stored, transactions, unexecuted, upload,
+        without_jobs,
+    },
+    dynamo,
     faults::{Fault, MOMENTS, Moment, Process, Proxy, service_at, within},
     http, send, stack, text, until,
 };
@@ -61,8 +67,7 @@ async fn lines_are_scheduled_as_requests_of_an_operator() {
     assert_eq!((text(&done, "status"), numbers(&done)), ("done", [2, 2, 0, 0]), "{done}");
     assert_eq!((&done["jobId"], &done["kind"], &done["done"]), (&json!("morning"), &json!("import"), &json!(2)));
     assert_eq!((&done["importId"], &done["totals"]), (&json!("morning"), &json!([total("scheduled", "12.55")])));
-    let summary =
-        json!({"read": 2, "scheduled": 2, "duplicates": 0, "rejected": 0, "totals": [total("scheduled", "12.55")]});
+    let summary = json!({"read": 2, "scheduled": 2, "duplicates": 0, "rejected": 0, "withoutAmount": 0, "totals": [total("scheduled", "12.55")]});
     assert_eq!(report(&stack, &done), [summary]);
     let client = Client::operator(&stack);
     let listed = client.get("/bank/accounts/A-1/payments?to=2099-12-31T00:00:00Z").await.body["items"][0].clone();
@@ -113,6 +118,197 @@ async fn columns_of_a_csv_file_become_members_of_the_data() {
     let expected =
         [r#"{"amount":"1","currency":"USD","to":""}"#, r#"{"amount":"12.50","currency":"USD","to":"Ann, \"A\""}"#];
     assert_eq!(data, expected.map(str::to_owned).into());
+    stack.stop().await;
+}
+
+/// Amounts and currencies that no transaction service can pay, with the member that is wrong.
+const UNPAYABLE: [(&str, &str, &str); 19] = [
+    ("12,50", "USD", "amount must be greater than 0, in digits"),
+    ("1,234.50", "USD", "amount must be greater than 0, in digits"),
+    ("1 234.50", "USD", "amount must be greater than 0, in digits"),
+    ("$5.00", "USD", "amount must be greater than 0, in digits"),
+    ("705.5", "JPY", "amount must have at most 0 decimal places in JPY"),
+    ("1.234", "USD", "amount must have at most 2 decimal places in USD"),
+    ("0", "USD", "amount must be greater than 0"),
+    ("0.00", "USD", "amount must be greater than 0"),
+    ("-5", "USD", "amount must be greater than 0"),
+    ("+5", "USD", "amount must be greater than 0"),
+    ("", "USD", "amount must be greater than 0"),
+    ("1e3", "USD", "amount must be greater than 0"),
+    (".5", "USD", "amount must be greater than 0"),
+    ("5.", "USD", "amount must be greater than 0"),
+    ("\u{665}", "USD", "amount must be greater than 0"),
+    ("999999999999999999999999999999999999999", "JPY", "amount must have at most 38 digits"),
+    ("5.00", "usd", "currency must be an ISO 4217 currency in capital letters"),
+    ("5.00", "XXL", "currency must be an ISO 4217 currency in capital letters"),
+    ("5.00", "", "currency must be an ISO 4217 currency in capital letters"),
+];
+
+/// A CSV file with payments of these amounts, and three that can be paid.
+fn amounts_file(more: &[&str]) -> String {
+    let good = [("5.00 ", "USD", ""), (" 0012.5", " USD", ""), ("705", "JPY", "")];
+    let mut file = "id,accountId,scheduledTime,creditAccountId,amount,currency\n".to_owned();
+    for (number, (amount, currency, _)) in good.iter().chain(&UNPAYABLE).enumerate() {
+        let _ = writeln!(file, "L-{number},A-1,{TIME},B-1,\"{amount}\",\"{currency}\"");
+    }
+    file + &more.concat()
+}
+
+#[tokio::test]
+async fn the_ledger_gets_only_lines_that_it_can_pay() {
+    let stack = stack().stacks(["bank"]).start().await.expect("a stack");
+    let others = ["X-1,A-1,2099-12-01T09:30:00Z,,5.00,USD\n", "X-2,A-1,2099-12-01T09:30:00Z,A-1,5.00,USD\n"];
+    let done = import(&stack, "amounts.csv", &[("expected-sum", "27.50 USD, 705 JPY")], amounts_file(&others)).await;
+    let rejected = UNPAYABLE.len() + others.len();
+    let expected = [rejected + 3, 3, 0, rejected].map(|number| u64::try_from(number).expect("a number"));
+    assert_eq!((text(&done, "status"), numbers(&done)), ("done", expected), "{done}");
+    assert_eq!(done["withoutAmount"], 0);
+    let report = report(&stack, &done);
+    let reasons = UNPAYABLE.iter().map(|(.., reason)| *reason);
+    let reasons =
+        reasons.chain(["creditAccountId must not be empty", "creditAccountId must not be the account to debit"]);
+    for ((number, reason), row) in (5..).zip(reasons).zip(&report) {
+        assert_eq!(row["line"], number, "{row}");
+        assert!(text(row, "reason").starts_with(&format!("data/{reason}")), "{row}: {reason}");
+    }
+    let totals = [("scheduled", "JPY", "705"), ("scheduled", "USD", "17.50"), ("rejected", "USD", "10.00")];
+    let totals =
+        totals.map(|(outcome, currency, amount)| json!({"outcome": outcome, "currency": currency, "amount": amount}));
+    assert_eq!(done["totals"], json!(totals));
+    // In JSON Lines, an amount can be a number. Data of another form says nothing about an amount.
+    let data =
+        ["{\"amount\": 5.5, \"currency\": \"USD\"}", "{\"amount\": -5, \"currency\": \"USD\"}", "\"rent\"", "{}"];
+    let line = |(number, data): (usize, &str)| {
+        format!("{{\"id\": \"N-{number}\", \"accountId\": \"A-1\", \"scheduledTime\": \"{TIME}\", \"data\": {data}}}\n")
+    };
+    let lines: String = data.into_iter().enumerate().map(line).collect();
+    let done = import(&stack, "numbers.jsonl", &[], lines).await;
+    assert_eq!(numbers(&done), [4, 1, 0, 3], "{done}");
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn lines_without_an_amount_are_counted_for_other_services() {
+    let stack = unexecuted().stacks(["bank"]).start().await.expect("a stack");
+    let lines = amounts_file(&["X-1,A-1,2020-12-01T09:30:00Z,,0,USD\n"]);
+    let good = u64::try_from(UNPAYABLE.len()).expect("a number") + 3;
+    for (run, [scheduled, duplicates]) in [[good, 0], [0, good]].into_iter().enumerate() {
+        let done = import(&stack, "amounts.csv", &[("expected-sum", "17.50 USD, 705 JPY")], lines.clone()).await;
+        assert_eq!(
+            (text(&done, "status"), numbers(&done)),
+            ("done", [good + 1, scheduled, duplicates, 1]),
+            "{run}: {done}"
+        );
+        assert_eq!(done["withoutAmount"], UNPAYABLE.len());
+        assert_eq!(report(&stack, &done).last().expect("a line")["withoutAmount"], UNPAYABLE.len());
+    }
+    stack.stop().await;
+}
+
+/// Names of files below `inbox/`, and the start of the reason for which a file is not imported.
+const NAMES: [(&str, &str); 14] = [
+    ("payments (1).csv", ""),
+    ("PAYMENTS.CSV", ""),
+    ("payments.Csv", ""),
+    ("a+b & 50%25.csv", ""),
+    ("Zahlungen_\u{e4}\u{65e5}.csv", ""),
+    ("2026/11/payments.csv", ""),
+    ("what?#1.csv", ""),
+    (" spaces  inside .csv", ""),
+    (".csv", ""),
+    ("payments.csv.gz", "The name of the file must end with .jsonl or .csv."),
+    ("payments", "The name of the file must end with .jsonl or .csv."),
+    ("payments.csv ", "The name of the file must end with .jsonl or .csv."),
+    ("two\nlines.csv", "The key of the file must not contain control characters"),
+    ("zero\u{200b}width.csv", "The key of the file must not contain control characters"),
+];
+
+#[tokio::test]
+async fn a_file_of_any_name_has_an_import() {
+    let stack = stack().stacks(["bank"]).start().await.expect("a stack");
+    for (number, (name, reason)) in NAMES.into_iter().enumerate() {
+        let file = format!("id,accountId,scheduledTime,amount,currency\nL-{number},A-1,{TIME},1.00,USD\n");
+        let done = import(&stack, name, &[], file).await;
+        if reason.is_empty() {
+            assert_eq!((text(&done, "status"), numbers(&done)), ("done", [1, 1, 0, 0]), "{name}: {done}");
+            assert_eq!(report(&stack, &done).len(), 1, "{name}");
+        } else {
+            assert_eq!(text(&done, "status"), "failed", "{name}: {done}");
+            assert!(text(&done, "reason").starts_with(reason), "{name}: {done}");
+        }
+    }
+    let client = Client::operator(&stack);
+    for unknown in ["%20", "a%2Fb", "%E2%80%8B", "%00", "%2e%2e%2fx"] {
+        assert_problem(&client.get(&format!("/bank/imports/{unknown}")).await, 404, "not-found");
+    }
+    let long = format!("inbox/{}.csv", vec!["x".repeat(200); 5].join("/"));
+    let started = client.invoke("import-payments", &created(&long, "01")).await;
+    let id = text(&started.body["started"][0], "importId").to_owned();
+    let path = format!("/bank/imports/{}", percent_encoded(&id));
+    let failed = until(&client, &path, |answer| answer.body["status"] == "failed").await.body;
+    assert_eq!(text(&failed, "reason"), "The key of the file must have at most 900 bytes.", "{failed}");
+    // Retrying names the import in the same way.
+    assert_problem(&retry(&client, &format!("{path}/retry")).await, 409, "import-rejected");
+    stack.stop().await;
+}
+
+/// The event of an object.
+fn created(key: &str, sequencer: &str) -> Value {
+    let key = percent_encoded(key).to_string();
+    json!({"Records": [{
+        "eventSource": "aws:s3", "eventName": "ObjectCreated:Put",
+        "s3": {"bucket": {"name": "local-inbox"}, "object": {"key": key, "size": 1, "eTag": "t", "sequencer": sequencer}},
+    }]})
+}
+
+#[tokio::test]
+async fn objects_with_equal_sequencers_have_their_own_runs() {
+    let stack = without_jobs().start().await.expect("a stack");
+    let client = Client::operator(&stack);
+    for (key, run) in [("a.csv", "FF"), ("a.jsonl", "FF0"), ("a.CSV", "FF00"), ("A.CSV", "FF"), ("a.jsonl", "FF0")] {
+        let started = client.invoke("import-payments", &created(&format!("inbox/{key}"), "FF")).await.body;
+        let import = key.split('.').next().expect("a name");
+        assert_eq!(started, json!({"started": [{"importId": import, "run": run}]}), "{key}");
+    }
+    let empty = client.invoke("import-payments", &created("inbox/folder/", "FF")).await.body;
+    assert_eq!(empty["started"][0]["importId"], "folder/", "an object with a content is no folder");
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn all_runs_of_an_import_are_listed() {
+    let stack = without_jobs().start().await.expect("a stack");
+    let client = Client::operator(&stack);
+    for run in 1..=23 {
+        client.invoke("import-payments", &created("inbox/daily.csv", &format!("{run:04X}"))).await;
+    }
+    let runs = |answer: &Answer| -> Vec<String> {
+        let runs = answer.body["runs"].as_array().expect("runs");
+        runs.iter().map(|run| text(run, "run").to_owned()).collect()
+    };
+    let numbered = |numbers: std::ops::RangeInclusive<u32>| -> Vec<String> {
+        numbers.rev().map(|run| format!("{run:04X}")).collect()
+    };
+    let latest = client.get("/bank/imports/daily").await;
+    assert_eq!((text(&latest.body, "run"), text(&latest.body, "earlierRun")), ("0017", "0003"), "{}", latest.body);
+    assert_eq!(runs(&latest), numbered(4..=23));
+    let earlier = client.get("/bank/imports/daily?run=0003").await;
+    assert_eq!((text(&earlier.body, "run"), earlier.body.get("earlierRun")), ("0003", None), "{}", earlier.body);
+    assert_eq!(runs(&earlier), numbered(1..=3));
+    for unknown in ["FFFF", "0", "00030"] {
+        assert_problem(&client.get(&format!("/bank/imports/daily?run={unknown}")).await, 404, "not-found");
+    }
+    assert_problem(&client.get("/bank/imports/daily?run=latest").await, 400, "invalid-request");
+    // A run that cannot be read hides no other run.
+    let table = dynamo(&stack).table(stack.table("BankJobs").expect("a table"));
+    for run in ["0016", "0003"] {
+        let key = table::Key::new(&"IMPORT#daily", &format!("RUN#{run}"));
+        dynamo(&stack).write(table.update(key).set(Job::STATE, &"damaged")).await.expect("damaged");
+    }
+    let latest = client.get("/bank/imports/daily").await;
+    assert_eq!((&latest.body["skipped"], text(&latest.body, "earlierRun")), (&json!(1), "0003"), "{}", latest.body);
+    assert_eq!(runs(&latest).len(), 19);
+    assert_problem(&client.get("/bank/imports/daily?run=0003").await, 500, "internal");
     stack.stop().await;
 }
 
@@ -553,7 +749,7 @@ struct Scene {
     s3: S3,
 }
 
-const METADATA: &[(&str, &str)] = &[("expected-count", "9"), ("expected-sum", "21.22 USD")];
+const METADATA: &[(&str, &str)] = &[("expected-count", "9"), ("expected-sum", "21.23 USD")];
 
 impl Scene {
     async fn start() -> Self {
@@ -588,7 +784,7 @@ impl Scene {
         file.extend((1..=6).map(|number| record(number, 300 + number)));
         file += &record(1, 301);
         file.extend(["\"nonsense\n", &"x\n".repeat(100_000), "\"\n,,\n"]);
-        file += &record(3, 0);
+        file += &record(3, 1);
         upload(&self.stack, &format!("inbox/{name}.csv"), METADATA, file).await;
         let path = format!("/bank/imports/{name}");
         let import = until(&self.client, &path, |answer| answer.status == 200).await.body;
@@ -606,7 +802,7 @@ impl Scene {
         }
         let import = self.client.get(&format!("/bank/imports/{name}")).await.body;
         assert_eq!((text(&import, "status"), numbers(&import)), ("done", [9, 5, 2, 2]), "{when}: {import}");
-        let totals = [total("scheduled", "15.18"), total("duplicate", "6.04"), total("rejected", "0.00")];
+        let totals = [total("scheduled", "15.18"), total("duplicate", "6.04"), total("rejected", "0.01")];
         assert_eq!(import["totals"], json!(totals), "{when}");
         let report = report(&self.stack, &import);
         let found: Vec<_> = report.iter().map(|row| row["line"].as_u64()).collect();
@@ -777,6 +973,54 @@ async fn an_import_of_a_replaced_or_deleted_object_fails() {
     assert!(text(&gone, "reason").starts_with("The object does not exist"), "{gone}");
     assert_problem(&retry(&scene.client, "/bank/imports/old/retry").await, 409, "import-rejected");
     assert_problem(&scene.client.get("/bank/imports/never").await, 404, "not-found");
+}
+
+/// Payments that a run has scheduled before its object was replaced stay, and so do their counts
+/// and the report.
+#[tokio::test]
+async fn both_runs_of_a_file_that_was_replaced_are_visible() {
+    let scene = Scene::start().await;
+    let process = scene.process();
+    let note = "x".repeat(6_000);
+    let line = |number: u32| {
+        line(&format!("long-{number}"), "A-9", 100).replace("USD\"", &format!("USD\", \"note\": \"{note}\""))
+    };
+    let content = (0..150).fold("nonsense\n".to_owned(), |text, number| text + &line(number));
+    let path = "/bank/imports/long";
+    upload(&scene.stack, "inbox/long.jsonl", &[], content).await;
+    let run = text(&until(&scene.client, path, |answer| answer.status == 200).await.body, "run").to_owned();
+    // A line is throttled, while those after it are under way.
+    scene.dynamo.rule(|call| match call.body["Item"]["SK"]["S"].as_str() {
+        Some("IDEMPOTENCY#long-60") => Fault::throttled(),
+        _ => Fault::None,
+    });
+    let _ = process.run(&starts("long", &run), MINUTE).await;
+    scene.dynamo.heal();
+    let first = scene.client.get(path).await.body;
+    assert_eq!((text(&first, "status"), numbers(&first)), ("running", [61, 60, 0, 1]), "{first}");
+    upload(&scene.stack, "inbox/long.jsonl", &[], line(1_000)).await;
+    let newer = until(&scene.client, path, |answer| answer.body["run"] != run.as_str()).await.body;
+    for run in [run.as_str(), text(&newer, "run")] {
+        let _ = process.run(&starts("long", run), MINUTE).await;
+    }
+    let both = scene.client.get(path).await.body;
+    let [new, old] = both["runs"].as_array().expect("runs").as_slice() else { panic!("{both}") };
+    assert_eq!((text(&both, "status"), numbers(&both)), ("done", [1, 1, 0, 0]), "{both}");
+    assert_eq!((&new["run"], numbers(new)), (&both["run"], [1, 1, 0, 0]));
+    assert_eq!((text(old, "run"), text(old, "status")), (run.as_str(), "failed"), "{old}");
+    assert!(text(old, "reason").starts_with("The object was replaced"), "{old}");
+    assert!([new, old].iter().all(|run| run["startedAt"].is_string()), "{both}");
+    let stored = payments(&scene.stack).await.iter().filter(|row| row["PK"] == "A-9").count();
+    let scheduled: u64 = [new, old].iter().filter_map(|run| run["scheduled"].as_u64()).sum();
+    assert_eq!(u64::try_from(stored).ok(), Some(scheduled), "{both}");
+    let [read, scheduled, _, rejected] = numbers(old);
+    assert!(scheduled > 60 && (read, rejected) == (scheduled + 1, 1), "payments after the position count: {old}");
+    let rows = report(&scene.stack, old);
+    assert_eq!((&rows[0]["line"], &rows[1]["scheduled"]), (&json!(1), &old["scheduled"]), "{rows:?}");
+    assert_eq!(rows[1]["reason"], old["reason"]);
+    let alone = scene.client.get(&format!("{path}?run={run}")).await.body;
+    assert_eq!((&alone["report"], alone["runs"].as_array().map(Vec::len)), (&old["report"], Some(1)), "{alone}");
+    scene.stack.stop().await;
 }
 
 #[tokio::test]

@@ -102,6 +102,27 @@ fn times(client: &Client) -> Vec<Case> {
     times.into_iter().map(case).collect()
 }
 
+/// Instructions to the ledger that it cannot pay. Data without `creditAccountId` is none.
+fn instructions(client: &Client) -> Vec<Case> {
+    let rows = [
+        (r#"{"creditAccountId": "B", "amount": "12,50", "currency": "USD"}"#, "amount"),
+        (r#"{"creditAccountId": "B", "amount": 0, "currency": "USD"}"#, "amount"),
+        (r#"{"creditAccountId": "B", "amount": 7.5, "currency": "JPY"}"#, "amount"),
+        (r#"{"creditAccountId": "B", "currency": "USD"}"#, "amount"),
+        (r#"{"creditAccountId": "B", "amount": "5.00"}"#, "currency"),
+        (r#"{"creditAccountId": "B", "amount": "5.00", "currency": "usd"}"#, "currency"),
+        (r#"{"creditAccountId": "", "amount": "5.00", "currency": "USD"}"#, "creditAccountId"),
+        (r#"{"creditAccountId": 7, "amount": "5.00", "currency": "USD"}"#, "creditAccountId"),
+        (r#"{"creditAccountId": "A-1", "amount": "5.00", "currency": "USD"}"#, "creditAccountId"),
+        (r#"{"creditAccountId": "B", "debitAccountId": "", "amount": "5.00", "currency": "USD"}"#, "debitAccountId"),
+    ];
+    let case = |(data, member): (&str, &str)| {
+        let body = format!("{{\"scheduledTime\": \"2099-12-01T09:30:00Z\", \"data\": {data}}}");
+        Case::faults(format!("data {data}"), sent(client, "POST", PAYMENTS, body), &format!("/body/data/{member}"))
+    };
+    rows.into_iter().map(case).collect()
+}
+
 fn contents(client: &Client) -> Vec<Case> {
     let typed = |kind: &str| client.request("POST", PAYMENTS).header("content-type", kind).body(GOOD);
     let untyped = client.request("POST", PAYMENTS).body(GOOD);
@@ -397,8 +418,8 @@ async fn invalid_request_returns_the_expected_problem_and_writes_nothing() {
     let client = Client::operator(&stack);
     let payment = schedule(&client, "A-1", "2099-12-01T09:30:00Z").await;
     schedule(&client, SECRET, "2099-12-01T09:30:00Z").await;
-    let groups: [fn(&Client) -> Vec<Case>; 9] =
-        [bodies, times, contents, identifiers, payment_ids, queries, headers, together, gateway];
+    let groups: [fn(&Client) -> Vec<Case>; 10] =
+        [bodies, times, instructions, contents, identifiers, payment_ids, queries, headers, together, gateway];
     let cases = groups.iter().flat_map(|cases| cases(&client)).chain(moves(&client, &payment));
     let cases: Vec<Case> = cases.chain(days(&client, &payment)).collect();
     assert!(cases.len() >= 60, "{}", cases.len());

@@ -2,7 +2,7 @@
 
 use crate::{
     Bank, Payment,
-    model::import::{Counts, ImportProgress, ImportedFile, Phase},
+    model::import::{Ahead, Counts, ImportProgress, ImportedFile, Phase},
     schedule::Scheduled,
     service::MEMBERS,
 };
@@ -13,7 +13,12 @@ use jobs::{Job, JobRunner, Next, Step};
 use keys::{AccountId, IdempotencyKey, Random, TimestampSeconds, bank::PaymentId};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use std::{future::ready, pin::pin, time::Duration};
+use std::{
+    future::ready,
+    pin::pin,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 use table::{Error as Store, JsonText};
 
 /// Columns of a CSV file.
@@ -84,11 +89,11 @@ impl Part {
             Outcome::Blank => {}
             Outcome::Scheduled(data) => {
                 self.counts.scheduled += 1;
-                self.scheduled.add_data(data.text());
+                self.counts.without_amount += u64::from(!self.scheduled.add_data(data.text()));
             }
             Outcome::Duplicate(data) => {
                 self.counts.duplicates += 1;
-                self.duplicates.add_data(data.text());
+                self.counts.without_amount += u64::from(!self.duplicates.add_data(data.text()));
             }
             Outcome::Rejected { id, reason, data } => {
                 self.counts.rejected += 1;
@@ -114,6 +119,13 @@ impl Part {
     }
 }
 
+impl Ahead {
+    fn add_record(&mut self, data: &str) {
+        self.scheduled += 1;
+        self.without_amount += u64::from(!self.totals.add_data(data));
+    }
+}
+
 impl<'a> Steps<'a> {
     pub(crate) fn new(bank: &'a Bank, random: Random, task: ImportedFile) -> Self {
         let file = File::new(&bank.files, &task.bucket, &task.key, &task.tag);
@@ -122,20 +134,24 @@ impl<'a> Steps<'a> {
     }
 
     async fn run_phase(&mut self, job: &Job, progress: &mut ImportProgress, stop: Deadline) -> Result<Next, Stop> {
+        // The report of a run whose object was replaced can still be composed.
+        match progress.phase {
+            Phase::Report => return self.compose(progress).await,
+            Phase::End => return Ok(Next::End),
+            Phase::Start | Phase::Check | Phase::Schedule => {}
+        }
         let opened = match self.opened.take() {
             Some(opened) => opened,
             None => self.file.open(&SCHEMA).await?,
         };
         let done = match progress.phase {
-            Phase::Start => {
+            Phase::Check => self.check(progress, &opened, stop).await.map(|()| Next::Continue),
+            Phase::Schedule => self.schedule(job, progress, &opened, stop).await,
+            _ => {
                 let phase = if opened.expected.is_empty() { Phase::Schedule } else { Phase::Check };
                 go_to(progress, phase, &opened);
                 Ok(Next::Continue)
             }
-            Phase::Check => self.check(progress, &opened, stop).await.map(|()| Next::Continue),
-            Phase::Schedule => self.schedule(job, progress, &opened, stop).await,
-            Phase::Report => self.compose(progress).await,
-            Phase::End => Ok(Next::End),
         };
         self.opened = Some(opened);
         done
@@ -175,31 +191,38 @@ impl<'a> Steps<'a> {
         stop: Deadline,
     ) -> Result<Next, Stop> {
         let soon = stop.at_most(STEP);
-        let records = self.file.records(opened, progress.place);
+        // After a record that cannot be scheduled, no other is started.
+        let (closed, mut ahead) = (AtomicBool::new(false), Ahead::default());
+        let is_open = || !closed.load(Ordering::Relaxed);
         // The first record is scheduled even if reading it took the time of a step.
         let in_time = |number| !soon.has_passed() || number == 0 && !stop.has_passed();
-        let records = records.enumerate().take_while(|(number, _)| ready(in_time(*number)));
+        let records = self.file.records(opened, progress.place).enumerate();
+        let records = records.take_while(|(number, _)| ready(is_open() && in_time(*number)));
         let outcomes = records.map(|(_, record)| self.schedule_record(opened, record, job.started_at));
         let mut outcomes = pin!(outcomes.buffered(SIDE_BY_SIDE));
         let (mut part, mut next) = (Part::default(), Ok(Next::Continue));
         while let Some(outcome) = outcomes.next().await {
             match outcome {
-                Ok((record, outcome)) => part.add(&record, outcome)?,
-                // What is done is written. The next run meets the error again, or not.
-                Err(Stop::Error(error)) if part.end.is_some() => {
-                    tracing::warn!(%error, "an import pauses");
-                    next = Ok(Next::Wait);
-                    break;
+                Ok((record, outcome)) if is_open() => {
+                    part.add(&record, outcome)?;
+                    closed.store(part.rows.len() >= MAX_ROWS, Ordering::Relaxed);
                 }
-                Err(error) => {
-                    next = Err(error);
-                    break;
+                Ok((_, Outcome::Scheduled(data))) => ahead.add_record(data.text()),
+                Err(error) if is_open() => {
+                    closed.store(true, Ordering::Relaxed);
+                    next = match error {
+                        // What is done is written. The next step meets the error again, or not.
+                        Stop::Error(error) if part.end.is_some() => {
+                            tracing::warn!(%error, "an import pauses");
+                            Ok(Next::Wait)
+                        }
+                        error => Err(error),
+                    };
                 }
-            }
-            if part.rows.len() >= MAX_ROWS {
-                break;
+                Ok(_) | Err(_) => {}
             }
         }
+        progress.ahead = ahead;
         if next.is_ok() && part.end.is_none() && progress.place.position < opened.size {
             let reason = "no time was left for a record".to_owned();
             return Err(Error::from(Store::Unavailable(reason)).into());
@@ -237,7 +260,7 @@ impl<'a> Steps<'a> {
         let shard = self.bank.due.shards.pick(&self.random);
         let mut payment = Payment::scheduled(account, payment, shard, data.clone(), now);
         payment.by_operator = true;
-        let scheduled = match payment.must_fit() {
+        let scheduled = match payment.must_fit().and_then(|()| self.bank.payer.check_line(&payment)) {
             Ok(()) => self.bank.schedule_once(&mut payment, &id, now, true).await,
             Err(error) => Err(error),
         };
@@ -258,16 +281,10 @@ impl<'a> Steps<'a> {
     }
 
     async fn compose(&self, progress: &mut ImportProgress) -> Result<Next, Stop> {
-        let Counts { read, scheduled, duplicates, rejected } = progress.counts;
-        let summary = serde_json::json!({
-            "read": read,
-            "scheduled": scheduled,
-            "duplicates": duplicates,
-            "rejected": rejected,
-            "totals": progress.totals(),
-        });
+        let summary =
+            serde_json::to_string(&progress.last_line()).map_err(|error| Error::Internal(error.to_string()))?;
         let done = std::mem::take(&mut progress.composition);
-        if let Some(composition) = self.report.compose(&progress.rows, &summary.to_string(), done).await? {
+        if let Some(composition) = self.report.compose(&progress.rows, &summary, done).await? {
             progress.composition = composition;
             return Ok(Next::Continue);
         }
@@ -321,11 +338,21 @@ impl JobRunner for Steps<'_> {
             Err(Stop::File(reason)) => {
                 tracing::warn!(import = %self.task.import, run = %self.task.run, reason, "a file was rejected");
                 function::count("RejectedFiles", 1);
-                if progress.phase == Phase::Check {
-                    progress = ImportProgress::default();
-                }
-                progress.fault = Some(reason);
-                Next::End
+                let next = match progress.phase {
+                    Phase::Check => {
+                        progress = ImportProgress::default();
+                        Next::End
+                    }
+                    // The payments of the lines before are scheduled. The report shows the others.
+                    Phase::Schedule => {
+                        progress.count_ahead();
+                        progress.phase = Phase::Report;
+                        Next::Continue
+                    }
+                    Phase::Start | Phase::Report | Phase::End => Next::End,
+                };
+                progress.fault.get_or_insert(reason);
+                next
             }
         };
         let done = if progress.phase == Phase::Check { 0 } else { progress.counts.read };
