@@ -33,8 +33,8 @@ pub(crate) fn check_label(text: &str) -> Result<(), Invalid> {
     text.split(' ').try_for_each(check)
 }
 
-/// Checks a word: ASCII letters, digits, `-` and `_`, with a letter first. A letter of another script
-/// could look like one of a reserved word.
+/// Checks a word: ASCII letters, digits, `-` and `_`, with a letter first. A letter of another
+/// script could look like one of a reserved word.
 pub(crate) fn check_word(text: &str) -> Result<(), Invalid> {
     check_length(text)?;
     let is_part = |character: char| character.is_ascii_alphanumeric() || matches!(character, '-' | '_');

@@ -1,7 +1,7 @@
 //! Objects that the GET events of `events` read. Other events create them.
 //!
-//! Most ids contain a time and random bits. Here both are fixed, so that every stack has the objects
-//! whose ids are in the events.
+//! Most ids contain a time and random bits. Here both are fixed, so that every stack has the
+//! objects whose ids are in the events.
 use std::time::Duration;
 
 use http::StatusCode;
