@@ -15,8 +15,25 @@ pub fn is_identifier(text: &str) -> bool {
 /// Checks the length and the alphabet of an identifier (docs/decisions/identifiers.md).
 pub(crate) fn check(text: &str) -> Result<(), Invalid> {
     check_length(text)?;
+    check_segment(text)?;
+    check_alphabet(text)
+}
+
+/// A URL parser removes these segments from a path, also in their percent-encoded form.
+fn check_segment(text: &str) -> Result<(), Invalid> {
+    let decoded = text.to_ascii_lowercase().replace("%2e", ".");
+    if decoded == "." || decoded == ".." {
+        return Err(Invalid::new("must not be `.` or `..`, because clients remove these segments from a path"));
+    }
+    Ok(())
+}
+
+fn check_alphabet(text: &str) -> Result<(), Invalid> {
     if text.contains(['#', '[', ']']) {
         return Err(Invalid::new("must not contain `#`, `[` or `]`"));
+    }
+    if text.contains(char::REPLACEMENT_CHARACTER) {
+        return Err(Invalid::new("must not contain U+FFFD, which replaces bytes that are not UTF-8"));
     }
     if !text.chars().all(is_visible) {
         return Err(Invalid::new("must not contain white space, control characters or invisible characters"));
@@ -27,10 +44,22 @@ pub(crate) fn check(text: &str) -> Result<(), Invalid> {
 /// Checks a label: an identifier that may also contain single spaces between words.
 pub(crate) fn check_label(text: &str) -> Result<(), Invalid> {
     check_length(text)?;
+    check_segment(text)?;
     if text.split(' ').any(str::is_empty) {
         return Err(Invalid::new("must have single spaces, and only between words"));
     }
-    text.split(' ').try_for_each(check)
+    text.split(' ').try_for_each(check_alphabet)
+}
+
+/// Checks an idempotency key. API Gateway joins the values of a repeated header with commas, so a
+/// key with a comma may be two keys (docs/decisions/headers.md).
+pub(crate) fn check_key(text: &str) -> Result<(), Invalid> {
+    if text.contains(',') {
+        return Err(Invalid::new(
+            "must be sent once, without commas: 1 to 128 visible characters, with single spaces between words",
+        ));
+    }
+    check_label(text)
 }
 
 /// Checks a word: ASCII letters, digits, `-` and `_`, with a letter first. A letter of another
@@ -62,6 +91,7 @@ macro_rules! identifier {
             ///
             /// The text has 1 to 128 visible characters without white space, `#`, `[` and `]`. `#`
             /// separates the parts of a key, so no identifier looks like a key with several parts.
+            /// It is neither `.` nor `..`, so that it can be a segment of a path.
             $name, check
         );
     };
@@ -138,9 +168,11 @@ identifier!(
     /// the same id (docs/decisions/transaction-guard.md).
     TransactionId
 );
-label!(
+identifier!(
     /// The value of the request header `Idempotency-Key`.
-    IdempotencyKey
+    ///
+    /// The text has the form of a label without commas.
+    IdempotencyKey, check_key
 );
 identifier!(
     /// The stock keeping unit (SKU) of a product: the partition key of the cart's index.

@@ -105,7 +105,7 @@ impl TotalSort {
     #[must_use]
     pub fn between(first: Day, last: Day) -> KeyRange {
         let from = format!("DAY#{first}#");
-        if last < first { KeyRange::nothing_from(from) } else { KeyRange::through(from, format!("DAY#{last}#")) }
+        KeyRange::through(from, format!("DAY#{last}#"))
     }
 
     /// The range of the totals through `last`, inclusive.

@@ -114,7 +114,9 @@ impl Totals {
         let mut added = Added::default();
         for Added { sums, skipped } in try_join_all(shards).await? {
             added.skipped += skipped;
-            sums.into_iter().for_each(|(key, sums)| added.add(key, sums));
+            for (key, sums) in sums {
+                added.add(key, sums);
+            }
         }
         Ok(added)
     }

@@ -317,7 +317,7 @@ fn together(scene: &Scene) -> Vec<Case> {
             "/path/accountId /query/x /body/status /body/version /body/z",
         ),
     ];
-    for key in ["", "#", "a#b", &"x".repeat(129), "a\tb"] {
+    for key in ["", "#", "a#b", &"x".repeat(129), "a\tb", "a,a", "a, a", ".."] {
         for (path, body) in [
             (MERCHANTS, json!({"name": "a", "category": "b"}).to_string()),
             (ACCOUNTS, json!({"userId": "user-1", "accountType": "a", "currency": "USD"}).to_string()),
@@ -516,7 +516,8 @@ fn queries(scene: &Scene) -> Vec<Case> {
     ];
     let of_period = [
         ("from=", "from"),
-        ("from=2026-01-02", "from"),
+        ("from=2026-01-2", "from"),
+        ("from=2026-01-03&to=2026-01-02", "to"),
         ("from=2026-01-02T00:00:00Z&from=2026-01-02T00:00:00Z", "from"),
         ("to=2026-02-30T00:00:00Z", "to"),
         ("from=x&to=y", "from to"),
@@ -525,7 +526,9 @@ fn queries(scene: &Scene) -> Vec<Case> {
     ];
     let of_balance = [
         ("at=", "at"),
-        ("at=2026-01-02", "at"),
+        ("at=2026-01-2", "at"),
+        ("at=9000-01-01", "at"),
+        ("at=9999-12-31", "at"),
         ("at=9000-01-01T00:00:00Z", "at"),
         ("at=2026-01-02T00:00:00Z&at=2026-01-02T00:00:00Z", "at"),
         ("from=2026-01-02T00:00:00Z", "from"),
@@ -538,7 +541,8 @@ fn queries(scene: &Scene) -> Vec<Case> {
         ("status=completed%23", "status"),
         ("status=completed&status=completed", "status"),
         ("since=", "since"),
-        ("since=2026-01-02", "since"),
+        ("since=2026-01-2", "since"),
+        ("since=2026-01-03&until=2026-01-02", "until"),
         ("since=2026-02-30T00:00:00Z", "since"),
         ("since=2026-01-02T00:00:00", "since"),
         ("since=2026-01-02T00:00:00+02:00", "since"),

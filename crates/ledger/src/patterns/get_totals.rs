@@ -69,7 +69,7 @@ impl Period {
         if to < from {
             return Err(Error::invalid("/query/to", "must not be before from"));
         }
-        if from.first_milli().plus_days(MAX_DAYS) <= to.first_milli() {
+        if to.days_since(from) >= MAX_DAYS {
             return Err(Error::invalid("/query/from", format!("must be less than {MAX_DAYS} days before to")));
         }
         Ok((from, to))

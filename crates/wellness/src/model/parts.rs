@@ -1,5 +1,5 @@
 use crate::{Activity, Name, Progress, Reference, model::object::JsonObject};
-use function::Fields;
+use function::{Fields, Whole};
 use keys::wellness::{ActivityId, ActivityPartition, Facet, FacetId, FacetRef, ProgramSort, RewardKind, UseSort};
 use money::{Decimal, JsonDecimal};
 use serde::{Deserialize, Serialize};
@@ -178,24 +178,8 @@ fn is_misspelt(kind: &RewardKind) -> bool {
     kind.as_str() != ATTENDANCE && kind.as_str().eq_ignore_ascii_case(ATTENDANCE)
 }
 
-/// A number of points: 0 to 1,000,000.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "u32", into = "u32")]
-pub struct Points(u32);
-
-impl TryFrom<u32> for Points {
-    type Error = &'static str;
-
-    fn try_from(points: u32) -> Result<Self, Self::Error> {
-        (points <= 1_000_000).then_some(Self(points)).ok_or("must be 0 to 1000000")
-    }
-}
-
-impl From<Points> for u32 {
-    fn from(Points(points): Points) -> Self {
-        points
-    }
-}
+/// A number of points.
+pub type Points = Whole<0, 1_000_000>;
 
 /// The progress that earns a reward: more than 0 and at most 100 percent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
