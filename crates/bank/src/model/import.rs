@@ -1,5 +1,5 @@
 use function::Error;
-use intake::{Composition, Report, RowObjects, Totals};
+use intake::{Composition, Place, Report, RowObjects, Totals};
 use jobs::{Job, JobBody};
 use keys::bank::{ImportId, ImportPartition, ImportRun, ImportSort};
 use money::Money;
@@ -60,10 +60,8 @@ pub(crate) enum Phase {
 #[serde(rename_all = "PascalCase", default)]
 pub struct ImportProgress {
     pub(crate) phase: Phase,
-    /// Position in the file. All lines that start before it are done.
-    pub(crate) position: u64,
-    /// Number of lines before the position.
-    pub(crate) line: u64,
+    /// Place in the file. All records that start before it are done.
+    pub(crate) place: Place,
     pub(crate) counts: Counts,
     pub(crate) scheduled: Totals,
     pub(crate) duplicates: Totals,
@@ -150,7 +148,7 @@ impl ImportBody {
         Ok(Self {
             totals: progress.totals(),
             counts: progress.counts,
-            lines: progress.line,
+            lines: progress.place.line,
             report,
             import_id: file.import,
             run: file.run,

@@ -23,6 +23,9 @@ pub struct LedgerService {
     transaction_type: TransactionType,
 }
 
+/// The members of [`Instruction`]. The columns of an imported file may differ in their case.
+pub(crate) const MEMBERS: [&str; 4] = ["creditAccountId", "amount", "currency", "debitAccountId"];
+
 /// The payment that `data` describes. `data` may have other members.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
