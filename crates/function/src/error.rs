@@ -61,8 +61,8 @@ pub enum Error {
     /// 404: the resource does not exist.
     #[error("no such {0}")]
     NotFound(&'static str),
-    /// 409: the request conflicts with the stored items. Contains the problem type and its
-    /// `detail`.
+    /// 409 or 429: the request conflicts with the stored items, or with running jobs. Contains the
+    /// problem type and its `detail`.
     #[error("{name}: {1}", name = .0.name())]
     Conflict(Problem, String),
     /// 409 with further members, which describe the current state.
@@ -167,8 +167,8 @@ impl Error {
         *response.status_mut() = code;
         let headers = response.headers_mut();
         headers.insert("content-type", HeaderValue::from_static("application/problem+json"));
-        if self.is_outage() {
-            headers.insert("retry-after", HeaderValue::from_static("1"));
+        if let Some(seconds) = problem_type.retry_after() {
+            headers.insert("retry-after", HeaderValue::from_static(seconds));
         }
         response
     }

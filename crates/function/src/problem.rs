@@ -31,6 +31,16 @@ macro_rules! problems {
                 match self { $(Self::$variant => $title,)+ }
             }
 
+            /// The value of the header `Retry-After`: a number of seconds.
+            #[must_use]
+            pub(crate) const fn retry_after(self) -> Option<&'static str> {
+                match self {
+                    Self::Throttled | Self::Unavailable => Some("1"),
+                    Self::JobLimit => Some("5"),
+                    _ => None,
+                }
+            }
+
             /// The documentation of the cases in which the API returns this problem.
             #[must_use]
             pub const fn when(self) -> &'static str {
@@ -93,6 +103,8 @@ problems! {
         "a job is already changing the same references";
     ImportRejected, 409, "import-rejected", CONFLICT,
         "the import to retry has failed because of its file";
+    NoActivities, 409, "no-activities", CONFLICT,
+        "no activity ends within the plan of the report";
     JobNotFailed, 409, "job-not-failed", CONFLICT,
         "the job to retry is running or done";
     InsufficientFunds, 409, "insufficient-funds", CONFLICT,
@@ -135,6 +147,8 @@ problems! {
         "the key was already used for a different request";
     Throttled, 429, "throttled", "Too many requests",
         "DynamoDB throttled the request; `Retry-After` is the time to wait before a retry";
+    JobLimit, 429, "job-limit", "Too many running jobs",
+        "callers of the company have started 10 jobs that are still running; `Retry-After` is the time to wait before a retry";
     Unavailable, 503, "unavailable", "Temporarily unavailable",
         "DynamoDB did not respond before the deadline, or the retries kept conflicting with other writes";
     Internal, 500, "internal", "Internal error",

@@ -8,7 +8,7 @@ use std::{
 };
 use table::{Error as Store, Key};
 
-/// Maximum duration of a run. In the meantime, the other jobs in the same stream shard wait.
+/// Maximum duration of a run. Only a step that waits for DynamoDB takes that long.
 const BUDGET: Duration = Duration::from_secs(30);
 /// The part of [`BUDGET`] that is reserved for the completion of the current step.
 const RESERVE: Duration = Duration::from_secs(10);
@@ -20,6 +20,10 @@ pub const MAX_ATTEMPTS: i64 = 50;
 pub trait JobService: Sync {
     /// Maximum number of concurrent jobs in a batch.
     const SIDE_BY_SIDE: usize;
+
+    /// Time after which a run starts no further step, and a long step returns. In the meantime, the
+    /// other jobs of the same lane wait (docs/decisions/fair-share.md).
+    const STEPS: Duration = Duration::from_secs(3);
 
     /// The job table of the service.
     fn jobs(&self) -> &Jobs;
@@ -147,7 +151,7 @@ impl Run<'_> {
 /// This function always returns `Ok`.
 pub async fn continue_jobs<S: JobService>(service: &S, batch: Batch) -> Result<BTreeSet<String>, Error> {
     let end = batch.deadline.at_most(BUDGET);
-    let stop = end.with_reserve(RESERVE);
+    let stop = end.with_reserve(RESERVE).at_most(S::STEPS);
     let runs = jobs_of(&batch.records).into_iter().map(|((partition, sort), sequence_numbers)| async move {
         let key = Key::new(&partition, &sort);
         let run = Box::pin(continue_job(service, &key, (stop, end), batch.clock));

@@ -22,6 +22,7 @@
 //! | row of a report | `CompanyId-<id>#Reports` | `PlanId-<id>#ReportId-<id>#ActivityId-<id>` or `PlanId-<id>#ReportId-<id>#Total` | | | |
 //! | job | `CompanyId-<id>` | `Job#VenueId-<id>`, `Job#ActivityId-<id>`, `Job#EnrolmentId-<id>`, `Job#SeatsId-<id>`, `Job#DepartureId-<id>`, `Job#UploadId-<id>`, `Job#ReportId-<id>`, `Job#GroupsId-<id>`, `Job#ExportId-<id>`, `Job#ErasureId-<id>` or `Job#EmployeeErasureId-<id>` | | | |
 //! | hold of a replacement on the new venue | `CompanyId-<id>` | `Hold#VenueId-<id>` | | | |
+//! | jobs that callers have started | `CompanyId-<id>` | `Starts` | | | |
 //! | idempotency record | `CompanyId-<id>` or `Global` | `IDEMPOTENCY#<key>` | | | |
 //!
 //! The table above shows venues only. Files, courses, trackers and notifications have keys of the
@@ -37,7 +38,7 @@
 use crate::{
     Bound, Bounds, Day, KeyRange, Random, RequestId, TimestampSeconds,
     id::{identifier, label},
-    text::{Invalid, framed_key, hashed, names, prefixed_key, serde_as_text, uuid_of},
+    text::{Invalid, constant_key, framed_key, hashed, names, prefixed_key, serde_as_text, uuid_of},
 };
 use jiff::Timestamp;
 use std::{fmt, str::FromStr};
@@ -1655,4 +1656,10 @@ prefixed_key!(
     HoldSort,
     "Hold",
     FacetRef
+);
+
+constant_key!(
+    /// SK of the list of the jobs that callers of a company have started: `Starts`.
+    StartsSort,
+    "Starts"
 );

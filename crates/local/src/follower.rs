@@ -4,6 +4,7 @@ mod batch;
 mod destination;
 mod poller;
 mod positions;
+mod queue;
 pub(crate) mod verdict;
 
 use std::{io, path::Path, sync::Arc, time::Duration};

@@ -63,6 +63,11 @@ impl Position {
         let number: u128 = record["dynamodb"]["SequenceNumber"].as_str()?.parse().ok()?;
         number.checked_sub(FIRST_NUMBER).and_then(|number| i64::try_from(number).ok()).map(Self)
     }
+
+    /// Returns the position before this one.
+    pub(crate) fn before(self) -> Self {
+        Self(self.0 - 1)
+    }
 }
 
 /// Handle of the database. Clones share the same database.
@@ -112,6 +117,14 @@ impl Store {
     /// Returns the tables of the template.
     pub(crate) fn tables(&self) -> &[Table] {
         &self.tables
+    }
+
+    /// Returns the name of a table's partition key.
+    pub(crate) fn partition_key(&self, table: &str) -> String {
+        let table = self.tables.iter().find(|known| known.name == table);
+        let keys = table.and_then(|table| table.definition["KeySchema"].as_array());
+        let key = keys.into_iter().flatten().find(|key| key["KeyType"] == "HASH");
+        key.map(|key| text(&key["AttributeName"]).to_owned()).unwrap_or_default()
     }
 
     /// Runs a query on the second connection.

@@ -22,6 +22,7 @@ pub(crate) mod report;
 pub(crate) mod section;
 pub(crate) mod shipped;
 pub(crate) mod sizes;
+pub(crate) mod starts;
 pub(crate) mod stored;
 pub(crate) mod template;
 pub(crate) mod ticket;

@@ -68,8 +68,8 @@ impl JobRunner for Steps {
     type Progress = Counted;
 
     async fn step(&mut self, job: &Job, at: Counted, stop: Deadline) -> Result<Step<Counted>, Error> {
-        if stop.allows(Duration::from_secs(30)) {
-            return Err(Error::Internal("a run has more than 30 seconds".to_owned()));
+        if stop.allows(Duration::from_secs(5)) {
+            return Err(Error::Internal("a run has more than 5 seconds".to_owned()));
         }
         let (number, to) = (at.number + 1, self.to.0);
         assert_eq!(job.done, at.number, "the job and its progress are from the same step");
@@ -138,7 +138,7 @@ fn batch_of(ids: &[&str]) -> Value {
 }
 
 #[tokio::test]
-async fn a_run_is_limited_to_thirty_seconds_and_ends_after_a_waiting_step() {
+async fn a_run_is_limited_to_five_seconds_and_ends_after_a_waiting_step() {
     let scene = Scene::start().await;
     scene.put("A", 7).await;
     for (done, state) in [(3, State::Running), (6, State::Running), (7, State::Done), (7, State::Done)] {

@@ -6,6 +6,7 @@ mod cost;
 mod create;
 mod employees;
 mod enrolment;
+mod fair;
 mod files;
 mod groups;
 mod import;

@@ -303,6 +303,7 @@ fn expected() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
                 PARTICIPANTS,
             ]),
         ),
+        ("Starts", BTreeSet::new()),
         ("Tickets", BTreeSet::new()),
         ("Ticket", BTreeSet::new()),
         ("TemplateSet", BTreeSet::new()),

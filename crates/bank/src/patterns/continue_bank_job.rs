@@ -109,6 +109,8 @@ async fn continue_bank_job(worker: Worker, batch: Batch) -> Result<BTreeSet<Stri
 
 impl JobService for Service {
     const SIDE_BY_SIDE: usize = 4;
+    // Operators start these jobs, so no tenant waits for them. Short runs would slow down imports.
+    const STEPS: Duration = Duration::from_secs(20);
 
     fn jobs(&self) -> &Jobs {
         &self.worker.bank.jobs

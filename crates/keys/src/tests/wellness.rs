@@ -200,10 +200,11 @@ proptest! {
             IdempotencySort(key).to_string(),
             TemplateSetSort.to_string(),
             PlansSort.to_string(),
+            StartsSort.to_string(),
         ];
         for (place, sort) in keys.iter().enumerate() {
             let kinds =
-                kinds!(sort, SectionSort, TemplateSort, RecordSort, HoldSort, JobSort, IdempotencySort, TemplateSetSort, PlansSort);
+                kinds!(sort, SectionSort, TemplateSort, RecordSort, HoldSort, JobSort, IdempotencySort, TemplateSetSort, PlansSort, StartsSort);
             prop_assert_eq!(kinds, 1, "{}", sort);
             prop_assert_eq!(SectionSort::all().contains(sort), place == 0, "{}", sort);
             prop_assert_eq!(TemplateSort::all().contains(sort), place == 1, "{}", sort);

@@ -10,7 +10,7 @@ use crate::{
 };
 use function::{Batch, Clock, Error, Function, Trigger};
 use jobs::{JobService, Jobs, Run};
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 use table::{
     Units,
     cost::{Cost, read, read_eventually},
@@ -81,6 +81,8 @@ struct Reconciliations {
 impl JobService for Reconciliations {
     // Each run uses about 40 MB of memory.
     const SIDE_BY_SIDE: usize = 2;
+    // A run remembers the headers that it has read, and no tenant waits for a reconciliation.
+    const STEPS: Duration = Duration::from_secs(20);
 
     fn jobs(&self) -> &Jobs {
         &self.ledger.jobs

@@ -44,30 +44,21 @@ impl Record {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Batch {
     pub(crate) records: Vec<Record>,
-    /// Position of the last read record, including filtered records.
-    pub(crate) end: Position,
-    pub(crate) filtered: u64,
     /// Number of retries.
     pub(crate) retries: u32,
     pub(crate) size: usize,
 }
 
 impl Batch {
-    pub(crate) fn after(end: Position) -> Self {
-        Self { end, ..Self::default() }
-    }
-
-    /// Adds the record, unless the payload would become too large. Returns whether the record was
-    /// added.
-    pub(crate) fn take(&mut self, record: Record) -> bool {
+    /// Adds the record. Returns it if the payload would become too large.
+    pub(crate) fn take(&mut self, record: Record) -> Result<(), Record> {
         let size = self.size + record.value.to_string().len() + 1;
         if size + ENVELOPE > LARGEST_PAYLOAD && !self.records.is_empty() {
-            return false;
+            return Err(record);
         }
         self.size = size;
-        self.end = record.position;
         self.records.push(record);
-        true
+        Ok(())
     }
 
     pub(crate) fn event(&self) -> Value {
@@ -85,9 +76,7 @@ impl Batch {
     /// Splits the batch into halves. A split does not count as a retry.
     pub(crate) fn halves(mut self) -> [Self; 2] {
         let retries = self.retries;
-        let end = self.end;
         let first = self.cut(self.records.len() / 2);
-        let last = first.last().map_or(end, |record| record.position);
-        [Self { records: first, end: last, retries, ..Self::default() }, Self { retries, ..self }]
+        [Self { records: first, retries, ..Self::default() }, Self { retries, ..self }]
     }
 }

@@ -1,5 +1,7 @@
-//! Poller of one mapping. The poller delivers one batch at a time, in stream order.
+//! Poller of one mapping. The poller has as many lanes as the mapping's `ParallelizationFactor`.
+//! Each lane delivers one batch at a time.
 use std::{
+    collections::BTreeSet,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -8,8 +10,8 @@ use futures::future::join;
 use serde_json::{Value, json};
 use tokio::{
     sync::watch,
-    task::spawn_blocking,
-    time::{Instant, sleep},
+    task::{JoinError, JoinSet, spawn_blocking},
+    time::sleep,
 };
 use uuid::Uuid;
 
@@ -17,6 +19,7 @@ use super::{
     Context,
     batch::{Batch, Record},
     destination::{Condition, GivenUp, key},
+    queue::{Queue, Waiting},
     verdict::{self, Verdict},
 };
 use crate::{
@@ -48,13 +51,20 @@ pub(crate) struct EventSourcePoller {
     context: Context,
     progress: Mutex<Progress>,
     shard: Shard,
+    /// Name of the table's partition key.
+    partition_key: String,
     /// Faults of the batches.
     faults: Option<Batches>,
 }
 
 #[derive(Debug, Clone, Default)]
 struct Progress {
+    /// The checkpoint. No record before it is in the queue or in a lane.
     position: Position,
+    /// Position of the last record that was read.
+    read_to: Position,
+    /// Positions of the records in the queue and in the lanes.
+    open: BTreeSet<Position>,
     delivered: u64,
     filtered: u64,
     given_up: u64,
@@ -70,8 +80,10 @@ impl EventSourcePoller {
         mapping: Mapping,
         context: Context,
     ) -> Self {
-        let progress = Mutex::new(Progress { position, ..Progress::default() });
-        Self { name, id: Uuid::new_v4(), lambda, mapping, context, progress, shard: Shard::WHOLE, faults: None }
+        let progress = Mutex::new(Progress { position, read_to: position, ..Progress::default() });
+        let partition_key = context.store.partition_key(&mapping.table);
+        let (id, shard, faults) = (Uuid::new_v4(), Shard::WHOLE, None);
+        Self { name, id, lambda, mapping, context, progress, shard, partition_key, faults }
     }
 
     /// Reads only a part of the stream, with faults.
@@ -85,11 +97,35 @@ impl EventSourcePoller {
 
     /// Delivers batches until the poller is stopped.
     pub(crate) async fn follow(self: Arc<Self>, mut stopped: Stopped) {
-        while let Some(batch) = self.gather(&mut stopped).await {
-            self.deliver(batch, &mut stopped).await;
-            if *stopped.borrow() {
-                break;
+        let (mut queue, mut lanes, mut poll) = (Queue::default(), JoinSet::new(), FIRST_POLL);
+        while !*stopped.borrow() {
+            while let Some(ended) = lanes.try_join_next() {
+                self.end_lane(&mut queue, ended);
             }
+            let is_last = self.fill(&mut queue).await;
+            while let free @ 1.. = self.mapping.lanes - lanes.len()
+                && let Some((keys, batch)) = queue.take(free, &self.mapping)
+            {
+                lanes.spawn(Arc::clone(&self).run_lane(keys, batch, stopped.clone()));
+                poll = FIRST_POLL;
+            }
+            if !is_last {
+                continue;
+            }
+            tokio::select! {
+                Some(ended) = lanes.join_next() => self.end_lane(&mut queue, ended),
+                () = sleep(poll) => poll = (poll * 2).min(LONGEST_POLL),
+                changed = stopped.changed() => if changed.is_err() { break },
+            }
+        }
+        while lanes.join_next().await.is_some() {}
+    }
+
+    fn end_lane(&self, queue: &mut Queue, ended: Result<Vec<String>, JoinError>) {
+        match ended {
+            Ok(keys) => queue.delivered(keys),
+            // The records remain open, and the next start delivers them.
+            Err(error) => tracing::error!(mapping = self.name, %error, "the delivery of a batch failed"),
         }
     }
 
@@ -114,35 +150,38 @@ impl EventSourcePoller {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Collects the next batch, until it is full or its batching window ends. Returns `None` if the
-    /// poller is stopped.
-    async fn gather(&self, stopped: &mut Stopped) -> Option<Batch> {
-        let mut batch = Batch::after(self.progress().position);
-        let (mut window, mut poll) = (None, FIRST_POLL);
-        loop {
-            let limit = (self.mapping.batch_size - batch.records.len()).min(MAX_READ);
-            let records = self.read(batch.end, limit).await;
-            let is_last = records.len() < limit;
-            if !self.fill(&mut batch, records) || batch.records.len() == self.mapping.batch_size {
-                return Some(batch);
+    /// Reads the next records into the queue. Returns whether the queue now has all records.
+    async fn fill(&self, queue: &mut Queue) -> bool {
+        if queue.is_full() {
+            return true;
+        }
+        let after = self.progress().read_to;
+        let records = self.read(after, MAX_READ).await;
+        let is_last = records.len() < MAX_READ;
+        let mut progress = self.progress();
+        for record in records.into_iter().filter_map(Record::of) {
+            progress.read_to = record.position;
+            if !self.shard.has(&record.value) {
+                continue;
             }
-            if batch.records.is_empty() && batch.end > self.progress().position {
-                self.pass(&batch);
-                batch = Batch::after(batch.end);
-            }
-            if !batch.records.is_empty() {
-                let ends = *window.get_or_insert_with(|| Instant::now() + self.mapping.window);
-                // Without a batching window, a batch contains only records that are already in the
-                // stream.
-                if Instant::now() >= ends && (is_last || !self.mapping.window.is_zero()) {
-                    return Some(batch);
-                }
-            }
-            if is_last {
-                pause(poll, stopped).await.ok()?;
-                poll = (poll * 2).min(LONGEST_POLL);
+            if self.mapping.wants(&record.value) {
+                progress.open.insert(record.position);
+                queue.push(self.key_of(&record), record);
+            } else {
+                progress.filtered += 1;
             }
         }
+        self.move_on(&mut progress);
+        is_last
+    }
+
+    /// The partition key of a record. A single lane delivers all records in the order of the
+    /// stream, as if they had the same key.
+    fn key_of(&self, record: &Record) -> String {
+        if self.mapping.lanes == 1 {
+            return String::new();
+        }
+        record.value["dynamodb"]["Keys"][&self.partition_key].to_string()
     }
 
     async fn read(&self, after: Position, limit: usize) -> Vec<Value> {
@@ -154,25 +193,40 @@ impl EventSourcePoller {
         })
     }
 
-    /// Adds the records that match the filters to the batch. Returns `false` if a record did not
-    /// fit into the batch.
-    fn fill(&self, batch: &mut Batch, records: Vec<Value>) -> bool {
-        for record in records.into_iter().filter_map(Record::of) {
-            if !self.shard.has(&record.value) {
-                batch.end = record.position;
-            } else if !self.mapping.wants(&record.value) {
-                batch.filtered += 1;
-                batch.end = record.position;
-            } else if !batch.take(record) {
-                return false;
+    /// Delivers the records in one batch, or in several if the payload would be too large. Returns
+    /// the keys of the records.
+    async fn run_lane(self: Arc<Self>, keys: Vec<String>, waiting: Vec<Waiting>, mut stopped: Stopped) -> Vec<String> {
+        let mut batch = Batch::default();
+        for Waiting { position, record } in waiting {
+            let record = match record {
+                Some(record) => record,
+                None => match self.read_again(position, &mut stopped).await {
+                    Ok(record) => record,
+                    Err(()) => return keys,
+                },
+            };
+            if let Err(record) = batch.take(record) {
+                self.deliver(std::mem::take(&mut batch), &mut stopped).await;
+                let _ = batch.take(record);
             }
         }
-        true
+        self.deliver(batch, &mut stopped).await;
+        keys
+    }
+
+    /// Reads the content of a record that the queue has not kept. Returns an error if the poller is
+    /// stopped.
+    async fn read_again(&self, position: Position, stopped: &mut Stopped) -> Result<Record, ()> {
+        loop {
+            match self.read(position.before(), 1).await.into_iter().find_map(Record::of) {
+                Some(record) => return Ok(record),
+                None => pause(LONGEST_PAUSE, stopped).await?,
+            }
+        }
     }
 
     /// Delivers the batch, as a whole or in parts, until each record is delivered or discarded.
     async fn deliver(&self, batch: Batch, stopped: &mut Stopped) {
-        let (end, filtered) = (batch.end, batch.filtered);
         let mut parts = vec![batch];
         while let Some(mut part) = parts.pop() {
             self.give_up_old(&mut part);
@@ -197,7 +251,6 @@ impl EventSourcePoller {
                 return;
             }
         }
-        self.pass(&Batch { filtered, ..Batch::after(end) });
     }
 
     async fn invoke(&self, batch: &Batch) -> Verdict {
@@ -262,9 +315,7 @@ impl EventSourcePoller {
         let (now, retries) = (function::now(), part.retries);
         let old = part.records.iter().take_while(|record| record.is_older_than(age, now)).count();
         if old > 0 {
-            let records = part.cut(old);
-            let end = records.last().map_or(part.end, |record| record.position);
-            let given_up = Batch { records, retries, ..Batch::after(end) };
+            let given_up = Batch { records: part.cut(old), retries, ..Batch::default() };
             self.give_up(&given_up, Condition::RecordAgeExceeded, retries > 0);
             part.retries = retries;
         }
@@ -295,24 +346,28 @@ impl EventSourcePoller {
         tracing::warn!(mapping = self.name, records = batch.records.len(), ?condition, "a batch was discarded");
         let mut progress = self.progress();
         progress.given_up += count(&batch.records);
-        self.move_to(&mut progress, batch.records.last().map(|record| record.position));
+        self.close(&mut progress, &batch.records);
     }
 
     fn delivered(&self, records: &[Record]) {
         let mut progress = self.progress();
         progress.delivered += count(records);
-        self.move_to(&mut progress, records.last().map(|record| record.position));
+        self.close(&mut progress, records);
     }
 
-    /// Moves the checkpoint to the end of a finished batch.
-    fn pass(&self, batch: &Batch) {
-        let mut progress = self.progress();
-        progress.filtered += batch.filtered;
-        self.move_to(&mut progress, Some(batch.end));
+    fn close(&self, progress: &mut Progress, records: &[Record]) {
+        for record in records {
+            progress.open.remove(&record.position);
+        }
+        self.move_on(progress);
     }
 
-    fn move_to(&self, progress: &mut Progress, position: Option<Position>) {
-        let Some(position) = position.filter(|position| *position > progress.position) else { return };
+    /// Moves the checkpoint to the first open record.
+    fn move_on(&self, progress: &mut Progress) {
+        let position = progress.open.first().map_or(progress.read_to, |first| first.before());
+        if position <= progress.position {
+            return;
+        }
         progress.position = position;
         if let Err(error) = self.context.positions.set(&self.name, position) {
             tracing::error!(mapping = self.name, %error, "the checkpoint can't be stored");

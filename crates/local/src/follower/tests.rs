@@ -143,9 +143,13 @@ impl Scene {
     }
 
     async fn put(&self, sort: &str, expires: Option<i64>) {
+        self.put_in("A", sort, expires).await;
+    }
+
+    async fn put_in(&self, partition: &str, sort: &str, expires: Option<i64>) {
         let table = self.stack.table("Cart").unwrap();
         let put = self.stack.client().unwrap().put_item().table_name(table);
-        let put = put.item("PK", AttributeValue::S("A".into())).item("SK", AttributeValue::S(sort.into()));
+        let put = put.item("PK", AttributeValue::S(partition.into())).item("SK", AttributeValue::S(sort.into()));
         let put = match expires {
             Some(expires) => put.item("ExpiresAt", AttributeValue::N(expires.to_string())),
             None => put,
@@ -502,6 +506,28 @@ async fn changes_stream_and_ttl_settings_of_existing_tables() {
     third.drained().await;
     let record = &third.events()[0]["Records"][0];
     assert_eq!((&record["dynamodb"]["StreamViewType"], record.get("NewImage")), (&json!("KEYS_ONLY"), None));
+}
+
+/// The function fails for the records of partition key A until it has seen all other keys.
+#[tokio::test]
+async fn lanes_deliver_the_records_of_other_partition_keys_beside_a_flood() {
+    let others = Arc::new(Mutex::new(0));
+    let answer: Answer = Arc::new(move |keys| {
+        let mut others = others.lock().unwrap();
+        *others += keys.iter().filter(|key| key.starts_with("other")).count();
+        if *others < 30 && keys.iter().any(|key| !key.starts_with("other")) { Err("not yet") } else { Ok(Value::Null) }
+    });
+    let scene = Scene::start(&with("            ParallelizationFactor: 2\n"), answer).await;
+    scene.put_all(100).await;
+    for n in 0..30 {
+        scene.put_in(&format!("B{}", n % 20), &format!("other{n}"), None).await;
+    }
+    let report = scene.drained().await;
+    assert_eq!(report["delivered"], 130);
+    let delivered = scene.events().iter().map(keys).collect::<Vec<_>>().concat();
+    let last = |key: &str| delivered.iter().rposition(|delivered| delivered == key).unwrap();
+    assert!((1..100).all(|n| last(&number(n - 1)) < last(&number(n))), "{delivered:?}");
+    assert!((0..30).all(|n| last(&format!("other{n}")) < last(&number(99))), "{delivered:?}");
 }
 
 /// Batches are repeated, late, and from two pollers, but a record is never delivered for the first

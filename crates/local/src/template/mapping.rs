@@ -7,10 +7,11 @@ use super::table::STREAM_LABEL;
 
 const WHAT: &str = "a DynamoDB event";
 const RESOURCE: &str = "AWS::Lambda::EventSourceMapping";
-const READ: [&str; 10] = [
+const READ: [&str; 11] = [
     "StartingPosition",
     "BatchSize",
     "MaximumBatchingWindowInSeconds",
+    "ParallelizationFactor",
     "FunctionResponseTypes",
     "BisectBatchOnFunctionError",
     "MaximumRetryAttempts",
@@ -19,9 +20,6 @@ const READ: [&str; 10] = [
     "DestinationConfig",
     "Enabled",
 ];
-// The local stack has one shard per table and one poller per mapping. Records are therefore
-// delivered in a stricter order than in AWS.
-const MEANINGLESS: [&str; 1] = ["ParallelizationFactor"];
 
 /// Starting position of a mapping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +43,8 @@ pub struct Mapping {
     pub batch_size: usize,
     /// Batching window.
     pub window: Duration,
+    /// Maximum number of concurrent batches of a shard: `ParallelizationFactor`.
+    pub lanes: usize,
     /// Whether the function returns batch item failures.
     pub reports_failures: bool,
     /// Whether a batch is split into halves if the function fails.
@@ -65,14 +65,14 @@ pub struct Mapping {
 
 impl Mapping {
     pub(crate) fn read(name: &str, event: &Node) -> Result<Self> {
-        event.only(WHAT, &[&READ[..], &["Stream"]].concat(), &MEANINGLESS)?;
+        event.only(WHAT, &[&READ[..], &["Stream"]].concat(), &[])?;
         Self::of(name, event, event.need(WHAT, "Stream")?, failure_bucket(event, &["Type", "Destination"])?)
     }
 
     /// Reads a mapping that is a resource of its own. Unlike an event of a function, it can have a
     /// condition. Returns the logical id of its function as well.
     pub(crate) fn read_resource(id: &str, properties: &Node) -> Result<(String, Self)> {
-        properties.only(RESOURCE, &[&READ[..], &["EventSourceArn", "FunctionName"]].concat(), &MEANINGLESS)?;
+        properties.only(RESOURCE, &[&READ[..], &["EventSourceArn", "FunctionName"]].concat(), &[])?;
         let function = properties.need(RESOURCE, "FunctionName")?.text()?.to_owned();
         let bucket = failure_bucket(properties, &["Destination"])?;
         Ok((function, Self::of(id, properties, properties.need(RESOURCE, "EventSourceArn")?, bucket)?))
@@ -85,6 +85,7 @@ impl Mapping {
             start: start(event.need(WHAT, "StartingPosition")?)?,
             batch_size: between(event, "BatchSize", 1, 10_000)?.unwrap_or(100),
             window: Duration::from_secs(between(event, "MaximumBatchingWindowInSeconds", 0, 300)?.unwrap_or(0)),
+            lanes: between(event, "ParallelizationFactor", 1, 10)?.unwrap_or(1),
             reports_failures: reports_failures(event)?,
             bisects: flag(event, "BisectBatchOnFunctionError")?.unwrap_or(false),
             retries: bounded(event, "MaximumRetryAttempts", 0, 10_000)?,

@@ -31,7 +31,7 @@ const FAILED: &str = "aws/lambda/";
 const SIDE_BY_SIDE: usize = 16;
 /// Default of the setting `ERASURE_QUIET_SECONDS`.
 const QUIET: u32 = 960;
-/// Pause of a run that waits. Other jobs of the same stream shard wait as long.
+/// Pause of a run that waits. Other jobs of the same batch wait as long.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Erases a company or an employee (docs/decisions/wellness-tenants.md).

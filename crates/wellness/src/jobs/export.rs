@@ -98,8 +98,9 @@ impl<'a> Export<'a> {
         Ok(count)
     }
 
-    /// Copies the next uploaded files. Returns whether there are no further ones.
-    async fn files(&self, at: &mut ExportProgress) -> Result<bool, Error> {
+    /// Copies the next uploaded files, until the time is up. Returns whether there are no further
+    /// ones.
+    async fn files(&self, at: &mut ExportProgress, stop: Deadline) -> Result<bool, Error> {
         let prefix = UploadKey::of_company(&self.company);
         let page = self.wellness.files.list(&prefix, at.after.as_deref(), FILES).await?;
         for key in page.keys {
@@ -107,6 +108,10 @@ impl<'a> Export<'a> {
             if let Some(content) = self.wellness.files.read(&key).await? {
                 let name = key.strip_prefix(&prefix).unwrap_or(&key).to_owned();
                 at.objects.push(self.put(name, None, content).await?);
+            }
+            if stop.has_passed() {
+                at.after = Some(key);
+                return Ok(false);
             }
         }
         at.after = page.next;
@@ -128,7 +133,7 @@ impl JobRunner for Export<'_> {
         if progress.partition < all.len() {
             done += self.items(&all, &mut progress, stop).await?;
         } else {
-            is_last = self.files(&mut progress).await?;
+            is_last = self.files(&mut progress, stop).await?;
         }
         progress.is_too_large = progress.objects.len() > MAX_OBJECTS;
         let next = if is_last || progress.is_too_large { Next::End } else { Next::Continue };

@@ -30,8 +30,10 @@ const NAME: &str = "name";
 const OTHERS: &str = "others";
 /// Columns of a file. Columns that are not listed are ignored.
 const SCHEMA: Schema<'_> = Schema { own: &["userId", "role", "department"], rest: OTHERS, known: &[NAME] };
-/// Number of lines or employees of a step.
-const PAGE: usize = 500;
+/// Maximum number of lines or employees of a step.
+const STEP: usize = 500;
+/// Number of lines or employees after which a step ends if its time is up.
+const PAGE: usize = 50;
 /// Number of employees that are changed concurrently.
 const SIDE_BY_SIDE: usize = 16;
 
@@ -134,8 +136,17 @@ impl<'a> Import<'a> {
     }
 
     /// Adds or changes the employees of the next lines.
-    async fn place(&self, rows: &[Row], at: &mut ImportProgress) -> Result<(), Error> {
-        let page = &rows[at.next.min(rows.len())..rows.len().min(at.next + PAGE)];
+    async fn place(&self, rows: &[Row], at: &mut ImportProgress, stop: Deadline) -> Result<(), Error> {
+        for page in rows[at.next.min(rows.len())..rows.len().min(at.next + STEP)].chunks(PAGE) {
+            self.place_page(page, at).await?;
+            if stop.has_passed() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    async fn place_page(&self, page: &[Row], at: &mut ImportProgress) -> Result<(), Error> {
         let valid = page.iter().filter_map(|row| row.content.as_ref().ok());
         let places: Vec<_> = valid.map(|placed| self.place_one(placed)).collect();
         let placements: Vec<Placement> = stream::iter(places).buffer_unordered(SIDE_BY_SIDE).try_collect().await?;
@@ -169,10 +180,20 @@ impl<'a> Import<'a> {
         self.wellness.remove(&key, run, now).await
     }
 
-    /// Removes the employees of the next page who are not in the file.
-    async fn end(&self, rows: &[Row], job: &Job, at: &mut ImportProgress) -> Result<(), Error> {
+    /// Removes the next employees who are not in the file.
+    async fn end(&self, rows: &[Row], job: &Job, at: &mut ImportProgress, stop: Deadline) -> Result<(), Error> {
         let named: BTreeSet<&UserId> =
             rows.iter().filter_map(|row| Some(&row.content.as_ref().ok()?.key.user)).collect();
+        for _ in 0..STEP / PAGE {
+            self.end_page(&named, job, at).await?;
+            if at.is_complete || stop.has_passed() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    async fn end_page(&self, named: &BTreeSet<&UserId>, job: &Job, at: &mut ImportProgress) -> Result<(), Error> {
         let company = &self.object.company;
         let position = at.after.as_ref().map(|position| position.parse()).transpose();
         let position = position.map_err(|_| Error::Internal("an import has an invalid position".to_owned()))?;
@@ -201,20 +222,37 @@ impl<'a> Import<'a> {
         }
     }
 
-    async fn advance(&mut self, job: &Job, at: &mut ImportProgress) -> Result<(), Stop> {
+    /// Counts the import among the running jobs that callers have started. It has started already,
+    /// so it runs even if the list has no room. W35 then refuses the next import.
+    async fn count_in(&self, job: &Job) -> Result<(), Error> {
+        let counted = match self.wellness.counting(&self.object.company, job).await {
+            Ok(change) => self.wellness.dynamo.write(change).await,
+            Err(Error::Conflict(..)) => Ok(()),
+            Err(error) => return Err(error),
+        };
+        match counted {
+            Ok(()) | Err(table::Error::Refused(_)) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn advance(&mut self, job: &Job, at: &mut ImportProgress, stop: Deadline) -> Result<(), Stop> {
+        if *at == ImportProgress::default() {
+            self.count_in(job).await?;
+        }
         let rows = match self.rows.take() {
             Some(rows) => rows,
             None => self.read().await?,
         };
         if at.next < rows.len() {
-            self.place(&rows, at).await?;
+            self.place(&rows, at, stop).await?;
         } else if self.missing == Missing::Keep {
             at.is_complete = true;
         } else if at.outcome.counts.rejected > 0 {
             let reason = "Nobody was removed, because lines were rejected. Correct them, and import the file again.";
             return Err(Stop::File(reason.to_owned()));
         } else {
-            self.end(&rows, job, at).await?;
+            self.end(&rows, job, at, stop).await?;
         }
         self.rows = Some(rows);
         Ok(())
@@ -224,13 +262,13 @@ impl<'a> Import<'a> {
 impl JobRunner for Import<'_> {
     type Progress = ImportProgress;
 
-    async fn step(&mut self, job: &Job, at: ImportProgress, _: Deadline) -> Result<Step<ImportProgress>, Error> {
+    async fn step(&mut self, job: &Job, at: ImportProgress, stop: Deadline) -> Result<Step<ImportProgress>, Error> {
         let mut progress = at;
         if progress.is_complete {
             self.finish(&progress.outcome).await?;
             return Ok(Step { progress, done: job.done, next: Next::End });
         }
-        match self.advance(job, &mut progress).await {
+        match self.advance(job, &mut progress, stop).await {
             Ok(()) => {}
             Err(Stop::Error(error)) => return Err(error),
             Err(Stop::File(reason)) => {

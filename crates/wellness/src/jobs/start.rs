@@ -5,8 +5,8 @@ use crate::{
     Task, Wellness,
     model::job::{Hold, job_key},
 };
-use function::{Error, Problem};
-use jobs::Job;
+use function::{Error, Problem, optimistically};
+use jobs::{Job, State};
 use keys::{
     RequestId, TimestampSeconds,
     wellness::{CompanyId, CompanyPartition, FacetRef, HoldSort, JobId},
@@ -29,6 +29,7 @@ const JOB: usize = 0;
 const HOLD: usize = 1;
 const JOB_OF_TARGET: usize = 2;
 const HOLD_OF_TARGET: usize = 3;
+const STARTS: usize = 4;
 
 impl Start {
     /// Creates a job that changes the references to the venue `of`. `total` is the number of
@@ -69,9 +70,13 @@ impl Start {
         &self.job
     }
 
-    fn changes(&self, wellness: &Wellness) -> Result<Vec<Change>, Error> {
+    /// A replacement is a job that a caller starts. A write needs every other job on references.
+    async fn changes(&self, wellness: &Wellness) -> Result<Vec<Change>, Error> {
         let mut changes = vec![wellness.jobs.table().put(&self.job)?.only_if(Job::is_not_running())];
         changes.extend(wellness.claims(&self.company, &self.of, self.target.as_ref(), &self.job)?);
+        if self.target.is_some() {
+            changes.push(wellness.counting(&self.company, &self.job).await?);
+        }
         changes.extend(self.also.clone());
         Ok(changes)
     }
@@ -94,7 +99,7 @@ impl Start {
 
     /// Position of [`Start::also`] in the transaction.
     fn last(&self) -> usize {
-        if self.target.is_some() { HOLD_OF_TARGET + 1 } else { HOLD + 1 }
+        if self.target.is_some() { STARTS + 1 } else { HOLD + 1 }
     }
 }
 
@@ -126,9 +131,10 @@ impl Wellness {
     /// # Errors
     /// - [`table::Error::Refused`] if the condition of the optional change fails.
     /// - 409 `job-under-way` if a different job runs on one of the venues.
+    /// - 429 `job-limit` for a replacement if callers have started too many jobs that are running.
     pub(crate) async fn start(&self, start: &Start, by: RequestId) -> Result<Job, Error> {
         let (company, job) = (&start.company, &start.job);
-        let refused = match self.dynamo.transact(start.changes(self)?).await {
+        let refused = match self.dynamo.transact(start.changes(self).await?).await {
             Ok(()) => return Ok(job.clone()),
             Err(table::Error::Refused(refused)) => refused,
             Err(error) => return Err(error.into()),
@@ -168,18 +174,38 @@ impl Wellness {
     /// # Errors
     /// - 404 if the job does not exist.
     /// - 409 if the job has not failed, or if it conflicts with another job.
+    /// - 429 if callers have started the job and too many others that are running.
     pub(crate) async fn retry(
         &self,
         company: &CompanyId,
         id: &JobId,
         (run, now): (RequestId, TimestampSeconds),
     ) -> Result<Job, Error> {
+        optimistically(|| self.retry_once(company, id, run, now)).await
+    }
+
+    async fn retry_once(
+        &self,
+        company: &CompanyId,
+        id: &JobId,
+        run: RequestId,
+        now: TimestampSeconds,
+    ) -> Result<Job, Error> {
         let job = self.jobs.get(&job_key(company, id)).await?.ok_or(Error::NotFound("job"))?;
+        // The hold of the job also names the new venue. The task may be unreadable.
+        let target = job_target(&job);
+        let is_counted = job.state == State::Failed && (target.is_some() || matches!(id, JobId::Report(_)));
+        let counting = if is_counted {
+            let again = Job { run: Some(run.to_string()), ..job.clone() };
+            Some(self.counting(company, &again).await?)
+        } else {
+            None
+        };
         let claims = |again: &Job| match id {
             JobId::Uses(of) => {
-                // The hold of the job also names the new venue. The task may be unreadable.
-                let target = job_target(again);
-                self.claims(company, of, target.as_ref(), again)
+                let mut claims = self.claims(company, of, target.as_ref(), again)?;
+                claims.extend(counting);
+                Ok(claims)
             }
             JobId::Registrations(_)
             | JobId::Enrolment(_)
@@ -191,9 +217,13 @@ impl Wellness {
             | JobId::Groups(_)
             | JobId::Export(_)
             | JobId::Erasure(_)
-            | JobId::EmployeeErasure(_) => Ok(Vec::new()),
+            | JobId::EmployeeErasure(_) => Ok(counting.into_iter().collect()),
         };
-        self.jobs.retry(job, &run, now, claims).await
+        match self.jobs.retry(job, &run, now, claims).await {
+            // Another request has started a job at the same time.
+            Err(Error::Conflict(Problem::JobUnderWay, _)) if matches!(id, JobId::Report(_)) => Err(Error::stale()),
+            retried => retried,
+        }
     }
 }
 

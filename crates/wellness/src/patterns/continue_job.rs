@@ -181,14 +181,14 @@ pub const PATTERN: Pattern = Pattern {
         },
         Calls {
             variant: ", import",
-            condition: "get SK = Upload#FileId-…, and the object in S3, once in each invocation. For each line: get PK = CompanyId-<id>#Employees#<0-9>, SK = UserId-…, and put the employee if there is a change. To remove the others, for each page of 500: query PK = CompanyId-<id>#Employees#<0-9>, strongly consistent; for each employee who is missing, one transaction as W23 remove-employee. At the end, update SK = Upload#FileId-… and delete the object",
-            formula: "per line: ⌈employee⌉ R; ⌈employee⌉ W if there is a change, and 2 × ⌈employee⌉ W for a new employee. Per 500 lines or employees: ⌈job⌉ W. Per removed employee: 2 × (⌈employee⌉ + ⌈job⌉) W. Per invocation: ⌈upload⌉ R; ⌈job⌉ R; ⌈job⌉ W. Per import: ⌈upload⌉ W; 2 ⌈job⌉ W. The table shows the cost for one new employee",
+            condition: "at first, get PK = CompanyId-<id>, SK = Starts of WellnessJobs, and if it lists 10 jobs, get them; put SK = Starts if it is unchanged. Get SK = Upload#FileId-…, and the object in S3, once in each invocation. For each line: get PK = CompanyId-<id>#Employees#<0-9>, SK = UserId-…, and put the employee if there is a change. To remove the others, for each page of 50: query PK = CompanyId-<id>#Employees#<0-9>, strongly consistent; for each employee who is missing, one transaction as W23 remove-employee. At the end, update SK = Upload#FileId-… and delete the object",
+            formula: "per line: ⌈employee⌉ R; ⌈employee⌉ W if there is a change, and 2 × ⌈employee⌉ W for a new employee. Per 500 lines or employees: ⌈job⌉ W. Per removed employee: 2 × (⌈employee⌉ + ⌈job⌉) W. Per invocation: ⌈upload⌉ R; ⌈job⌉ R; ⌈job⌉ W. Per import: ⌈upload⌉ W; 2 ⌈job⌉ W; 1 R and 1 W for the list. The table shows the cost for one new employee",
             cost: |case| {
                 Cost::default()
-                    .read(cost::JOBS, read(case.job))
+                    .read(cost::JOBS, read(case.job) + Units::whole(1))
                     .read(cost::ACTIVITIES, read(case.upload) + read(0))
                     .write(cost::ACTIVITIES, write(case.employee).times(2) + write(case.upload))
-                    .write(cost::JOBS, write(case.job).times(4))
+                    .write(cost::JOBS, write(case.job).times(4) + Units::whole(1))
             },
         },
         Calls {

@@ -16,7 +16,10 @@ use crate::{
 use function::{Error, Fields, Function, Input, Located, Request, Route, Trigger, Whole, optimistically};
 use keys::wellness::FacetId;
 use serde::Serialize;
-use table::cost::{Cost, write};
+use table::{
+    Units,
+    cost::{Cost, write},
+};
 
 /// The Lambda.
 #[must_use]
@@ -35,10 +38,11 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "as W31 create-file",
-        formula: "2 × ⌈upload⌉ W; with an Idempotency-Key 1 R and 2 × ⌈record⌉ W more",
+        condition: "get PK = CompanyId-…, SK = Starts of WellnessJobs; if it lists 10 jobs, get them. Then as W31 create-file",
+        formula: "1 R for the list, and ⌈job⌉ R for each of 10 jobs; 2 × ⌈upload⌉ W; with an Idempotency-Key 1 R and 2 × ⌈record⌉ W more",
         cost: |case| {
             Cost::default()
+                .read(cost::JOBS, Units::whole(1))
                 .read(cost::ACTIVITIES, case.record_read())
                 .write(cost::ACTIVITIES, (write(case.upload) + case.record_write()).times(2))
         },
@@ -83,6 +87,7 @@ pub struct NewImportBody {
 /// - 400 if the input is invalid.
 /// - 403 if the caller belongs to another company.
 /// - 422 if the idempotency key was used for a different request.
+/// - 429 if callers of the company have started too many jobs that are still running.
 pub async fn create_employee_import(
     wellness: Wellness,
     request: Request<NewImport>,

@@ -136,6 +136,9 @@ impl Wellness {
             self.dynamo.write(self.table.put_new(&upload)?).await?;
             return Ok(upload);
         }
+        if form.missing.is_some() {
+            self.must_have_room(company).await?;
+        }
         let id = FacetId::new(request.now.instant(), &request.random);
         let upload = Upload::new(company.clone(), id.clone(), form.clone(), request.now);
         let mut changes = vec![self.table.put_new(&upload)?];

@@ -29,8 +29,8 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "get PK = CompanyId-<id>, SK = Job#<job id>. Then update the job if it is still failed at the same step. For a job on references, the same transaction checks that Hold#VenueId-<id> is absent. For a replacement, it also checks that no job runs on the replacement, and puts Hold#VenueId-<replacement> if absent",
-        formula: "⌈job⌉ R; ⌈job⌉ W for registrations; 2 × (⌈job⌉ + 1) W for an update, 2 × (⌈job⌉ + ⌈hold⌉ + 2) W for a replacement, or more if an earlier job on the replacement is larger than 1 KB. The table shows the cost for an update",
+        condition: "get PK = CompanyId-<id>, SK = Job#<job id>. Then update the job if it is still failed at the same step. For a job on references, the same transaction checks that Hold#VenueId-<id> is absent. For a replacement, it also checks that no job runs on the replacement, and puts Hold#VenueId-<replacement> if absent. For a replacement or a report, get SK = Starts, and if it lists 10 jobs, get them; the transaction also puts SK = Starts if it is unchanged",
+        formula: "⌈job⌉ R; ⌈job⌉ W for registrations; 2 × (⌈job⌉ + 1) W for an update, 2 × (⌈job⌉ + ⌈hold⌉ + 3) W for a replacement, or more if an earlier job on the replacement is larger than 1 KB; 2 × (⌈job⌉ + 1) W for a report. For a replacement or a report, 1 R more, and ⌈job⌉ R for each of 10 jobs. The table shows the cost for an update",
         cost: |case| {
             Cost::default()
                 .read(cost::JOBS, read(case.job))
@@ -47,6 +47,7 @@ pub const PATTERN: Pattern = Pattern {
 /// - 403 if the caller belongs to another company.
 /// - 404 if the job does not exist.
 /// - 409 if the job has not failed, or if it conflicts with another job.
+/// - 429 if callers of the company have started the job and too many others that are still running.
 pub async fn retry_job(wellness: Wellness, request: Request<Which>) -> Result<Accepted<JobBody>, Error> {
     let Which { company, job } = &request.input;
     request.caller.must_belong_to(company, DOMAIN)?;

@@ -1,15 +1,18 @@
 //! W33: starts the report of a plan (docs/requirements/wellness.md#plan-report).
 
 use crate::{
-    DOMAIN, Task, Wellness,
+    Activity, DOMAIN, Task, Wellness,
     cost::{self, Calls, Pattern},
-    model::job::job_key,
+    model::{job::job_key, report::PlanReport, stored::ListedActivity},
     patterns::{get_job::accepted, get_plan::Which},
 };
-use function::{Accepted, Error, Function, Request, Route, Trigger};
+use function::{Accepted, Error, Function, Problem, Request, Route, Trigger, optimistically};
 use jobs::{Job, JobBody};
-use keys::wellness::JobId;
-use table::cost::{Cost, read, write};
+use keys::wellness::{CompanyId, EndDateSort, JobId, ListPartition, Period, PlanId, Status};
+use table::{
+    Condition, Query, Units, Value,
+    cost::{Cost, read, write},
+};
 
 /// The Lambda.
 #[must_use]
@@ -28,9 +31,15 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "get PK = CompanyId-…, SK = Plans. Then put the job if no job of the plan is running",
-        formula: "⌈plans⌉ R, or 1 R without plans; ⌈job⌉ W",
-        cost: |case| Cost::default().read(cost::ACTIVITIES, read(case.own)).write(cost::JOBS, write(case.job)),
+        condition: "get PK = CompanyId-…, SK = Plans. Query GSI2PK = CompanyId-…#Program#List, GSI2SK between EndDate#first and EndDate#last second of the plan, without drafts, one item. Without an activity, get PK = CompanyId-…#Reports, SK = PlanId-…. Get PK = CompanyId-…, SK = Starts; if it lists 10 jobs, get them. Then one transaction puts the job if no job of the plan is running, and puts SK = Starts if it is unchanged",
+        formula: "⌈plans⌉ R, or 1 R without plans; GSI2 ½ R; 1 R for the list, and ⌈job⌉ R for each of 10 jobs; 2 × (⌈job⌉ + 1) W",
+        cost: |case| {
+            Cost::default()
+                .read(cost::ACTIVITIES, read(case.own))
+                .read(cost::LISTS, Units::halves(1))
+                .read(cost::JOBS, Units::whole(1))
+                .write(cost::JOBS, (write(case.job) + Units::whole(1)).times(2))
+        },
     }],
     function,
 };
@@ -42,12 +51,40 @@ pub const PATTERN: Pattern = Pattern {
 /// - 400 if the input is invalid.
 /// - 403 if the caller belongs to another company.
 /// - 404 if the plan does not exist.
+/// - 409 if no activity ends within the plan, unless there is a report to replace.
+/// - 429 if callers of the company have started too many jobs that are still running.
 pub async fn start_report(wellness: Wellness, request: Request<Which>) -> Result<Accepted<JobBody>, Error> {
     let Which { company, plan } = &request.input;
     request.caller.must_belong_to(company, DOMAIN)?;
     let period = wellness.plans(company).await?.named(plan).ok_or(Error::NotFound("plan"))?.period;
+    wellness.must_have_activities(company, plan, period).await?;
     let (id, task) = (JobId::Report(plan.clone()), Task::Report { report: request.id, period });
     let key = job_key(company, &id);
     let new = Job::new(&key, &id, &request.id, &task, request.now)?;
-    Ok(accepted(company, wellness.jobs.start_again(new, &request.id).await?))
+    let job = optimistically(|| wellness.start_counted(company, &new, &request.id)).await?;
+    Ok(accepted(company, job))
+}
+
+impl Wellness {
+    /// Requires an activity that the report of the plan can show. Otherwise a company could start a
+    /// job for each of 9,999 years.
+    ///
+    /// # Errors
+    /// 409 if no activity ends within the period, and there is no report to replace.
+    async fn must_have_activities(&self, company: &CompanyId, plan: &PlanId, period: Period) -> Result<(), Error> {
+        let (partition, range) = (ListPartition(company.clone()), EndDateSort::within(period));
+        let query = Query::new(&partition, &range).on(&self.lists);
+        let query = query.only_if(Condition::is_not(Activity::STATUS, Value::of(&Status::Draft)?));
+        let page = self.table.page::<ListedActivity>(&query, 1).await?;
+        if page.items.is_empty() && page.next.is_none() && page.skipped == 0 {
+            let report = self.table.get::<PlanReport>(&PlanReport::key_of(company, plan)).await;
+            if matches!(report, Ok(None)) {
+                let detail = format!(
+                    "No activity ends within the plan {plan}. Create one, or start the report of another plan. Drafts do not count."
+                );
+                return Err(Error::Conflict(Problem::NoActivities, detail));
+            }
+        }
+        Ok(())
+    }
 }

@@ -97,6 +97,7 @@ fn reads_streams_mappings_and_delivery_streams() {
     let mapping = &template.lambdas[0].mappings[0];
     assert_eq!((mapping.name.as_str(), mapping.table.as_str()), ("Changes", "stack-Cart"));
     assert_eq!((mapping.start, mapping.batch_size, mapping.window), (Start::TrimHorizon, 1000, Duration::from_secs(5)));
+    assert_eq!(mapping.lanes, 10);
     assert!(mapping.reports_failures && mapping.bisects && mapping.enabled);
     assert_eq!((mapping.retries, mapping.record_age), (Some(3), Some(Duration::from_hours(1))));
     assert_eq!(mapping.failure_bucket.as_deref(), Some("stack-lake"));
@@ -142,7 +143,7 @@ fn applies_the_defaults_of_a_mapping() {
     let start = TEMPLATE.find("            BatchSize").unwrap();
     let template = read(&TEMPLATE[..start], &[]).unwrap();
     let mapping = &template.lambdas[0].mappings[0];
-    assert_eq!((mapping.batch_size, mapping.window), (100, Duration::ZERO));
+    assert_eq!((mapping.batch_size, mapping.window, mapping.lanes), (100, Duration::ZERO, 1));
     assert!(!mapping.reports_failures && !mapping.bisects && mapping.enabled);
     assert_eq!((mapping.retries, mapping.record_age, &mapping.failure_bucket), (None, None, &None));
     assert!(mapping.wants(&serde_json::json!({})));
@@ -177,6 +178,7 @@ fn rejects_unsupported_stream_settings_with_their_line() {
             "MaximumRecordAgeInSeconds: 59",
             "MaximumRecordAgeInSeconds must be between 60 and 604800",
         ),
+        ("Factor: 10", "Factor: 11", "ParallelizationFactor must be between 1 and 10"),
         (
             "ParallelizationFactor: 10",
             "TumblingWindowInSeconds: 10",
