@@ -6,6 +6,7 @@ mod reason;
 
 pub use http::HttpService;
 pub use ledger::LedgerService;
+pub(crate) use ledger::MEMBERS;
 pub use reason::Reason;
 
 use crate::Payment;

@@ -141,9 +141,6 @@ impl PaymentSort {
     /// empty if `to` is before `from`.
     #[must_use]
     pub fn between(from: TimestampSeconds, to: TimestampSeconds) -> KeyRange {
-        if to < from {
-            return KeyRange::nothing_from(from.to_string());
-        }
         KeyRange::through(from.to_string(), format!("{to}#"))
     }
 

@@ -422,6 +422,27 @@ async fn every_invalid_file_is_rejected_with_a_reason() {
         ("n.jsonl", count, good.clone().into(), "expected-count is 2, and the file has 1 records. Nothing"),
         ("o.jsonl", sum, good.clone().into(), "expected-sum is 12.49 USD, and the sum of the file is 12.50 USD."),
         ("p.csv", count, csv.clone().into(), "expected-count is 2, and the file has 1 records."),
+        (
+            "r.csv",
+            &[],
+            b"id\taccountId\tscheduledTime\r".to_vec(),
+            "The first line must name the columns, separated by commas, not by tabs.",
+        ),
+        ("s.csv", &[], utf_16(&csv), "The file is in UTF-16"),
+        ("t.jsonl", &[], utf_16(&good), "The file is in UTF-16"),
+        ("u.csv", &[], csv.replace("amount", "ID ").into(), "The header has the column `id` more than once."),
+        (
+            "v.csv",
+            &[],
+            csv.replace("accountId", "account Id").into(),
+            "The first line must name the columns, separated by commas. Missing: `accountId`. Found: `id`, `account Id`",
+        ),
+        (
+            "w.csv",
+            &[],
+            csv.replace("amount", "\"amount").into(),
+            "The quoted value that starts on line 1 has no closing quote.",
+        ),
     ];
     for (file, metadata, content, reason) in cases {
         let failed = import(&stack, file, metadata, content.clone()).await;
@@ -441,8 +462,152 @@ async fn every_invalid_file_is_rejected_with_a_reason() {
     stack.stop().await;
 }
 
+fn utf_16(text: &str) -> Vec<u8> {
+    text.encode_utf16().flat_map(u16::to_le_bytes).collect()
+}
+
+/// The header of a CSV file of payments.
+const HEADER: &str = "id,accountId,scheduledTime,creditAccountId,amount,currency,note\r\n";
+
+/// A record of such a file.
+fn record(id: &str, note: &str) -> String {
+    format!("{id},A-1,{TIME},SHOP,1.00,USD,\"{}\"\r\n", note.replace('"', "\"\""))
+}
+
+/// The accounts and notes of all payments.
+async fn notes(stack: &Stack) -> BTreeSet<(String, String)> {
+    let note = |data: &str| text(&serde_json::from_str::<Value>(data).expect("JSON"), "note").to_owned();
+    payments(stack).await.into_iter().map(|row| (row["PK"].clone(), note(&row["Data"]))).collect()
+}
+
+/// A payer chooses a note that contains a record of somebody else.
 #[tokio::test]
-async fn workers_read_a_large_file_in_ranges() {
+async fn text_in_a_quoted_value_is_never_a_record() {
+    let stack = stack().stacks(["bank"]).start().await.expect("a stack");
+    let forged = format!("X1,VICTIM,{TIME},THIEF,99.00,USD,y");
+    // The records with their first lines, and whether they are valid.
+    let mut cases: Vec<(String, bool)> = Vec::new();
+    for (number, end) in ["\r\n", "\n", "\r", "\n\r\n", "\",\"\n"].into_iter().enumerate() {
+        cases.push((record(&format!("L-{number}"), &format!("thanks{end}{forged}{end}bye")), true));
+    }
+    let repeated = |count: usize| format!("{forged}\r\n").repeat(count);
+    cases.push((record("L-fits", &repeated(140)), true));
+    // Longer than the maximum, and than several pieces that are read at once.
+    cases.push((record("L-long", &repeated(30_000)), false));
+    cases.push((format!("L-few,A-1,\"\r\n{forged}\r\n\"\r\n"), false));
+    // Notes at the end of each piece.
+    cases.extend((0..2_000).map(|number| (record(&format!("M-{number}"), &format!("\n{forged}\n{number}")), true)));
+    let (mut line, mut rejected) = (2, Vec::new());
+    for (record, is_valid) in &cases {
+        if !is_valid {
+            rejected.push(json!(line));
+        }
+        line += record.matches(['\r', '\n']).count() - record.matches("\r\n").count();
+    }
+    let file = HEADER.to_owned() + &cases.iter().map(|(record, _)| record.as_str()).collect::<String>();
+    let metadata: &[(&str, &str)] = &[("expected-count", "2008"), ("expected-sum", "2006.00 USD")];
+    let done = import(&stack, "notes.csv", metadata, file).await;
+    assert_eq!((text(&done, "status"), numbers(&done)), ("done", [2_008, 2_006, 0, 2]), "{done}");
+    assert_eq!(done["lines"], line - 1);
+    let notes = notes(&stack).await;
+    assert_eq!(notes.len(), 2_006);
+    assert!(notes.iter().all(|(account, note)| account == "A-1" && note.contains(&forged)));
+    let report = report(&stack, &done);
+    let found: Vec<_> = report.iter().filter_map(|row| row.get("line").cloned()).collect();
+    assert_eq!(found, rejected, "{report:?}");
+    let last = line - 1 - 2_000 * 3 - 3;
+    for (row, reason) in report.iter().zip(["The line has more than 16384 bytes.", "The line has 3 values, and"]) {
+        assert!(text(row, "reason").starts_with(reason), "{row}");
+    }
+    assert!(text(&report[0], "reason").ends_with(&format!("The record ends on line {last}.")), "{}", report[0]);
+    stack.stop().await;
+}
+
+/// After a misplaced quote, values cannot be told from records. Only the records before it are
+/// scheduled, and none if the file has control totals.
+#[tokio::test]
+async fn nothing_after_a_misplaced_quote_is_scheduled() {
+    let stack = stack().stacks(["bank"]).start().await.expect("a stack");
+    let forged = format!("X1,VICTIM,{TIME},THIEF,99.00,USD,y");
+    let many = format!("M,A-1,{TIME},SHOP,1.00,USD,m\r\n").repeat(3_000);
+    for (number, (value, reason)) in [
+        (format!("\"thanks\r\n{forged}\r\n"), "The quoted value that starts on line 4 has no closing quote."),
+        (format!("\"thanks\r\n{many}{forged}\r\n"), "The quoted value that starts on line 4 has no closing quote."),
+        (
+            format!("\"thanks\r\n{many}M,A-1,{TIME},SHOP,1.00,USD,\"m\"\r\n{forged}\r\n"),
+            "After the closing quote on line 3005, the value that starts on line 4",
+        ),
+        (format!("\"5\" pipe\r\n{forged}\r\n\""), "After the closing quote on line 4, the value that starts on line 4"),
+        (format!(" \"thanks\r\n{forged}\r\n\""), "A value on line 4 has a quote, but does not start with one."),
+        (format!("5\" pipe\r\n{forged}\r\n"), "A value on line 4 has a quote, but does not start with one."),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let id = format!("L-{number}");
+        let good = record(&id, "a\nb");
+        let file = format!("{HEADER}{good}L-bad,A-1,{TIME},SHOP,1.00,USD,{value}\r\n");
+        let failed = import(&stack, &format!("bad-{number}.csv"), &[], file.clone()).await;
+        assert_eq!((text(&failed, "status"), numbers(&failed)), ("failed", [1, 1, 0, 0]), "{failed}");
+        let found = text(&failed, "reason");
+        assert!(found.starts_with(reason) && found.ends_with("Nothing from line 4 on was imported."), "{found}");
+        let failed =
+            import(&stack, &format!("bad-{number}.csv"), &[("expected-count", "2")], file.replace(&id, "L-new")).await;
+        assert_eq!((text(&failed, "status"), numbers(&failed)), ("failed", [0; 4]), "{failed}");
+        assert!(text(&failed, "reason").starts_with(reason), "{failed}");
+    }
+    assert_eq!(notes(&stack).await, [("A-1".to_owned(), "a\nb".to_owned())].into());
+    assert_eq!(payments(&stack).await.len(), 6);
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn every_line_end_is_read_and_blank_records_are_ignored() {
+    let stack = stack().stacks(["bank"]).start().await.expect("a stack");
+    let csv = |id: &str| format!("id,accountId,scheduledTime,amount\n{id}-1,A-1,{TIME},1\n{id}-2,A-1,{TIME},2\n");
+    let json = |id: &str| line(&format!("{id}-1"), "A-1", 1) + &line(&format!("{id}-2"), "A-1", 2);
+    let blank_rows = ",,,\n\"\", ,\t,\"\u{a0}\"\n\n,,,,,,\n \n\"\r\n\",,,\n";
+    for (name, file) in [
+        ("a.csv", csv("a").replace('\n', "\r")),
+        ("b.csv", csv("b").replace('\n', "\r\n")),
+        ("c.csv", csv("c").replacen('\n', "\r", 2)),
+        ("d.csv", csv("d").replacen('\n', "\r", 1).replacen('\n', "\r\n", 1)),
+        ("e.jsonl", json("e").replace('\n', "\r")),
+        ("f.jsonl", json("f").replacen('\n', "\r", 1)),
+        ("g.jsonl", json("g").replace('\n', "\r\n")),
+        ("h.csv", csv("h") + blank_rows),
+        ("i.csv", blank_rows.to_owned() + &csv("i").replace("1\n", &format!("1\n{blank_rows}"))),
+        ("j.csv", csv("j") + &",,,\r".repeat(50_000)),
+        ("k.jsonl", format!("\n \r\t\n\u{a0}\n{}\u{feff}\r\n", json("k"))),
+    ] {
+        let done = import(&stack, name, &[("expected-count", "2")], file).await;
+        assert_eq!((text(&done, "status"), numbers(&done)), ("done", [2, 2, 0, 0]), "{name}: {done}");
+    }
+    stack.stop().await;
+}
+
+/// The ledger reads the data of a payment, so the names of its members must be exact.
+#[tokio::test]
+async fn case_and_white_space_of_a_header_do_not_matter() {
+    let stack = stack().stacks(["bank"]).start().await.expect("a stack");
+    let headers = [
+        "id,accountId,scheduledTime,creditAccountId,debitAccountId,amount,currency,Note",
+        "ID, AccountID ,scheduledtime,CREDITACCOUNTID,DebitAccountId,Amount,Currency,Note",
+        "\u{feff}Id\u{a0},\"\u{a0}accountId\",\tScheduledTime,creditAccountID,debitaccountid,AMOUNT ,\u{3000}currency,\u{a0}Note ",
+    ];
+    for (number, header) in headers.into_iter().enumerate() {
+        let file = format!("{header}\nL-{number},A-1,{TIME},B,C,1.50,USD,x\n");
+        let done = import(&stack, "same.csv", &[("expected-sum", "1.50 USD")], file).await;
+        assert_eq!((text(&done, "status"), numbers(&done)), ("done", [1, 1, 0, 0]), "{header:?}: {done}");
+    }
+    let data: BTreeSet<_> = payments(&stack).await.into_iter().map(|row| row["Data"].clone()).collect();
+    let expected = r#"{"Note":"x","amount":"1.50","creditAccountId":"B","currency":"USD","debitAccountId":"C"}"#;
+    assert_eq!(data, [expected.to_owned()].into());
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_large_file_with_lines_that_are_too_long_is_read() {
     let stack = stack().stacks(["bank"]).start().await.expect("a stack");
     let mut file = String::new();
     let mut bad = Vec::new();
@@ -595,20 +760,32 @@ impl Scene {
         Self { stack, client, dynamo, s3 }
     }
 
-    /// A file whose ids start with `name`. One line was scheduled before, and one line repeats
-    /// another.
+    /// A file whose ids start with `name`. One record was scheduled before, and one record repeats
+    /// another. Each valid record has three lines.
     async fn upload(&self, name: &str) -> String {
         let id = |number: u32| format!("{name}-{number}");
-        let new =
-            format!("{{\"scheduledTime\": \"{TIME}\", \"data\": {{\"amount\": \"3.03\", \"currency\": \"USD\"}}}}");
+        let record = |number: u32, cents: u32| {
+            format!(
+                "{},A-1,{TIME},{}.{:02},USD,\"a\n{},A-2,{TIME},9.00,USD,\nb\"\n",
+                id(number),
+                cents / 100,
+                cents % 100,
+                id(9)
+            )
+        };
+        let new = json!({"scheduledTime": TIME, "data": {
+            "amount": "3.03", "currency": "USD", "note": format!("a\n{},A-2,{TIME},9.00,USD,\nb", id(9)),
+        }})
+        .to_string();
         let request = self.client.request("POST", "/bank/accounts/A-1/payments").header("idempotency-key", id(3));
         let before = send(request.header("content-type", "application/json").body(new)).await;
         assert_eq!(before.status, 201, "{}", before.body);
-        let mut file: String = (1..=6).map(|number| line(&id(number), "A-1", 300 + number)).collect();
-        file += &line(&id(1), "A-1", 301);
-        file += "nonsense\n\n";
-        file += &line(&id(3), "A-1", 1);
-        upload(&self.stack, &format!("inbox/{name}.jsonl"), METADATA, file).await;
+        let mut file = "id,accountId,scheduledTime,amount,currency,note\n".to_owned();
+        file.extend((1..=6).map(|number| record(number, 300 + number)));
+        file += &record(1, 301);
+        file.extend(["\"nonsense\n", &"x\n".repeat(100_000), "\"\n,,\n"]);
+        file += &record(3, 1);
+        upload(&self.stack, &format!("inbox/{name}.csv"), METADATA, file).await;
         let path = format!("/bank/imports/{name}");
         let import = until(&self.client, &path, |answer| answer.status == 200).await.body;
         text(&import, "run").to_owned()
@@ -629,7 +806,7 @@ impl Scene {
         assert_eq!(import["totals"], json!(totals), "{when}");
         let report = report(&self.stack, &import);
         let found: Vec<_> = report.iter().map(|row| row["line"].as_u64()).collect();
-        assert_eq!(found, [Some(8), Some(10), None], "{when}: {report:?}");
+        assert_eq!(found, [Some(23), Some(100_026), None], "{when}: {report:?}");
         let stored = payments(&self.stack).await;
         let own = rows(&self.stack, "PaymentScheduler", "IdempotencyRecord").await;
         let own: BTreeSet<_> = own
@@ -777,7 +954,8 @@ async fn an_import_of_a_replaced_or_deleted_object_fails() {
     let scene = Scene::start().await;
     let process = scene.process();
     let run = scene.upload("old").await;
-    upload(&scene.stack, "inbox/old.jsonl", &[], line("other", "A-9", 1)).await;
+    let other = format!("id,accountId,scheduledTime\nother,A-9,{TIME}\n");
+    upload(&scene.stack, "inbox/old.csv", &[], other).await;
     let newer = until(&scene.client, "/bank/imports/old", |answer| answer.body["run"] != run.as_str()).await.body;
     let _ = process.run(&starts("old", &run), MINUTE).await;
     // The old run fails, and the new one is what the caller sees.
@@ -789,7 +967,7 @@ async fn an_import_of_a_replaced_or_deleted_object_fails() {
     assert_eq!((&now["run"], text(&now, "status")), (&newer["run"], "running"));
     assert!(payments(&scene.stack).await.iter().all(|row| row["PK"] != "A-9"));
     let bucket = scene.stack.inbox().expect("a bucket");
-    std::fs::remove_file(scene.stack.lake().join(bucket).join("inbox/old.jsonl")).expect("removed");
+    std::fs::remove_file(scene.stack.lake().join(bucket).join("inbox/old.csv")).expect("removed");
     let _ = process.run(&starts("old", text(&newer, "run")), MINUTE).await;
     let gone = scene.client.get("/bank/imports/old").await.body;
     assert!(text(&gone, "reason").starts_with("The object does not exist"), "{gone}");
@@ -811,7 +989,7 @@ async fn both_runs_of_a_file_that_was_replaced_are_visible() {
     let path = "/bank/imports/long";
     upload(&scene.stack, "inbox/long.jsonl", &[], content).await;
     let run = text(&until(&scene.client, path, |answer| answer.status == 200).await.body, "run").to_owned();
-    // A line of the third range is throttled, while a worker schedules the fourth.
+    // A record is throttled while records after it are scheduled.
     scene.dynamo.rule(|call| match call.body["Item"]["SK"]["S"].as_str() {
         Some("IDEMPOTENCY#long-60") => Fault::throttled(),
         _ => Fault::None,

@@ -86,7 +86,8 @@ fn times(client: &Client) -> Vec<Case> {
         "2099-12-01T09:30:00Z[UTC]",
         "2099-12-01T09:30:00,5Z",
         "2099-12-01T09:30:00.Z",
-        "2099-12-01T09:30:00.1234567890Z",
+        "2099-12-01T09:30:60Z",
+        "2099-12-01T23:59:60+01:00",
         "10000-01-01T00:00:00Z",
         "-000001-01-01T00:00:00Z",
         "9999-12-31T23:59:59Z",
@@ -217,7 +218,6 @@ fn queries(client: &Client) -> Vec<Case> {
         ("limit=101", "/query/limit"),
         ("limit=x", "/query/limit"),
         ("limit=1.5", "/query/limit"),
-        ("limit=1e1", "/query/limit"),
         ("limit=%2B5", "/query/limit"),
         ("limit=+5", "/query/limit"),
         ("limit=", "/query/limit"),
@@ -257,7 +257,9 @@ fn queries(client: &Client) -> Vec<Case> {
     ];
     let of_account = [
         ("from=", "/query/from"),
-        ("from=2099-12-01", "/query/from"),
+        ("from=2099-12-1", "/query/from"),
+        ("from=2099-12-01T00:00:00", "/query/from"),
+        ("from=2099-12-02&to=2099-12-01", "/query/to"),
         ("from=x&to=y", "/query/from /query/to"),
         ("to=2099-02-30T00:00:00Z", "/query/to"),
         ("to=2099-12-01T25:00:00Z", "/query/to"),
@@ -365,7 +367,7 @@ fn days(client: &Client, payment: &Value) -> Vec<Case> {
 }
 
 fn headers(client: &Client) -> Vec<Case> {
-    let keys = [String::new(), "a#b".to_owned(), "#".to_owned(), "x".repeat(129), "a\tb".to_owned()];
+    let keys = ["", "a#b", "#", &"x".repeat(129), "a\tb", "a,a", "a, a", ".."].map(str::to_owned);
     let case = |key: &String| {
         let request = sent(client, "POST", PAYMENTS, GOOD).header("idempotency-key", key);
         Case::faults(format!("Idempotency-Key {:?}", shortened(key)), request, "/header/idempotency-key")

@@ -4,37 +4,29 @@ use crate::{
     Bank, Payment,
     model::import::{Ahead, Counts, ImportProgress, ImportedFile, Phase},
     schedule::Scheduled,
+    service::MEMBERS,
 };
 use function::{Deadline, Error, Fields, Input};
-use futures::{
-    StreamExt,
-    future::ready,
-    stream::{self, FuturesOrdered},
-};
-use intake::{Expected, File, Invalid, Line, Opened, Range, Report, Row, Stop, Totals, described};
+use futures::StreamExt;
+use intake::{Expected, File, Invalid, Opened, Place, RawRecord, Report, Row, Schema, Stop, Totals, described};
 use jobs::{Job, JobRunner, Next, Step};
 use keys::{AccountId, IdempotencyKey, Random, TimestampSeconds, bank::PaymentId};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::{
-    ops,
+    future::ready,
     pin::pin,
     sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
 use table::{Error as Store, JsonText};
 
-/// Columns of a CSV file that are not members of `data`.
-const COLUMNS: [&str; 3] = ["id", "accountId", "scheduledTime"];
+/// Columns of a CSV file.
+const SCHEMA: Schema<'_> = Schema { own: &["id", "accountId", "scheduledTime"], rest: "data", known: &MEMBERS };
 /// Maximum duration of a step, so that the job reports its progress in the meantime.
 const STEP: Duration = Duration::from_secs(5);
-/// Size of the ranges that the workers read: for scheduling and for checking.
-const SCHEDULED_RANGE: u64 = 128 * 1024;
-const CHECKED_RANGE: u64 = 1024 * 1024;
-/// Number of workers, each with its own range.
-const WORKERS: usize = 4;
-/// Number of payments that a worker schedules concurrently.
-const SIDE_BY_SIDE: usize = 16;
+/// Number of payments that are scheduled concurrently.
+const SIDE_BY_SIDE: usize = 64;
 /// Size of the rows after which a step ends. They are kept in memory.
 const MAX_ROWS: usize = 4 * 1024 * 1024;
 
@@ -66,7 +58,7 @@ impl Input for Record {
     }
 }
 
-/// Result of a line.
+/// Result of a record.
 enum Outcome {
     Blank,
     Scheduled(JsonText),
@@ -74,25 +66,22 @@ enum Outcome {
     Rejected { id: Option<String>, reason: String, data: Option<JsonText> },
 }
 
-/// Result of a range, or of its first lines.
+/// Result of the records of a step.
 #[derive(Default)]
 struct Part {
     counts: Counts,
     scheduled: Totals,
     duplicates: Totals,
     rejected: Totals,
-    lines: u64,
-    /// Lines after the end of an incomplete part.
-    ahead: Ahead,
-    /// Rejected lines. Their numbers count from the start of the range.
-    rows: Vec<(u64, Option<String>, String)>,
-    end: u64,
-    is_complete: bool,
+    /// Rows of the report.
+    rows: Vec<u8>,
+    /// The place after the records. `None` if there are none.
+    end: Option<Place>,
 }
 
 impl Part {
-    fn add(&mut self, outcome: Outcome) {
-        self.lines += 1;
+    fn add(&mut self, record: &RawRecord, outcome: Outcome) -> Result<(), Error> {
+        self.end = Some(record.next);
         if !matches!(outcome, Outcome::Blank) {
             self.counts.read += 1;
         }
@@ -111,47 +100,30 @@ impl Part {
                 if let Some(data) = data {
                     self.rejected.add_data(data.text());
                 }
-                self.rows.push((self.lines, id, reason));
+                let row = Row { line: record.line, id: id.as_deref(), reason: &reason };
+                serde_json::to_writer(&mut self.rows, &row).map_err(|error| Error::Internal(error.to_string()))?;
+                self.rows.push(b'\n');
             }
         }
+        Ok(())
     }
 
-    /// Adds the part to the progress. Returns the rows with the numbers of their lines.
-    fn apply(self, progress: &mut ImportProgress) -> Result<Vec<u8>, Error> {
-        let mut text = Vec::new();
-        for (line, id, reason) in &self.rows {
-            let row = Row { line: progress.line + line, id: id.as_deref(), reason };
-            serde_json::to_writer(&mut text, &row).map_err(|error| Error::Internal(error.to_string()))?;
-            text.push(b'\n');
-        }
-        progress.line += self.lines;
-        progress.position = self.end;
+    /// Adds the part to the progress. Returns the rows of the report.
+    fn apply(self, progress: &mut ImportProgress) -> Vec<u8> {
+        progress.place = self.end.unwrap_or(progress.place);
         progress.counts += self.counts;
         progress.scheduled.add_all(&self.scheduled);
         progress.duplicates.add_all(&self.duplicates);
         progress.rejected.add_all(&self.rejected);
-        Ok(text)
+        self.rows
     }
 }
 
 impl Ahead {
-    fn add_line(&mut self, data: &str) {
-        let is_payable = self.totals.add_data(data);
-        self.add(&Self { scheduled: 1, without_amount: u64::from(!is_payable), ..Self::default() });
+    fn add_record(&mut self, data: &str) {
+        self.scheduled += 1;
+        self.without_amount += u64::from(!self.totals.add_data(data));
     }
-
-    fn add_part(&mut self, part: &Part) {
-        let Counts { scheduled, without_amount, .. } = part.counts;
-        let totals = part.scheduled.clone();
-        self.add(&Self { scheduled, without_amount: without_amount.min(scheduled), totals });
-        self.add(&part.ahead);
-    }
-}
-
-/// Ranges of this size from a position to the end of the file.
-fn ranges(from: u64, size: u64, step: u64) -> impl Iterator<Item = ops::Range<u64>> {
-    let next = move |start: u64| (start < size).then(|| start..start.saturating_add(step).min(size));
-    std::iter::successors(next(from), move |range| next(range.end))
 }
 
 impl<'a> Steps<'a> {
@@ -170,7 +142,7 @@ impl<'a> Steps<'a> {
         }
         let opened = match self.opened.take() {
             Some(opened) => opened,
-            None => self.file.open(&COLUMNS, "data").await?,
+            None => self.file.open(&SCHEMA).await?,
         };
         let done = match progress.phase {
             Phase::Check => self.check(progress, &opened, stop).await.map(|()| Next::Continue),
@@ -189,12 +161,18 @@ impl<'a> Steps<'a> {
     /// ended.
     async fn check(&self, progress: &mut ImportProgress, opened: &Opened, stop: Deadline) -> Result<(), Stop> {
         let soon = stop.at_most(STEP);
-        let ranges = ranges(progress.position, opened.size, CHECKED_RANGE).take_while(|_| !soon.has_passed());
-        let mut parts = stream::iter(ranges).map(|range| self.check_range(opened, range)).buffered(WORKERS);
-        while let Some(part) = parts.next().await {
-            part?.apply(progress)?;
+        let mut records = pin!(self.file.records(opened, progress.place));
+        let mut part = Part::default();
+        while !soon.has_passed()
+            && let Some(record) = records.next().await
+        {
+            let record = record?;
+            part.add(&record, counted(opened, &record))?;
+            // Only counts are needed.
+            part.rows.clear();
         }
-        if progress.position >= opened.size {
+        part.apply(progress);
+        if progress.place.position >= opened.size {
             if let Some(difference) = opened.expected.difference(progress.counts.read, &progress.scheduled) {
                 return Err(Stop::File(difference));
             }
@@ -203,19 +181,8 @@ impl<'a> Steps<'a> {
         Ok(())
     }
 
-    async fn check_range(&self, opened: &Opened, range: ops::Range<u64>) -> Result<Part, Stop> {
-        let range = self.file.read(opened, range).await?;
-        let mut part = Part { end: range.end(), is_complete: true, ..Part::default() };
-        for line in range.lines() {
-            part.add(counted(opened, &line));
-            // A range of short lines has up to half a million rows, and only counts are needed.
-            part.rows.clear();
-        }
-        part.end = part.end.max(range.end());
-        Ok(part)
-    }
-
-    /// Schedules the payments of the next ranges.
+    /// Schedules the payments of the next records. Their order and their ends come from one stream,
+    /// and only their payments are scheduled concurrently.
     async fn schedule(
         &self,
         job: &Job,
@@ -224,115 +191,72 @@ impl<'a> Steps<'a> {
         stop: Deadline,
     ) -> Result<Next, Stop> {
         let soon = stop.at_most(STEP);
-        // After a range that cannot be scheduled to its end, no other is started.
+        // After a record that cannot be scheduled, no other is started.
         let (closed, mut ahead) = (AtomicBool::new(false), Ahead::default());
         let is_open = || !closed.load(Ordering::Relaxed);
-        let ranges =
-            ranges(progress.position, opened.size, SCHEDULED_RANGE).take_while(|_| is_open() && !soon.has_passed());
-        let read = |range: ops::Range<u64>| async move { (range.start, self.file.read(opened, range).await) };
-        // After a range that cannot be read, no other is scheduled: its payments would not be
-        // counted if the object was replaced.
-        let mut failed = false;
-        let is_wanted =
-            |(_, read): &(u64, Result<Range, Stop>)| ready(is_open() && !std::mem::replace(&mut failed, read.is_err()));
-        let run = |(start, range): (u64, Result<Range, Stop>)| async move {
-            self.schedule_range(opened, (start, range?), job.started_at, stop).await
-        };
-        let read = stream::iter(ranges).map(read).buffered(WORKERS).take_while(is_wanted);
-        let mut parts = pin!(read.map(run).buffered(WORKERS));
-        let (mut rows, mut next) = (Vec::new(), Next::Continue);
-        let first = progress.position;
-        while let Some(part) = parts.next().await {
-            match part {
-                Ok(part) if is_open() => {
-                    ahead.add(&part.ahead);
-                    let is_complete = part.is_complete;
-                    rows.extend(part.apply(progress)?);
-                    closed.store(!is_complete || rows.len() >= MAX_ROWS, Ordering::Relaxed);
+        // The first record is scheduled even if reading it took the time of a step.
+        let in_time = |number| !soon.has_passed() || number == 0 && !stop.has_passed();
+        let records = self.file.records(opened, progress.place).enumerate();
+        let records = records.take_while(|(number, _)| ready(is_open() && in_time(*number)));
+        let outcomes = records.map(|(_, record)| self.schedule_record(opened, record, job.started_at));
+        let mut outcomes = pin!(outcomes.buffered(SIDE_BY_SIDE));
+        let (mut part, mut next) = (Part::default(), Ok(Next::Continue));
+        while let Some(outcome) = outcomes.next().await {
+            match outcome {
+                Ok((record, outcome)) if is_open() => {
+                    part.add(&record, outcome)?;
+                    closed.store(part.rows.len() >= MAX_ROWS, Ordering::Relaxed);
                 }
-                Ok(part) => ahead.add_part(&part),
-                // What is done is written. The next step meets the error again, or not.
-                Err(error) if progress.position > first => {
-                    tracing::warn!(%error, "an import pauses");
-                    next = if matches!(error, Stop::File(_)) { Next::Continue } else { Next::Wait };
+                Ok((_, Outcome::Scheduled(data))) => ahead.add_record(data.text()),
+                Err(error) if is_open() => {
                     closed.store(true, Ordering::Relaxed);
+                    next = match error {
+                        // What is done is written. The next step meets the error again, or not.
+                        Stop::Error(error) if part.end.is_some() => {
+                            tracing::warn!(%error, "an import pauses");
+                            Ok(Next::Wait)
+                        }
+                        error => Err(error),
+                    };
                 }
-                Err(error) => return Err(error),
+                Ok(_) | Err(_) => {}
             }
         }
         progress.ahead = ahead;
-        if progress.position == first && first < opened.size {
-            let reason = "no time was left for a line".to_owned();
+        if next.is_ok() && part.end.is_none() && progress.place.position < opened.size {
+            let reason = "no time was left for a record".to_owned();
             return Err(Error::from(Store::Unavailable(reason)).into());
         }
+        let rows = part.apply(progress);
         if !rows.is_empty() {
             self.report.put_rows(&mut progress.rows, rows).await?;
         }
-        if progress.position >= opened.size {
+        if progress.place.position >= opened.size {
             progress.phase = Phase::Report;
         }
-        Ok(next)
+        next
     }
 
-    async fn schedule_range(
+    async fn schedule_record(
         &self,
         opened: &Opened,
-        (first, range): (u64, Range),
+        record: Result<RawRecord, Stop>,
         now: TimestampSeconds,
-        stop: Deadline,
-    ) -> Result<Part, Stop> {
-        let mut part = Part { end: range.end(), is_complete: true, ..Part::default() };
-        let (mut waiting, mut under_way) = (range.lines().peekable(), FuturesOrdered::new());
-        let mut end = None;
-        loop {
-            while under_way.len() < SIDE_BY_SIDE && !stop.has_passed() {
-                let Some(line) = waiting.next() else { break };
-                under_way.push_back(self.schedule_line(opened, line, now));
-            }
-            let Some((line_end, outcome)) = under_way.next().await else { break };
-            match outcome {
-                Ok(outcome) => part.add(outcome),
-                // The lines before this one are done.
-                Err(error) if end.is_some() => {
-                    tracing::warn!(%error, "an import pauses");
-                    part.is_complete = false;
-                    break;
-                }
-                Err(error) => return Err(error.into()),
-            }
-            end = Some(line_end);
-        }
-        while let Some((_, outcome)) = under_way.next().await {
-            if let Ok(Outcome::Scheduled(data)) = outcome {
-                part.ahead.add_line(data.text());
-            }
-        }
-        if !part.is_complete || waiting.peek().is_some() {
-            part.is_complete = false;
-            part.end = end.unwrap_or(first);
-        }
-        Ok(part)
+    ) -> Result<(RawRecord, Outcome), Stop> {
+        let record = record?;
+        let outcome = self.outcome(opened, &record, now).await?;
+        Ok((record, outcome))
     }
 
-    /// Schedules the payment of a line. Returns the outcome with the position after the line.
-    async fn schedule_line(
-        &self,
-        opened: &Opened,
-        line: Line<'_>,
-        now: TimestampSeconds,
-    ) -> (u64, Result<Outcome, Error>) {
-        (line.end, self.outcome(opened, &line, now).await)
-    }
-
-    /// Schedules the payment of a line, as the same request of an operator would.
-    async fn outcome(&self, opened: &Opened, line: &Line<'_>, now: TimestampSeconds) -> Result<Outcome, Error> {
-        let record = match opened.record(line, id_of) {
+    /// Schedules the payment of a record, as the same request of an operator would.
+    async fn outcome(&self, opened: &Opened, raw: &RawRecord, now: TimestampSeconds) -> Result<Outcome, Error> {
+        let record = match opened.record(raw, id_of) {
             Ok(Some(record)) => record,
             Ok(None) => return Ok(Outcome::Blank),
             Err(Invalid { id, reason }) => return Ok(Outcome::Rejected { id, reason, data: None }),
         };
         let Record { id, account, scheduled_time, data } = record;
-        let payment = PaymentId::imported(scheduled_time, &self.task.import, &self.task.run, line.start);
+        let payment = PaymentId::imported(scheduled_time, &self.task.import, &self.task.run, raw.start);
         let shard = self.bank.due.shards.pick(&self.random);
         let mut payment = Payment::scheduled(account, payment, shard, data.clone(), now);
         payment.by_operator = true;
@@ -369,9 +293,9 @@ impl<'a> Steps<'a> {
     }
 }
 
-/// Starts a phase at the first line of the file.
+/// Starts a phase at the first record of the file.
 fn go_to(progress: &mut ImportProgress, phase: Phase, opened: &Opened) {
-    *progress = ImportProgress { phase, position: opened.start, line: opened.lines, ..ImportProgress::default() };
+    *progress = ImportProgress { phase, place: opened.start, ..ImportProgress::default() };
 }
 
 /// Returns the id of a record that is not valid otherwise.
@@ -383,17 +307,16 @@ fn id_of(json: &str) -> Option<String> {
     serde_json::from_str::<Named>(json).ok().map(|named| named.id.to_string())
 }
 
-/// Counts a line for the control totals. A line that is not valid has no amount.
-fn counted(opened: &Opened, line: &Line<'_>) -> Outcome {
-    let is_blank = line.text.is_ok_and(|text| text.trim().is_empty());
-    if is_blank {
+/// Counts a record for the control totals. A record that is not valid has no amount.
+fn counted(opened: &Opened, raw: &RawRecord) -> Outcome {
+    let rejected = |reason| Outcome::Rejected { id: None, reason, data: None };
+    if raw.values == Ok(None) {
         return Outcome::Blank;
     }
-    let rejected = |reason| Outcome::Rejected { id: None, reason, data: None };
     if !Expected::has_sum(&opened.expected) {
         return rejected(String::new());
     }
-    match opened.record::<Record>(line, id_of) {
+    match opened.record::<Record>(raw, id_of) {
         Ok(Some(record)) => Outcome::Scheduled(record.data),
         Ok(None) => Outcome::Blank,
         Err(Invalid { reason, .. }) => rejected(reason),

@@ -1,5 +1,5 @@
 use function::{Error, is_zero};
-use intake::{Composition, Report, RowObjects, Totals};
+use intake::{Composition, Place, Report, RowObjects, Totals};
 use jobs::{Job, JobBody};
 use keys::{
     TimestampSeconds,
@@ -63,10 +63,8 @@ pub(crate) enum Phase {
 #[serde(rename_all = "PascalCase", default)]
 pub struct ImportProgress {
     pub(crate) phase: Phase,
-    /// Position in the file. All lines that start before it are done.
-    pub(crate) position: u64,
-    /// Number of lines before the position.
-    pub(crate) line: u64,
+    /// Place in the file. All records that start before it are done.
+    pub(crate) place: Place,
     pub(crate) counts: Counts,
     pub(crate) scheduled: Totals,
     pub(crate) duplicates: Totals,
@@ -88,14 +86,6 @@ pub(crate) struct Ahead {
     pub(crate) scheduled: u64,
     pub(crate) without_amount: u64,
     pub(crate) totals: Totals,
-}
-
-impl Ahead {
-    pub(crate) fn add(&mut self, more: &Self) {
-        self.scheduled += more.scheduled;
-        self.without_amount += more.without_amount;
-        self.totals.add_all(&more.totals);
-    }
 }
 
 /// Numbers of records. Blank lines and the header are not records.
@@ -215,7 +205,7 @@ impl RunBody {
             started_at: job.started_at,
             totals: progress.totals(),
             counts: progress.counts,
-            lines: progress.line,
+            lines: progress.place.line,
             report,
             import_id: file.import,
             run: file.run,

@@ -28,6 +28,10 @@ pub struct LedgerService {
     transaction_type: TransactionType,
 }
 
+/// The members of `data` that the ledger reads. The columns of an imported file may differ in their
+/// case.
+pub(crate) const MEMBERS: [&str; 4] = [CREDIT, "amount", "currency", "debitAccountId"];
+
 /// The accounts in the `data` of a payment. `data` may have other members.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]

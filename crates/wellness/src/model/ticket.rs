@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use table::{Attribute, Attributes, Change, Condition, Item, Key, Query, Value};
 
 /// Highest capacity of an activity. The job that gives away seats reads all tickets.
-pub(crate) const MAX_CAPACITY: u32 = 10_000;
+pub(crate) const MAX_CAPACITY: i64 = 10_000;
 
 /// The counter of an activity's tickets. Each sign-up takes the next number with an unconditional
 /// update, so sign-ups never conflict.
