@@ -45,7 +45,7 @@ const BANK: [Event; 54] = [
     ("retry-bank-job", "no-job-id", Some(400)),
     ("set-dispatching", "", Some(200)),
     ("set-dispatching", "no-boolean", Some(400)),
-    ("get-bank-job", "", Some(404)),
+    ("get-bank-job", "", Some(200)),
     ("get-bank-job", "no-job-id", Some(400)),
     ("import-payments", "", None),
     ("import-payments", "folder", None),

@@ -62,8 +62,8 @@ pub(crate) fn check_key(text: &str) -> Result<(), Invalid> {
     check_label(text)
 }
 
-/// Checks a word: ASCII letters, digits, `-` and `_`, with a letter first. A letter of another script
-/// could look like one of a reserved word.
+/// Checks a word: ASCII letters, digits, `-` and `_`, with a letter first. A letter of another
+/// script could look like one of a reserved word.
 pub(crate) fn check_word(text: &str) -> Result<(), Invalid> {
     check_length(text)?;
     let is_part = |character: char| character.is_ascii_alphanumeric() || matches!(character, '-' | '_');

@@ -193,8 +193,8 @@ impl Totals {
         Ok(false)
     }
 
-    /// Records in its totals that they lack a transaction, because no shard has room for it. Returns
-    /// `false` if no shard can record it.
+    /// Records in its totals that they lack a transaction, because no shard has room for it.
+    /// Returns `false` if no shard can record it.
     ///
     /// # Errors
     /// A call failed.

@@ -989,7 +989,7 @@ async fn both_runs_of_a_file_that_was_replaced_are_visible() {
     let path = "/bank/imports/long";
     upload(&scene.stack, "inbox/long.jsonl", &[], content).await;
     let run = text(&until(&scene.client, path, |answer| answer.status == 200).await.body, "run").to_owned();
-    // A record is throttled while records after it are scheduled.
+    // A line is throttled, while those after it are under way.
     scene.dynamo.rule(|call| match call.body["Item"]["SK"]["S"].as_str() {
         Some("IDEMPOTENCY#long-60") => Fault::throttled(),
         _ => Fault::None,

@@ -38,8 +38,8 @@ pub(crate) fn is_reserved(kind: &TransactionType) -> bool {
     RESERVED.iter().any(|reserved| shape_of(reserved) == shape)
 }
 
-/// Returns the same text for words that look alike: without regard to case, hyphens and underscores,
-/// and with one sign for those that look alike in many fonts.
+/// Returns the same text for words that look alike: without regard to case, hyphens and
+/// underscores, and with one sign for those that look alike in many fonts.
 fn shape_of(word: &str) -> String {
     let sign = |character: char| match character.to_ascii_lowercase() {
         '-' | '_' => None,

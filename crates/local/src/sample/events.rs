@@ -1,7 +1,7 @@
 //! Objects that the GET events of `events` read. Other events create them.
 //!
-//! Most ids contain a time and random bits. Here both are fixed, so that every stack has the objects
-//! whose ids are in the events.
+//! Most ids contain a time and random bits. Here both are fixed, so that every stack has the
+//! objects whose ids are in the events.
 use std::time::Duration;
 
 use http::StatusCode;
@@ -261,7 +261,14 @@ async fn send(
         let time = if time == NOW { Ok(stack.now()) } else { time.parse::<Timestamp>() };
         event["requestContext"]["timeEpoch"] = time.map_err(|error| fail(error.to_string()))?.as_millisecond().into();
     }
-    let answer = stack.invoke(function, event, seed).await.map_err(fail)?;
-    let is_done = answer["statusCode"].as_u64().is_none_or(|status| status < 300);
-    if is_done { Ok(()) } else { Err(fail(answer.to_string())) }
+    for _ in 0..LOOKS {
+        let answer = stack.invoke(function, event.clone(), seed).await.map_err(fail)?;
+        match answer["statusCode"].as_u64() {
+            // A company may run a limited number of jobs at the same time.
+            Some(429) => sleep(PAUSE).await,
+            Some(300..) => return Err(fail(answer.to_string())),
+            _ => return Ok(()),
+        }
+    }
+    Err(fail("the response is 429".to_owned()))
 }
