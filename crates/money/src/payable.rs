@@ -1,4 +1,4 @@
-//! Amounts as the sender of a payment writes them, in a file or in JSON.
+//! Amounts as the sender of a payment writes them (docs/decisions/amounts.md).
 
 use crate::{Currency, Decimal, Invalid, Money};
 use serde::{Deserialize, Deserializer, de::Error};

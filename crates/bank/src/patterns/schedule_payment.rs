@@ -62,8 +62,9 @@ impl Input for NewPayment {
 /// `<time>#<payment id>`, unless it exists. The item is on a random shard of GSI1.
 ///
 /// # Errors
-/// 400 for a scheduled time before today, or an instruction that the ledger cannot pay. 403 for an account that the caller does not own, 413 for
-/// an item over 8 KB, 422 for an idempotency key that was used for a different request.
+/// 400 for a scheduled time before today, or an instruction that the ledger cannot pay. 403 for an
+/// account that the caller does not own, 413 for an item over 8 KB, 422 for an idempotency key that
+/// was used for a different request.
 pub async fn schedule_payment(bank: Bank, request: Request<NewPayment>) -> Result<Created<PaymentBody>, Error> {
     let NewPayment { account, scheduled_time, data } = request.input.clone();
     request.caller.must_own(&account, DOMAIN)?;
