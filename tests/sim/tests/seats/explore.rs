@@ -6,7 +6,7 @@
 use std::{
     cell::Cell,
     collections::{HashMap, HashSet},
-    sync::Arc,
+    sync::{Arc, Mutex},
 };
 
 use aws_sdk_dynamodb::config::{
@@ -42,6 +42,26 @@ pub(crate) fn now() -> Timestamp {
 struct Strings {
     calls: mpsc::UnboundedSender<(Call, oneshot::Sender<Answer>)>,
     killed: Arc<Notify>,
+    /// Random ids of jobs, which the explorer replaces by numbered ones.
+    ids: Arc<Mutex<Vec<String>>>,
+    name: String,
+}
+
+impl Strings {
+    /// Replaces random ids, so that equal runs have equal calls.
+    fn named(&self, body: &Value) -> Value {
+        let mut ids = self.ids.lock().expect("no panic");
+        let mut text = body.to_string();
+        for run in text.split("\"Run\":{\"S\":\"").skip(1).filter_map(|rest| rest.split('"').next()) {
+            if !run.starts_with("run of ") && !ids.iter().any(|id| id == run) {
+                ids.push(run.to_owned());
+            }
+        }
+        for (number, id) in ids.iter().enumerate() {
+            text = text.replace(id, &format!("run of {} {number}", self.name));
+        }
+        serde_json::from_str(&text).expect("JSON")
+    }
 }
 
 tokio::task_local! {
@@ -84,7 +104,9 @@ impl HttpConnector for Client {
             body.remove("ClientRequestToken");
         }
         let (send, receive) = oneshot::channel();
-        let _ = STRINGS.get().calls.send((Call { action, body }, send));
+        let strings = STRINGS.get();
+        let body = strings.named(&body);
+        let _ = strings.calls.send((Call { action, body }, send));
         HttpConnectorFuture::new(async move {
             let Ok(Answer(status, body)) = receive.await else { return std::future::pending().await };
             let status = status.try_into().expect("a status");
@@ -103,6 +125,7 @@ pub(crate) fn connect(_: SharedHttpClient) -> SharedHttpClient {
 /// An invocation of a function.
 #[derive(Debug, Clone)]
 pub(crate) struct Task {
+    pub(crate) name: String,
     pub(crate) function: &'static str,
     pub(crate) event: Value,
     pub(crate) now: Timestamp,
@@ -130,7 +153,8 @@ impl Puppet {
         NOW.set(task.now);
         let (send, calls) = mpsc::unbounded_channel();
         let killed = Arc::new(Notify::new());
-        let strings = Strings { calls: send, killed: Arc::clone(&killed) };
+        let strings =
+            Strings { calls: send, killed: Arc::clone(&killed), ids: Arc::default(), name: task.name.clone() };
         let (stack, function, event) = (Arc::clone(stack), task.function, task.event.clone());
         let run = STRINGS.scope(strings, async move {
             match stack.invoke(function, event).await.answer {
@@ -180,6 +204,8 @@ pub(crate) struct State {
     preemptions: u8,
     /// The task that was killed, if any.
     pub(crate) killed: Option<usize>,
+    /// The tasks that began after a change of the activity had ended.
+    pub(crate) late: Vec<usize>,
 }
 
 /// Result of an exploration.
@@ -297,11 +323,14 @@ impl<'a> Explorer<'a> {
             }
         }
         state.last = task;
+        if self.tasks[task].function == "update-activity" && self.next(state, task).is_none() {
+            state.late = (0..self.tasks.len()).filter(|other| state.nodes[*other] == 0).collect();
+        }
     }
 
     pub(crate) async fn start(&mut self, store: Store) -> State {
         let nodes = vec![0; self.tasks.len()];
-        let mut state = State { store, nodes, last: usize::MAX, preemptions: 0, killed: None };
+        let mut state = State { store, nodes, last: usize::MAX, preemptions: 0, killed: None, late: Vec::new() };
         for task in 0..self.tasks.len() {
             if self.next(&state, task).is_some_and(self.is_private) {
                 self.step(&mut state, task).await;
@@ -323,7 +352,7 @@ impl<'a> Explorer<'a> {
         let mut open = vec![start];
         while let Some(state) = open.pop() {
             let enabled = self.enabled(&state);
-            if enabled.is_empty() && known_ends.insert((state.store.hash, state.nodes.clone())) {
+            if enabled.is_empty() && known_ends.insert((state.store.hash, state.nodes.clone(), state.late.clone())) {
                 ends.push(state.clone());
             }
             let mut following = Vec::new();
@@ -343,7 +372,7 @@ impl<'a> Explorer<'a> {
                 }
             }
             for next in following {
-                let key = (next.store.hash, next.nodes.clone(), next.last, next.killed);
+                let key = (next.store.hash, next.nodes.clone(), next.last, next.killed, next.late.clone());
                 if seen.get(&key).is_none_or(|before| *before > next.preemptions) {
                     seen.insert(key, next.preemptions);
                     open.push(next);
