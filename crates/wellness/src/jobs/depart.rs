@@ -81,7 +81,7 @@ impl<'a> Depart<'a> {
         let mut changes = if registration.is_untouched() {
             wellness.with_ticket(wellness.withdrawing(registration)?, registration, run, job.started_at)?
         } else {
-            wellness.leaving(registration, run, job.started_at)?
+            wellness.marking_left(registration, run, job.started_at)?
         };
         changes.push(wellness.table.absent(Employee::key_of(&self.employee)));
         match wellness.dynamo.transact(changes).await {

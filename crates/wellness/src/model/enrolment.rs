@@ -192,7 +192,7 @@ impl Wellness {
 
     /// Returns the changes that mark a registration as withdrawn. Progress and points stay. The
     /// registration remembers its ticket, which is deleted.
-    pub(crate) fn leaving(
+    pub(crate) fn marking_left(
         &self,
         registration: &Registration,
         run: RequestId,

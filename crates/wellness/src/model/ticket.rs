@@ -13,7 +13,7 @@ use keys::{
 };
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use table::{Attribute, Attributes, Change, Condition, Item, Key, Query, Value};
+use table::{Attributes, Change, Condition, Item, Key, Query, Value};
 
 /// Highest capacity of an activity. The job that gives away seats reads as many tickets.
 pub(crate) const MAX_CAPACITY: u32 = 10_000;
@@ -130,10 +130,6 @@ impl Item for Ticket {
 }
 
 impl Ticket {
-    pub(crate) fn key(&self) -> Key {
-        Key::new(&self.partition, &self.sort)
-    }
-
     /// Creates a ticket that nobody can use.
     pub(crate) fn void(activity: &ActivityId, sort: TicketSort, at: TimestampSeconds, now: TimestampSeconds) -> Self {
         let partition = ActivityPartition(activity.clone());

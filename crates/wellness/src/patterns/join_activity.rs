@@ -167,10 +167,7 @@ impl Join<'_> {
         let old = table.get::<Registration>(&Registration::key_of(self.activity, &self.of.user)).await?;
         if let Some(old) = old.as_ref().filter(|old| old.absence != Some(Absence::Withdrawn)) {
             let old = self.moved(&found, old.clone()).await?;
-            let body = match self.queued(old.clone()).await? {
-                Some(body) => body,
-                None => return Err(Error::stale()),
-            };
+            let body = self.queued(old).await?.ok_or_else(Error::stale)?;
             return Ok(Put { is_new: false, body });
         }
         let employee = table.get::<Employee>(&Employee::key_of(self.of)).await?.ok_or(Error::NotFound("employee"))?;

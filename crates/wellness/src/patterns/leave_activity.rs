@@ -79,7 +79,7 @@ pub async fn leave_activity(wellness: Wellness, request: Request<SignUp>) -> Res
             let detail = "The activity has ended.".to_owned();
             return Err(Error::Conflict(Problem::ActivityNotOpen, detail));
         }
-        Ok(wellness.dynamo.apply(wellness.leaving(&found, request.id, request.now)?).await?)
+        Ok(wellness.dynamo.apply(wellness.marking_left(&found, request.id, request.now)?).await?)
     })
     .await?;
     Ok(NoContent)

@@ -131,6 +131,8 @@ pub(crate) struct Task {
     pub(crate) now: Timestamp,
     /// Whether the function may be killed at any call.
     pub(crate) is_mortal: bool,
+    /// An equal task that begins before this one. Other orders differ only in names.
+    pub(crate) follows: Option<usize>,
 }
 
 /// What a function does next.
@@ -191,6 +193,8 @@ impl Drop for Puppet {
 #[derive(Debug)]
 struct Node {
     next: Next,
+    /// The call with the defect.
+    call: Option<Call>,
     parent: Option<(usize, Arc<Answer>)>,
     children: Vec<(Arc<Answer>, usize)>,
 }
@@ -229,6 +233,8 @@ pub(crate) struct Explorer<'a> {
     /// Whether no task ever changes what the call reads, so its order does not matter.
     is_private: &'a dyn Fn(&Call) -> bool,
     defect: &'a Defect,
+    /// The nodes at which all tasks begin.
+    first: Vec<usize>,
 }
 
 /// Runs one function alone.
@@ -252,19 +258,28 @@ impl<'a> Explorer<'a> {
         is_private: &'a dyn Fn(&Call) -> bool,
         defect: &'a Defect,
     ) -> Self {
-        let mut explorer = Self { stack: Arc::clone(stack), tasks, trees: Vec::new(), alive: None, is_private, defect };
+        let (stack, first) = (Arc::clone(stack), vec![0; tasks.len()]);
+        let mut explorer = Self { stack, tasks, trees: Vec::new(), alive: None, is_private, defect, first };
         for task in 0..explorer.tasks.len() {
-            let next = Puppet::start(stack, &explorer.tasks[task]).next().await;
-            explorer.trees.push(vec![Node { next, parent: None, children: Vec::new() }]);
+            let next = Puppet::start(&explorer.stack, &explorer.tasks[task]).next().await;
+            explorer.trees.push(vec![explorer.node(next, None)]);
         }
         explorer
     }
 
+    fn node(&self, next: Next, parent: Option<(usize, Arc<Answer>)>) -> Node {
+        let mut call = match &next {
+            Next::Calls(call) => Some(call.clone()),
+            Next::Returns(_) => None,
+        };
+        call.iter_mut().for_each(|call| (self.defect)(call));
+        Node { next, call, parent, children: Vec::new() }
+    }
+
     fn next(&self, state: &State, task: usize) -> Option<&Call> {
-        match &self.trees[task][state.nodes[task]].next {
-            Next::Calls(call) if state.killed != Some(task) => Some(call),
-            _ => None,
-        }
+        let waits = self.tasks[task].follows.is_some_and(|other| state.nodes[other] == self.first[other]);
+        let call = self.trees[task][state.nodes[task]].call.as_ref();
+        call.filter(|_| state.killed != Some(task) && (!waits || state.killed == self.tasks[task].follows))
     }
 
     /// What the tasks have returned. A killed one returns nothing.
@@ -288,8 +303,9 @@ impl<'a> Explorer<'a> {
         let answer = Arc::new(answer);
         puppet.give((*answer).clone());
         let next = puppet.next().await;
+        let made = self.node(next, Some((node, Arc::clone(&answer))));
         let tree = &mut self.trees[task];
-        tree.push(Node { next, parent: Some((node, Arc::clone(&answer))), children: Vec::new() });
+        tree.push(made);
         let child = tree.len() - 1;
         tree[node].children.push((answer, child));
         self.alive = Some((task, child, puppet));
@@ -314,9 +330,7 @@ impl<'a> Explorer<'a> {
     /// Executes the next call of a task, and all following ones whose order does not matter.
     async fn step(&mut self, state: &mut State, task: usize) {
         while let Some(call) = self.next(state, task) {
-            let mut call = call.clone();
-            (self.defect)(&mut call);
-            let answer = state.store.execute(&call);
+            let answer = state.store.execute(call);
             state.nodes[task] = self.child(task, state.nodes[task], answer).await;
             if !self.next(state, task).is_some_and(self.is_private) {
                 break;
@@ -324,7 +338,7 @@ impl<'a> Explorer<'a> {
         }
         state.last = task;
         if self.tasks[task].function == "update-activity" && self.next(state, task).is_none() {
-            state.late = (0..self.tasks.len()).filter(|other| state.nodes[*other] == 0).collect();
+            state.late = (0..self.tasks.len()).filter(|other| state.nodes[*other] == self.first[*other]).collect();
         }
     }
 
@@ -337,6 +351,7 @@ impl<'a> Explorer<'a> {
             }
         }
         state.last = usize::MAX;
+        self.first.clone_from(&state.nodes);
         state
     }
 

@@ -28,8 +28,10 @@ pub(crate) struct Answer(pub(crate) u16, pub(crate) Value);
 /// All items, with a hash of them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Store {
-    items: BTreeMap<Place, Arc<Item>>,
+    items: BTreeMap<Arc<Place>, Arc<Item>>,
     pub(crate) hash: u64,
+    /// Number of employees with a seat.
+    pub(crate) seated: usize,
 }
 
 fn place(table: &Value, key: &Value) -> Place {
@@ -46,9 +48,13 @@ fn hash_of(place: &Place, item: &Item) -> u64 {
     item.iter().fold(0, |hash, (name, value)| hash ^ one(name, value))
 }
 
+fn has_seat((_, _, sort): &Place, item: &Item) -> bool {
+    sort.starts_with("Registration#") && item.contains_key("Ticket") && !item.contains_key("Absence")
+}
+
 impl Store {
     pub(crate) fn items(&self) -> impl Iterator<Item = (&Place, &Item)> {
-        self.items.iter().map(|(place, item)| (place, &**item))
+        self.items.iter().map(|(place, item)| (&**place, &**item))
     }
 
     fn get(&self, place: &Place) -> Item {
@@ -58,11 +64,13 @@ impl Store {
     fn set(&mut self, place: Place, item: Option<Item>) {
         if let Some(old) = self.items.get(&place) {
             self.hash ^= hash_of(&place, old);
+            self.seated -= usize::from(has_seat(&place, old));
         }
         match item {
             Some(item) => {
                 self.hash ^= hash_of(&place, &item);
-                self.items.insert(place, Arc::new(item));
+                self.seated += usize::from(has_seat(&place, &item));
+                self.items.insert(Arc::new(place), Arc::new(item));
             }
             None => drop(self.items.remove(&place)),
         }
@@ -145,9 +153,9 @@ impl Store {
         let table = body["TableName"].as_str().expect("a table").to_owned();
         let range = |sort| (table.clone(), text(&values[":p"]), sort);
         let (from, to) = (range(from), range(text(&values[":to"])));
-        let mut found = if from <= to { self.items.range(from..=to).collect() } else { Vec::new() };
+        let mut found = if from <= to { self.items.range::<Place, _>(from..=to).collect() } else { Vec::new() };
         let limit = body["Limit"].as_u64().map_or(usize::MAX, |limit| usize::try_from(limit).expect("a limit"));
-        let last = (found.len() >= limit).then(|| found[limit - 1].0);
+        let last = (found.len() >= limit).then(|| &**found[limit - 1].0);
         let last = last.map(|(_, partition, sort)| json!({"PK": {"S": partition}, "SK": {"S": sort}}));
         found.truncate(limit);
         let scanned = found.len();
