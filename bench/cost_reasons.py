@@ -96,7 +96,7 @@ REASONS = {
     },
     "join-activity": {
         "5 R": "the activity, the employee and the registration are read first; the activity and the employee are read again after the write",
-        "1 W": "the ticket is taken before the registration is put under it",
+        "2 W": "the ticket is taken before the registration is put under it, and the sign-up is ended after it",
     },
     "leave-activity": {
         "1 R": "the registration is read first",

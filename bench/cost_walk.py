@@ -152,6 +152,9 @@ def wellness(step):
              "startDate": f"{YEAR}-06-01", "endDate": f"{YEAR}-12-31T23:59:59"}
     drive = step("W1", None, "POST", f"{COMPANY}/activities", event, types="Activity")["activityId"]
     seat = f"/wellness/users/erin/registrations/{drive}?{OF_COMPANY}"
+    # The first sign-up also creates the counter of the tickets.
+    step("W21", None, "PUT", seat)
+    step("W21", None, "DELETE", seat)
     step("W21", "join-activity", "PUT", seat, types="Registration Ticket")
     step("W21", "leave-activity", "DELETE", seat, types="Registration Ticket")
     guide = {"name": "Guide", "contentType": "application/pdf", "bytes": 9, "sha256": "0" * 64}

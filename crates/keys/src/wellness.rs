@@ -41,6 +41,7 @@ use crate::{
     text::{Invalid, constant_key, framed_key, hashed, names, prefixed_key, serde_as_text, uuid_of},
 };
 use jiff::Timestamp;
+use sha2::{Digest, Sha256};
 use std::{fmt, str::FromStr};
 
 identifier!(
@@ -1243,10 +1244,15 @@ impl TicketSort {
         KeyRange::beginning_with("Ticket#")
     }
 
-    /// The range of the tickets from 1 to `last`.
+    /// The range of the tickets after one number, up to another one. Empty if there is none between
+    /// them.
     #[must_use]
-    pub fn through(last: u64) -> KeyRange {
-        KeyRange::between(Self(1).to_string(), Self(last.min(Self::MAX)).to_string())
+    pub fn after(number: u64, last: u64) -> KeyRange {
+        let last = last.min(Self::MAX);
+        if number >= last {
+            return KeyRange::nothing_from("Ticket#");
+        }
+        KeyRange::between(Self(number + 1).to_string(), Self(last).to_string())
     }
 }
 
@@ -1266,6 +1272,37 @@ impl FromStr for TicketSort {
 }
 
 serde_as_text!(TicketSort);
+
+/// Entry of an employee's sign-up in progress in the map `Drawn` of SK = `Tickets`: a hash of the
+/// user id in eight hexadecimal digits, because the map must stay small. Employees may share it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DrawnEntry(u32);
+
+impl DrawnEntry {
+    /// Returns the entry of an employee.
+    #[must_use]
+    pub fn of(user: &UserId) -> Self {
+        let digest = Sha256::digest(user.as_str());
+        Self(digest.iter().take(4).fold(0, |hash, byte| (hash << 8) | u32::from(*byte)))
+    }
+}
+
+impl fmt::Display for DrawnEntry {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{:08x}", self.0)
+    }
+}
+
+impl FromStr for DrawnEntry {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let entry = u32::from_str_radix(text, 16).ok().map(Self);
+        entry.filter(|entry| entry.to_string() == text).ok_or(Invalid::key("DrawnEntry"))
+    }
+}
+
+serde_as_text!(DrawnEntry);
 
 framed_key!(
     /// SK of a section: `Section#SectionId-<id>`.

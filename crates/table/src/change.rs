@@ -47,14 +47,21 @@ impl Presence {
 #[derive(Debug, Clone)]
 enum Action {
     Put(Attributes),
-    Update { key: Key, set: Vec<(Path, Value)>, add: Vec<(Attribute, Value)>, remove: Vec<Path> },
+    Update {
+        key: Key,
+        set: Vec<(Path, Value)>,
+        /// Paths that become the sum of an attribute and a number.
+        sums: Vec<(Path, Attribute, Value)>,
+        add: Vec<(Attribute, Value)>,
+        remove: Vec<Path>,
+    },
     Delete(Key),
     Check(Key),
 }
 
 impl Action {
     fn updating(key: Key) -> Self {
-        Self::Update { key, set: Vec::new(), add: Vec::new(), remove: Vec::new() }
+        Self::Update { key, set: Vec::new(), sums: Vec::new(), add: Vec::new(), remove: Vec::new() }
     }
 }
 
@@ -145,6 +152,17 @@ impl Change {
         self
     }
 
+    /// Sets the entry of an attribute that is a map to the sum of a number attribute and a number.
+    /// The number attribute has its value before the update. Only for the updates of
+    /// [`Change::set_entry`].
+    #[must_use]
+    pub fn set_entry_to_sum(mut self, map: Attribute, entry: &impl Display, of: Attribute, number: i64) -> Self {
+        if let Action::Update { sums, .. } = &mut self.action {
+            sums.push((Path::of_entry(map, entry), of, Value::from(number)));
+        }
+        self
+    }
+
     /// Removes the entry of an attribute that is a map, if present. Only for the updates of
     /// [`Change::set_entry`].
     #[must_use]
@@ -204,11 +222,16 @@ impl Change {
     fn expressions(&self) -> Expressions {
         let mut placeholders = Placeholders::default();
         let mut update = String::new();
-        if let Action::Update { set, add, remove, .. } = &self.action {
+        if let Action::Update { set, sums, add, remove, .. } = &self.action {
+            let summed = |(path, of, value): &(Path, Attribute, Value)| {
+                let (path, of) = (placeholders.name(path), placeholders.name(&(*of).into()));
+                format!("{path} = {of} + {}", placeholders.value(value))
+            };
+            let summed: Vec<String> = sums.iter().map(summed).collect();
             let mut pair = |path: &Path, value: &Value, sign: &str| {
                 format!("{}{sign}{}", placeholders.name(path), placeholders.value(value))
             };
-            let sets = set.iter().map(|(path, value)| pair(path, value, " = ")).collect();
+            let sets = set.iter().map(|(path, value)| pair(path, value, " = ")).chain(summed).collect();
             let adds = add.iter().map(|(name, value)| pair(&(*name).into(), value, " ")).collect();
             let removes = remove.iter().map(|path| placeholders.name(path)).collect();
             let clause = |(word, parts): (&str, Vec<String>)| {

@@ -643,8 +643,18 @@ impl Measured {
         let signed_up = stored(&self.stack, None, &format!("ActivityId-{id}")).await;
         let sizes = signed_up.iter().filter(|item| is_a(item, "Registration")).map(bytes).collect::<Vec<_>>();
         let (of_walk, case) = (case, Case { registration: each(&sizes), ..case });
-        self.assert("join-activity", &case, &joined);
+        self.assert("join-activity, first", &case, &joined);
         self.groups(id, &case).await;
+        let resized = client.patch(&of(&format!("activities/{id}")), &json!({"version": 1, "capacity": 2})).await;
+        let job = format!("SeatsId-{id}");
+        let case = Case { job: self.own("Job").await, ..case };
+        self.assert("update-activity, capacity", &case, &resized);
+        self.until_done(&job).await;
+        forget(&self.stack, &job).await;
+        assert_eq!(client.put(&of("employees/u-4"), &placed).await.status, 201);
+        let joined = send(put("u-4")).await;
+        assert_eq!(joined.body["status"], "enrolled");
+        self.assert("join-activity", &case, &joined);
         let waiting = send(put("u-2")).await;
         assert_eq!((&waiting.body["status"], &waiting.body["place"]), (&json!("waiting"), &json!(1)));
         self.assert("join-activity, waiting", &case, &waiting);
@@ -652,7 +662,6 @@ impl Measured {
         let case = Case { job: self.own("Job").await, ..case };
         assert_eq!(left.status, 204);
         self.assert_sum("leave-activity", &case, &consumed(&left));
-        let job = format!("SeatsId-{id}");
         let sum = self.until_done(&job).await;
         self.assert_sum("continue-job, seats", &case, &sum);
         forget(&self.stack, &job).await;

@@ -289,6 +289,51 @@ fn sign_up(user: &str, id: &str) -> Value {
     request
 }
 
+/// Whether the call is the transaction that puts the registration and its ticket.
+fn puts_ticket(call: &Call) -> bool {
+    call.body["TransactItems"][1]["Put"]["Item"]["Type"]["S"] == "Ticket"
+}
+
+/// An employee sends 100 equal sign-ups at once, for an activity with five seats. The others get
+/// their seats at once, without the job.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hundred_equal_sign_ups_take_one_seat() {
+    let (stack, _proxy) = by_hand().await;
+    let (admin, operator) = (admin(&stack, COMPANY), Client::operator(&stack));
+    let users = ["a", "b", "c", "d", "e"].map(str::to_owned);
+    employ(&operator, &users).await;
+    let id = text(&create(&admin, COMPANY, &event(5)).await, "activityId").to_owned();
+    let equal = (0..100).map(|_| join(&operator, "a", &id));
+    let answers: Vec<Answer> = stream::iter(equal).buffer_unordered(50).collect().await;
+    assert!(answers.iter().all(|answer| matches!(answer.status, 200 | 201)), "{answers:?}");
+    assert_eq!(answers.iter().filter(|answer| answer.status == 201).count(), 1);
+    for user in &users[1..] {
+        let joined = join(&operator, user, &id).await;
+        assert_eq!((joined.status, &joined.body["status"]), (201, &json!("enrolled")), "{user}: {}", joined.body);
+    }
+    assert_eq!(tickets(&stack, &id).await.values().copied().collect::<BTreeSet<_>>(), (1..=5).collect());
+}
+
+/// An employee leaves and comes back many times. The tickets do not pile up, and the seat is free.
+#[tokio::test(flavor = "multi_thread")]
+async fn leaving_and_coming_back_leaves_no_tickets_behind() {
+    let (stack, proxy) = by_hand().await;
+    let (admin, operator) = (admin(&stack, COMPANY), Client::operator(&stack));
+    employ(&operator, &["a".to_owned(), "b".to_owned()]).await;
+    let process = Process::start(&stack, &proxy, "continue-job", &wellness::patterns::continue_job::function());
+    let id = text(&create(&admin, COMPANY, &event(1)).await, "activityId").to_owned();
+    for _ in 0..50 {
+        assert_eq!(join(&operator, "a", &id).await.status, 201);
+        assert_eq!(leave(&operator, "a", &id).await.status, 204);
+        assert!(process.run(&step_of(COMPANY, &format!("SeatsId-{id}")), ENOUGH).await.is_some());
+    }
+    assert_eq!(join(&operator, "b", &id).await.body["status"], "enrolled");
+    let items = stored(&stack, None, &format!("ActivityId-{id}")).await;
+    let left: Vec<_> =
+        items.iter().filter(|item| item["SK"].as_s().is_ok_and(|sort| sort.starts_with("Ticket#"))).collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+}
+
 /// Kills a sign-up at each of its calls. A repeated request succeeds, and nobody gets two seats.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sign_up_killed_at_any_call_can_be_repeated() {
@@ -333,7 +378,7 @@ async fn a_sign_up_follows_changes_that_it_has_not_read() {
         let mut activity = event(5);
         activity["filters"] = json!({"departments": ["Sales"]});
         let id = text(&create(&admin, COMPANY, &activity).await, "activityId").to_owned();
-        twins.proxy.rule(|call| if call.body["TransactItems"].is_array() { Fault::Held } else { Fault::None });
+        twins.proxy.rule(|call| if puts_ticket(call) { Fault::Held } else { Fault::None });
         let event = sign_up("u", &id);
         let changes = async {
             twins.proxy.held(1).await;
@@ -376,7 +421,7 @@ async fn an_excluded_sign_up_ends_with_its_seat_and_is_not_repeated() {
         let (mut is_put, mut is_held) = (false, false);
         proxy.rule(move |call| {
             let holds = is_put && !is_held;
-            is_put |= call.body["TransactItems"].is_array();
+            is_put |= puts_ticket(call);
             is_held |= holds;
             if holds { Fault::Held } else { Fault::None }
         });
@@ -407,13 +452,14 @@ async fn a_sign_up_starts_the_job_if_a_ticket_was_lost() {
     employ(&operator, &["u".to_owned(), "v".to_owned()]).await;
     let id = text(&create(&admin, COMPANY, &event(1)).await, "activityId").to_owned();
     let process = twins.process("join-activity", &wellness::patterns::join_activity::function());
-    let is_registration = |call: &Call| call.body["TransactItems"].is_array();
-    twins.proxy.rule(move |call| if is_registration(call) { Fault::Death(Moment::Before) } else { Fault::None });
+    twins.proxy.rule(|call| if puts_ticket(call) { Fault::Death(Moment::Before) } else { Fault::None });
     assert!(process.run(&sign_up("u", &id), ENOUGH).await.is_none());
     assert_eq!(admin.get(&of(&format!("jobs/SeatsId-{id}"))).await.status, 404);
     let waits = join(&operator, "v", &id).await;
     assert_eq!((waits.status, &waits.body["status"], &waits.body["place"]), (201, &json!("waiting"), &json!(1)));
     assert_eq!(admin.get(&of(&format!("jobs/SeatsId-{id}"))).await.status, 200);
+    let again = join(&operator, "u", &id).await;
+    assert_eq!((again.status, &again.body["status"]), (201, &json!("enrolled")), "the ticket is kept: {}", again.body);
 }
 
 /// Sets an attribute of the activity's items with this sort key to a value of another type.
@@ -447,7 +493,7 @@ async fn the_job_passes_over_unreadable_tickets_and_fails_over_an_unreadable_cou
     let now = statuses(&stack, &id).await;
     assert_eq!((with(&now, "enrolled"), with(&now, "waiting")), (["a", "c"].into(), ["d"].into()));
 
-    poison(&stack, &id, "Tickets", "Gone").await;
+    poison(&stack, &id, "Tickets", "Limit").await;
     assert_eq!(leave(&operator, "c", &id).await.status, 204);
     assert!(process.run(&step, ENOUGH).await.is_some());
     let job = seated(&admin, &id).await;

@@ -5,13 +5,13 @@ use super::laws::{allowed_character, kinds, must_be_canonical, orders, round_tri
 use crate::{
     Bounds, IdempotencySort, KeyRange, TimestampSeconds,
     wellness::{
-        ActivityEndDateSort, ActivityId, ActivityPartition, CompanyId, CompanyPartition, CorrectionSort, EmployeeKey,
-        EmployeeSort, EmployeesPartition, EmployeesPosition, EndDateSort, Facet, FacetRef, GroupsPartition, GroupsSort,
-        HoldSort, JobId, JobSort, Level, ListPartition, Owner, Period, PlanBound, PlanId, PlanTime, PlansSort,
-        PointsPartition, ProgramPartition, ProgramSort, RecordSort, ReferencePartition, RegistrationPlace,
-        RegistrationSort, RegistrationsPartition, ReportRowSort, ReportSort, ReportsPartition, SectionSort,
-        ShownStatus, Status, TemplateSetSort, TemplateSort, TicketSort, TicketsSort, UploadKey, UploadSort, UseSort,
-        UserId, Year,
+        ActivityEndDateSort, ActivityId, ActivityPartition, CompanyId, CompanyPartition, CorrectionSort, DrawnEntry,
+        EmployeeKey, EmployeeSort, EmployeesPartition, EmployeesPosition, EndDateSort, Facet, FacetRef,
+        GroupsPartition, GroupsSort, HoldSort, JobId, JobSort, Level, ListPartition, Owner, Period, PlanBound, PlanId,
+        PlanTime, PlansSort, PointsPartition, ProgramPartition, ProgramSort, RecordSort, ReferencePartition,
+        RegistrationPlace, RegistrationSort, RegistrationsPartition, ReportRowSort, ReportSort, ReportsPartition,
+        SectionSort, ShownStatus, Status, TemplateSetSort, TemplateSort, TicketSort, TicketsSort, UploadKey,
+        UploadSort, UseSort, UserId, Year,
     },
 };
 use proptest::{prelude::*, sample::select};
@@ -133,6 +133,7 @@ proptest! {
         round_trips(&ReportSort(plan))?;
         round_trips(&TicketsSort)?;
         round_trips(&TicketSort::new(ticket).expect("a number"))?;
+        round_trips(&DrawnEntry::of(&user))?;
         round_trips(&TemplateSort(template))?;
         round_trips(&TemplateSetSort)?;
         round_trips(&RecordSort(of.clone()))?;
@@ -271,7 +272,9 @@ proptest! {
         orders(&a, &b)?;
         prop_assert_eq!(a.number(), one);
         prop_assert!(TicketSort::all().contains(&a.to_string()) && !TicketSort::all().contains(&TicketsSort.to_string()));
-        prop_assert_eq!(TicketSort::through(other).contains(&a.to_string()), one <= other);
+        prop_assert_eq!(TicketSort::after(0, other).contains(&a.to_string()), one <= other);
+        prop_assert_eq!(TicketSort::after(one, u64::MAX).contains(&b.to_string()), one < other);
+        prop_assert!(!TicketSort::after(other, other).contains(&b.to_string()));
     }
 
     #[test]

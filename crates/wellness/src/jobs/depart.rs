@@ -75,13 +75,12 @@ impl<'a> Depart<'a> {
     /// Ends a registration. The next pass repeats a refused change.
     async fn end(&self, registration: &Registration, job: &Job) -> Result<u64, Error> {
         let wellness = self.wellness;
-        let ending = if registration.is_untouched() {
-            wellness.withdrawing(registration)?
-        } else {
-            wellness.marking_withdrawn(registration)?
-        };
         let run = RequestId::new(job.started_at.instant(), wellness.dynamo.random());
-        let mut changes = wellness.with_ticket(ending, registration, run, job.started_at)?;
+        let mut changes = if registration.is_untouched() {
+            wellness.with_ticket(wellness.withdrawing(registration)?, registration, run, job.started_at)?
+        } else {
+            wellness.marking_left(registration, run, job.started_at)?
+        };
         changes.push(wellness.table.absent(Employee::key_of(&self.employee)));
         match wellness.dynamo.transact(changes).await {
             Ok(()) => Ok(1),

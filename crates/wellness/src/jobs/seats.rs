@@ -1,190 +1,230 @@
 use crate::{
-    Activity, Wellness,
-    model::ticket::{Ticket, Tickets},
+    Wellness,
+    model::ticket::{Ticket, Tickets, count},
 };
-use function::{Deadline, Error};
+use function::{Clock, Deadline, Error};
 use jobs::{Job, JobRunner, Next, Step};
 use keys::{
     TimestampSeconds,
     wellness::{ActivityId, ActivityPartition, TicketSort},
 };
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
-use table::{Condition, Query};
+use std::{collections::BTreeSet, time::Duration};
+use table::{Change, Key, Query};
+use tokio::time::sleep;
 
 /// Age in seconds after which a ticket without a registration is free. The sign-up has crashed.
 const LOST: i64 = 60;
-/// Maximum number of attempts to write the limit while others sign up.
-const ATTEMPTS: usize = 20;
+/// Number of tickets that a step counts.
+const PAGE: usize = 1_000;
+/// Number of tickets to which a step gives seats, one after the other.
+const SEATS: usize = 100;
+/// Pause of a run that waits. Other jobs of the same stream shard wait as long.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// Gives the free seats of an activity to those who wait (docs/decisions/wellness-seats.md).
 ///
-/// A ticket that was given up is never used again. The limit therefore rises by one for each such
-/// ticket below it, and tickets up to the limit never need more seats than the capacity.
+/// The job counts the tickets that are held or in progress, and raises the limit so that the
+/// tickets up to it never need more seats than the capacity. Then it gives a seat to each waiting
+/// ticket up to the limit. It waits for the sign-ups in progress, and frees the tickets of those
+/// that have crashed.
 pub(crate) struct Seats<'a> {
     wellness: &'a Wellness,
     activity: ActivityId,
+    clock: Clock,
 }
 
-/// The progress of the job: the number of unreadable tickets, which keep their seats.
+/// The progress of the job.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub(crate) struct SeatsProgress {
+    /// The last ticket that was counted.
+    after: u64,
+    /// Number of tickets up to that one that are held or in progress.
+    live: u64,
+    /// The capacity during the count.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    capacity: Option<u32>,
+    /// The last ticket that was taken when the count ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    counted: Option<u64>,
+    /// Whether a counted sign-up was in progress. It may have given up its ticket since.
+    unsure: bool,
+    /// Number of unreadable tickets, which keep their seats.
     skipped: u64,
 }
 
 impl<'a> Seats<'a> {
-    pub(crate) fn new(wellness: &'a Wellness, activity: ActivityId) -> Self {
-        Self { wellness, activity }
+    pub(crate) fn new(wellness: &'a Wellness, activity: ActivityId, clock: Clock) -> Self {
+        Self { wellness, activity, clock }
     }
 
-    /// Reads all tickets with strong consistency. Puts a given-up ticket in the place of each lost
-    /// one, so that its sign-up cannot use it any more.
-    async fn tickets(&self, counter: &Tickets, now: TimestampSeconds) -> Result<(BTreeMap<u64, Ticket>, u64), Error> {
-        let range = TicketSort::all();
-        let page = self
-            .wellness
-            .table
-            .query_all::<Ticket>(&Query::new(&ActivityPartition(self.activity.clone()), &range))
-            .await?;
-        let mut tickets: BTreeMap<_, _> = page.items.into_iter().map(|one| (one.sort.number(), one)).collect();
-        let skipped = u64::try_from(page.skipped).unwrap_or(u64::MAX);
-        // An unreadable ticket has no number, so no missing ticket is certain to be lost.
-        let missing = (1..=counter.issued).filter(|number| skipped == 0 && !tickets.contains_key(number));
-        for sort in missing.filter_map(TicketSort::new).collect::<Vec<_>>() {
-            let later = tickets.range(sort.number()..).map(|(_, ticket)| ticket.at);
-            let issued = later.chain([counter.issued_at]).min().unwrap_or(counter.issued_at);
-            if now.instant().as_second() - issued.instant().as_second() < LOST {
-                continue;
-            }
-            let partition = ActivityPartition(self.activity.clone());
-            let gone = Ticket { partition, sort, user_id: None, waiting: None, at: issued };
-            match self.wellness.dynamo.write(self.wellness.table.put_new(&gone)?).await {
-                Ok(()) => drop(tickets.insert(sort.number(), gone)),
-                Err(table::Error::Refused(refused)) => {
-                    tickets.extend(refused.found::<Ticket>(0)?.map(|found| (sort.number(), found)));
+    /// Ends the sign-ups in progress whose ticket is stored, or has been lost. Returns the tickets
+    /// of the others.
+    async fn resolve(&self, counter: &Tickets) -> Result<BTreeSet<u64>, Error> {
+        let drawn = counter.drawn.iter().filter_map(|(entry, number)| Some((TicketSort::new(*number)?, *entry)));
+        let drawn: BTreeSet<_> = drawn.collect();
+        let mut left: BTreeSet<u64> = drawn.iter().skip(SEATS).map(|(sort, _)| sort.number()).collect();
+        let keys: Vec<_> = drawn.iter().take(SEATS).map(|(sort, _)| Key::new(&counter.partition, sort)).collect();
+        let found = self.wellness.table.get_all::<Ticket>(&keys, true).await?;
+        let mut is_lost = true;
+        for ((sort, entry), key) in drawn.iter().zip(&keys) {
+            if let Some(ticket) = found.items.get(key) {
+                if sort.number() <= counter.limit {
+                    self.seat(ticket).await?;
                 }
-                Err(error) => return Err(error.into()),
+            } else if !found.unreadable.contains(key) {
+                // Higher tickets are not older.
+                is_lost = is_lost && self.free(counter, *sort).await?;
+                if !is_lost {
+                    left.insert(sort.number());
+                    continue;
+                }
             }
+            self.wellness.forget_draw(&self.activity, *entry, *sort).await?;
         }
-        Ok((tickets, skipped))
+        Ok(left)
     }
 
-    /// Writes the limit. Returns it with the tickets, or `None` if the activity has no tickets.
-    async fn limit(&self, now: TimestampSeconds) -> Result<Option<(u64, BTreeMap<u64, Ticket>, u64)>, Error> {
-        for _ in 0..ATTEMPTS {
-            let activity = self.wellness.table.get::<Activity>(&Activity::key_of(&self.activity)).await?;
-            let counter = self.wellness.tickets(&self.activity).await?;
-            let Some((activity, counter)) = activity.zip(counter) else { return Ok(None) };
-            let (tickets, skipped) = self.tickets(&counter, now).await?;
-            let limit = limit_of(&counter, activity.capacity, &tickets);
-            if self.write(&counter, limit, &tickets).await? {
-                return Ok(Some((limit, tickets, skipped)));
-            }
+    /// Frees a lost ticket, so that its sign-up cannot use it any more. Returns `false` if the
+    /// sign-up may still be in progress.
+    async fn free(&self, counter: &Tickets, sort: TicketSort) -> Result<bool, Error> {
+        // The next ticket was taken later. Unlike the time of the last one, its time does not
+        // change with each sign-up.
+        let range = TicketSort::after(sort.number(), TicketSort::MAX);
+        let later = self.wellness.table.page::<Ticket>(&Query::new(&counter.partition, &range).consistent(), 1).await?;
+        let at = later.items.iter().map(|ticket| ticket.at).fold(counter.issued_at, TimestampSeconds::min);
+        let now = self.clock.now()?.second();
+        if now.instant().as_second() - at.instant().as_second() < LOST {
+            return Ok(false);
         }
-        Err(Error::stale())
-    }
-
-    async fn write(&self, counter: &Tickets, limit: u64, tickets: &BTreeMap<u64, Ticket>) -> Result<bool, Error> {
-        let gone = tickets.range(limit.saturating_add(1)..).filter(|(_, ticket)| ticket.user_id.is_none()).count();
-        let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
-        let update = self.wellness.table.update(Tickets::key_of(&self.activity));
-        let update =
-            update.set(Tickets::LIMIT, number(limit)).set(Tickets::GONE, i64::try_from(gone).unwrap_or(i64::MAX));
-        let update = match counter.limit {
-            Some(old) if old <= limit => update.only_if(Condition::is(Tickets::LIMIT, number(old))),
-            // Nobody may take a ticket that a lower limit excludes.
-            old => {
-                let same = old.map_or_else(
-                    || Condition::missing(Tickets::LIMIT),
-                    |old| Condition::is(Tickets::LIMIT, number(old)),
-                );
-                update.only_if(same).only_if(Condition::is(Tickets::ISSUED, number(counter.issued)))
-            }
-        };
-        match self.wellness.dynamo.write(update).await {
+        let void = Ticket::void(&self.activity, sort, at, now);
+        match self.wellness.dynamo.write(self.wellness.table.put_new(&void)?).await {
             Ok(()) => Ok(true),
             Err(table::Error::Refused(_)) => Ok(false),
             Err(error) => Err(error.into()),
         }
     }
+
+    /// Gives a seat to the holder of the ticket, unless the holder has one or has left.
+    async fn seat(&self, ticket: &Ticket) -> Result<(), Error> {
+        let Some(user) = ticket.user_id.as_ref().filter(|_| ticket.waiting.is_some()) else { return Ok(()) };
+        match self.wellness.dynamo.transact(self.wellness.seat(&ticket.partition, ticket.sort, user)?).await {
+            Ok(()) | Err(table::Error::Refused(_)) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Gives seats to the waiting tickets of the next page up to the limit. Returns whether more
+    /// pages follow.
+    async fn seat_page(&self, counter: &Tickets) -> Result<bool, Error> {
+        let last = counter.limit.min(counter.issued);
+        if counter.seated >= last {
+            return Ok(false);
+        }
+        let range = TicketSort::after(counter.seated, last);
+        let query = Query::new(&counter.partition, &range).consistent();
+        let page = self.wellness.table.page::<Ticket>(&query, SEATS).await?;
+        for ticket in &page.items {
+            self.seat(ticket).await?;
+        }
+        let reached = page.next.as_deref().map_or(Ok(last), position)?;
+        let is_written = self.write(counter, |update| update.set(Tickets::SEATED, count(reached))).await?;
+        Ok(page.next.is_some() || !is_written)
+    }
+
+    /// Updates the counter. Returns `false` if the limit or the capacity has changed.
+    async fn write(&self, counter: &Tickets, change: impl FnOnce(Change) -> Change) -> Result<bool, Error> {
+        let update = self.wellness.table.update(Tickets::key_of(&self.activity)).only_if(counter.same_round());
+        match self.wellness.dynamo.write(change(update)).await {
+            Ok(()) => Ok(true),
+            Err(table::Error::Refused(_)) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Counts the tickets of a page that are held or in progress. After the last page, raises the
+    /// limit.
+    ///
+    /// The counter was read before the page. A ticket that is neither in progress there nor stored
+    /// here has been given up, and stays so.
+    async fn count(
+        &self,
+        counter: &Tickets,
+        at: SeatsProgress,
+        in_progress: &BTreeSet<u64>,
+    ) -> Result<SeatsProgress, Error> {
+        let Some(capacity) = counter.capacity else { return self.raise(counter, TicketSort::MAX, at).await };
+        let start = SeatsProgress { capacity: counter.capacity, ..SeatsProgress::default() };
+        let mut at = if at.capacity == counter.capacity { at } else { start };
+        let partition = ActivityPartition(self.activity.clone());
+        let range = TicketSort::after(at.after, counter.issued);
+        let query = Query::new(&partition, &range).consistent();
+        let (page, unreadable) = self.wellness.table.page_with_unreadable::<Ticket>(&query, PAGE).await?;
+        let last = page.next.as_deref().map_or(Ok(counter.issued), position)?;
+        let held = page.items.iter().filter(|ticket| ticket.user_id.is_some()).map(|ticket| ticket.sort.number());
+        let unreadable = unreadable.iter().filter_map(|key| position(key.sort()).ok());
+        let of_page = in_progress.iter().copied().filter(|number| (at.after + 1..=last).contains(number));
+        let live: BTreeSet<u64> = held.chain(unreadable).chain(of_page).collect();
+        at.skipped += u64::try_from(page.skipped).unwrap_or(u64::MAX);
+        for number in live {
+            at.live += 1;
+            at.unsure |= in_progress.contains(&number);
+            if at.live == u64::from(capacity) {
+                return self.raise(counter, number, at).await;
+            }
+        }
+        if page.next.is_some() {
+            return Ok(SeatsProgress { after: last, ..at });
+        }
+        let free = u64::from(capacity).saturating_sub(at.live);
+        self.raise(counter, counter.issued.saturating_add(free).min(TicketSort::MAX), at).await
+    }
+
+    /// Writes a higher limit. If the limit or the capacity has changed, the count starts again.
+    async fn raise(&self, counter: &Tickets, limit: u64, at: SeatsProgress) -> Result<SeatsProgress, Error> {
+        let counted = SeatsProgress { counted: Some(counter.issued), ..at };
+        if limit <= counter.limit {
+            return Ok(counted);
+        }
+        // Tickets above the old limit may wait.
+        let seated = counter.seated.min(counter.limit);
+        let raise = |update: Change| update.set(Tickets::LIMIT, count(limit)).set(Tickets::SEATED, count(seated));
+        let is_written = self.write(counter, |update| raise(update).add(Tickets::ROUND, 1)).await?;
+        Ok(if is_written { counted } else { SeatsProgress::default() })
+    }
 }
 
-/// Returns the last ticket with a seat, so that the tickets up to it that were not given up are as
-/// many as the capacity. The limit never excludes a ticket that has a seat.
-fn limit_of(counter: &Tickets, capacity: Option<u32>, tickets: &BTreeMap<u64, Ticket>) -> u64 {
-    let Some(capacity) = capacity else { return TicketSort::MAX };
-    let mut limit = u64::from(capacity);
-    for (number, _) in tickets.iter().filter(|(_, ticket)| ticket.user_id.is_none()) {
-        limit += u64::from(*number <= limit);
-    }
-    let seated = tickets.values().filter(|ticket| ticket.user_id.is_some() && ticket.waiting.is_none());
-    let last = seated.map(|ticket| ticket.sort.number()).max().unwrap_or_default();
-    let taken = counter.limit.map_or(last, |old| old.min(counter.issued));
-    limit.max(taken).min(TicketSort::MAX)
+/// Returns the number of the ticket with this sort key.
+fn position(sort: &str) -> Result<u64, Error> {
+    let sort = sort.parse::<TicketSort>().map_err(|error| table::Error::unreadable("Ticket", &error))?;
+    Ok(sort.number())
 }
 
 impl JobRunner for Seats<'_> {
     type Progress = SeatsProgress;
 
-    async fn step(&mut self, job: &Job, progress: SeatsProgress, _: Deadline) -> Result<Step<SeatsProgress>, Error> {
-        let Some((limit, tickets, skipped)) = self.limit(job.started_at).await? else {
-            return Ok(Step { progress, done: job.done, next: Next::End });
-        };
-        let waiting = tickets.range(..=limit).filter(|(_, ticket)| ticket.waiting.is_some());
-        for (_, ticket) in waiting {
-            let Some(user) = &ticket.user_id else { continue };
-            match self.wellness.dynamo.transact(self.wellness.seat(ticket, user)?).await {
-                // The holder has left, or has a seat already.
-                Ok(()) | Err(table::Error::Refused(_)) => {}
-                Err(error) => return Err(error.into()),
-            }
+    async fn step(&mut self, job: &Job, at: SeatsProgress, _: Deadline) -> Result<Step<SeatsProgress>, Error> {
+        let step = |progress, next| Ok(Step { progress, done: job.done, next });
+        let Some(counter) = self.wellness.tickets(&self.activity).await? else { return step(at, Next::End) };
+        let in_progress = self.resolve(&counter).await?;
+        if self.seat_page(&counter).await? {
+            return step(at, Next::Continue);
         }
-        Ok(Step { progress: SeatsProgress { skipped }, done: job.done, next: Next::End })
+        let Some(counted) = at.counted else {
+            return step(self.count(&counter, at, &in_progress).await?, Next::Continue);
+        };
+        if in_progress.first().is_some_and(|number| *number <= counter.limit.min(counted)) {
+            sleep(PAUSE).await;
+            return step(SeatsProgress { unsure: true, ..at }, Next::Wait);
+        }
+        if at.unsure {
+            return step(SeatsProgress::default(), Next::Continue);
+        }
+        step(at, Next::End)
     }
 
     fn skipped(progress: &SeatsProgress) -> u64 {
         progress.skipped
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use keys::wellness::TicketsSort;
-
-    fn limit(capacity: Option<u32>, issued: u64, old: Option<u64>, gone: &[u64]) -> u64 {
-        let partition = ActivityPartition("A".parse().expect("an id"));
-        let at: TimestampSeconds = "2020-01-01T00:00:00Z".parse().expect("a time");
-        let (sort, user) = (TicketsSort, "u".parse().expect("a user"));
-        let counter = Tickets { partition: partition.clone(), sort, issued, issued_at: at, limit: old, gone: 0 };
-        let first = old.unwrap_or_else(|| capacity.map_or(TicketSort::MAX, u64::from));
-        let ticket = |number: u64| Ticket {
-            partition: partition.clone(),
-            sort: TicketSort::new(number).expect("a number"),
-            user_id: (!gone.contains(&number)).then(|| keys::wellness::UserId::clone(&user)),
-            waiting: (number > first).then_some(true),
-            at,
-        };
-        limit_of(&counter, capacity, &(1..=issued).map(|number| (number, ticket(number))).collect())
-    }
-
-    #[test]
-    fn a_ticket_that_was_given_up_frees_its_seat_once() {
-        assert_eq!(limit(Some(3), 5, None, &[]), 3);
-        assert_eq!(limit(Some(3), 5, None, &[2]), 4);
-        assert_eq!(limit(Some(3), 5, Some(4), &[2]), 4);
-        assert_eq!(limit(Some(3), 9, Some(3), &[1, 2, 3]), 6);
-        assert_eq!(limit(Some(3), 9, Some(3), &[3, 4, 9]), 5, "a waiting ticket frees no seat until its turn");
-        assert_eq!(limit(Some(3), 2, None, &[1]), 4);
-    }
-
-    #[test]
-    fn a_lower_capacity_takes_no_seat_away() {
-        assert_eq!(limit(Some(2), 5, Some(4), &[]), 4);
-        assert_eq!(limit(Some(2), 3, Some(4), &[]), 3);
-        assert_eq!(limit(Some(2), 1, Some(4), &[]), 2);
-        assert_eq!(limit(Some(2), 5, Some(4), &[1, 2, 3]), 5);
-        assert_eq!(limit(None, 5, Some(4), &[]), TicketSort::MAX);
     }
 }

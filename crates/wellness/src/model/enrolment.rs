@@ -157,8 +157,8 @@ impl Wellness {
         Ok(delete.only_if(registration.same_absence()?))
     }
 
-    /// Returns the changes that end a registration: the change of the registration itself, which
-    /// requires the same ticket as before, and the changes that give up the ticket.
+    /// Returns the changes that delete a registration: its deletion, which requires the same ticket
+    /// as before, and the changes that give up the ticket.
     pub(crate) fn with_ticket(
         &self,
         ending: Change,
@@ -170,14 +170,28 @@ impl Wellness {
             return Ok(vec![ending.only_if(Condition::missing(Registration::TICKET))]);
         };
         let ending = ending.only_if(Condition::is(Registration::TICKET, ticket));
-        Ok([ending].into_iter().chain(self.giving_up(registration, ticket, run, now)?).collect())
+        let job = self.jobs.table().put(&registration.seating(run, now)?)?;
+        Ok(vec![ending, self.voiding(registration, ticket, now)?, job])
     }
 
-    /// Returns the change that marks a registration as withdrawn. Progress and points stay.
-    pub(crate) fn marking_withdrawn(&self, registration: &Registration) -> Result<Change, Error> {
+    /// Returns the changes that mark a registration as withdrawn. Progress and points stay. The
+    /// registration remembers its ticket, which is deleted.
+    pub(crate) fn marking_left(
+        &self,
+        registration: &Registration,
+        run: RequestId,
+        now: TimestampSeconds,
+    ) -> Result<Vec<Change>, Error> {
         let absence = Value::of(&Absence::Withdrawn)?;
         let left = self.table.update(registration.key()).set(Registration::ABSENCE, absence);
-        Ok(left.remove(Registration::TICKET).only_if(registration.same_absence()?))
+        let left = left.only_if(registration.same_absence()?);
+        let Some(ticket) = registration.ticket else {
+            return Ok(vec![left.only_if(Condition::missing(Registration::TICKET))]);
+        };
+        let left = left.only_if(Condition::is(Registration::TICKET, ticket));
+        let left = left.remove(Registration::TICKET).set(Registration::LAST_TICKET, ticket);
+        let job = self.jobs.table().put(&registration.seating(run, now)?)?;
+        Ok(vec![left, self.dropping(registration, ticket)?, job])
     }
 
     /// Withdraws the employee, unless the employee has done something, has left or was put in by an

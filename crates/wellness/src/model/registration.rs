@@ -52,6 +52,9 @@ pub struct Registration {
     /// The number of the ticket, if the employee signed up (docs/decisions/wellness-seats.md).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ticket: Option<i64>,
+    /// The highest ticket that the employee has given up by leaving.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_ticket: Option<i64>,
     /// Present if an administrator put the employee in, who may not be eligible.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assigned: Option<bool>,
@@ -93,6 +96,7 @@ impl Registration {
             registered_at: now,
             absence: None,
             ticket: None,
+            last_ticket: None,
             assigned: None,
             group: None,
         }

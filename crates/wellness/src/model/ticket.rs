@@ -4,21 +4,29 @@ use super::{
     job::{Task, job_key},
     registration::Absence,
 };
-use crate::{Registration, Wellness};
+use crate::{Activity, Registration, Wellness};
 use function::Error;
 use jobs::Job;
 use keys::{
     RequestId, TimestampSeconds,
-    wellness::{ActivityId, ActivityPartition, CompanyId, JobId, TicketSort, TicketsSort, UserId},
+    wellness::{ActivityId, ActivityPartition, CompanyId, DrawnEntry, JobId, TicketSort, TicketsSort, UserId},
 };
 use serde::{Deserialize, Serialize};
-use table::{Attribute, Attributes, Change, Condition, Item, Key, Query, Value};
+use std::collections::{BTreeMap, BTreeSet};
+use table::{Attributes, Change, Condition, Item, Key, Query, Value};
 
-/// Highest capacity of an activity. The job that gives away seats reads all tickets.
+/// Highest capacity of an activity. The job that gives away seats reads as many tickets.
 pub(crate) const MAX_CAPACITY: i64 = 10_000;
+/// Maximum number of sign-ups in progress. It bounds the size of the counter to about 14 KB.
+const MAX_DRAWN: i64 = 1_000;
+/// Number of tickets on the waiting list that are counted for a place.
+const COUNTED: usize = 1_000;
+/// Retention of a ticket that nobody may use any more. Late attempts of a sign-up end within
+/// minutes. Then TTL deletes the ticket.
+const DAYS_KEPT: i64 = 7;
 
-/// The counter of an activity's tickets. Each sign-up takes the next number with an unconditional
-/// update, so sign-ups never conflict.
+/// The counter of an activity's tickets. Each sign-up takes the next number with one update, so
+/// sign-ups never conflict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct Tickets {
@@ -32,12 +40,17 @@ pub(crate) struct Tickets {
     pub(crate) issued: u64,
     /// Time of the last ticket.
     pub(crate) issued_at: TimestampSeconds,
-    /// Tickets up to this number have a seat. Absent until the job writes it: it is the capacity.
+    /// Capacity of the activity. Absent if it has no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) limit: Option<u64>,
-    /// Number of given-up tickets above the limit.
-    #[serde(default)]
-    pub(crate) gone: u64,
+    pub(crate) capacity: Option<u32>,
+    /// Tickets up to this number have a seat.
+    pub(crate) limit: u64,
+    /// Number of changes of the capacity and of the limit.
+    pub(crate) round: i64,
+    /// The job has given seats to all tickets up to this number.
+    pub(crate) seated: u64,
+    /// The tickets of sign-ups in progress. A repeated sign-up finds its ticket here.
+    pub(crate) drawn: BTreeMap<DrawnEntry, u64>,
 }
 
 impl Item for Tickets {
@@ -45,17 +58,51 @@ impl Item for Tickets {
 }
 
 impl Tickets {
+    /// Creates the counter of an activity without sign-ups.
+    fn new(activity: &Activity, now: TimestampSeconds) -> Self {
+        Self {
+            partition: ActivityPartition(activity.id().clone()),
+            sort: TicketsSort,
+            issued: 0,
+            issued_at: now,
+            capacity: activity.capacity,
+            limit: activity.capacity.map_or(TicketSort::MAX, u64::from),
+            round: 0,
+            seated: 0,
+            drawn: BTreeMap::new(),
+        }
+    }
+
     pub(crate) fn key_of(activity: &ActivityId) -> Key {
         Key::new(&ActivityPartition(activity.clone()), &TicketsSort)
     }
 
-    /// The last ticket with a seat.
-    pub(crate) fn limit(&self, capacity: Option<u32>) -> u64 {
-        self.limit.unwrap_or_else(|| capacity.map_or(TicketSort::MAX, u64::from))
+    /// Returns the limit after a change of the capacity. Free seats follow the capacity at once. A
+    /// limit without free seats stays: the job raises it, and a lower capacity takes no seat away.
+    fn limit_for(&self, capacity: Option<u32>) -> u64 {
+        if self.limit <= self.issued {
+            return self.limit;
+        }
+        let limit = match (self.capacity.map(u64::from), capacity.map(u64::from)) {
+            (Some(old), Some(new)) => (self.limit + new).saturating_sub(old),
+            (None, Some(new)) => new,
+            (_, None) => TicketSort::MAX,
+        };
+        limit.clamp(self.issued, TicketSort::MAX)
+    }
+
+    /// Returns the condition that the capacity and the limit are the ones of the counter.
+    pub(crate) fn same_round(&self) -> Condition {
+        Condition::is(Self::ROUND, self.round)
+    }
+
+    /// Whether another sign-up in progress may need a seat.
+    pub(crate) fn awaits_another(&self, own: TicketSort) -> bool {
+        self.drawn.values().any(|number| *number <= self.limit && *number != own.number())
     }
 }
 
-/// A ticket. A ticket without a user has been given up, and its number is never used again.
+/// A ticket. Nobody can use a ticket without a user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct Ticket {
@@ -73,6 +120,9 @@ pub(crate) struct Ticket {
     pub(crate) waiting: Option<bool>,
     /// The time of the sign-up.
     pub(crate) at: TimestampSeconds,
+    /// TTL attribute: a Unix time in seconds. Present if the ticket has no holder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) expires_at: Option<i64>,
 }
 
 impl Item for Ticket {
@@ -80,9 +130,15 @@ impl Item for Ticket {
 }
 
 impl Ticket {
-    pub(crate) fn key(&self) -> Key {
-        Key::new(&self.partition, &self.sort)
+    /// Creates a ticket that nobody can use.
+    pub(crate) fn void(activity: &ActivityId, sort: TicketSort, at: TimestampSeconds, now: TimestampSeconds) -> Self {
+        let partition = ActivityPartition(activity.clone());
+        Self { partition, sort, user_id: None, waiting: None, at, expires_at: Some(expiry(now)) }
     }
+}
+
+fn expiry(now: TimestampSeconds) -> i64 {
+    now.plus_days(DAYS_KEPT).instant().as_second()
 }
 
 /// Creates the job that gives the free seats of an activity to those who wait.
@@ -96,58 +152,244 @@ pub(crate) fn seating(
     Job::new(&job_key(company, &id), &id, &run, &Task::Seat, now)
 }
 
+impl Registration {
+    /// Creates the job for the seat of this registration.
+    pub(crate) fn seating(&self, run: RequestId, now: TimestampSeconds) -> Result<Job, Error> {
+        seating(&self.company, &self.partition.0, run, now)
+    }
+
+    /// Returns the key of the ticket, if the employee signed up.
+    pub(crate) fn ticket_sort(&self) -> Result<Option<TicketSort>, Error> {
+        self.ticket.map(number).transpose()
+    }
+}
+
 fn number(ticket: i64) -> Result<TicketSort, Error> {
     let number = u64::try_from(ticket).ok().and_then(TicketSort::new);
     number.ok_or_else(|| Error::Internal("a registration has an invalid ticket".to_owned()))
 }
 
+/// Converts a number of tickets for DynamoDB.
+pub(crate) fn count(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// A drawn ticket.
+pub(crate) struct Drawn {
+    pub(crate) sort: TicketSort,
+    pub(crate) waits: bool,
+}
+
 impl Wellness {
-    /// Takes the next ticket of an activity. If the response is lost, the ticket stays without a
-    /// holder, and the job gives its seat away after a minute.
-    pub(crate) async fn take_ticket(&self, activity: &ActivityId, now: TimestampSeconds) -> Result<Tickets, Error> {
-        let take = self.table.upsert(Tickets::key_of(activity)).add(Tickets::ISSUED, 1);
-        let take = take.set(Tickets::ISSUED_AT, &now).set(Attribute::TYPE, &Tickets::TYPE);
-        Ok(self.dynamo.update_as_read(take).await?)
+    /// Takes the next ticket for the employee, or returns the one of the employee's sign-up in
+    /// progress. An employee therefore never holds two tickets, however often the request is
+    /// repeated.
+    ///
+    /// # Errors
+    /// [`Error::stale`] if too many sign-ups are in progress. Their lost tickets are looked for.
+    pub(crate) async fn draw_ticket(
+        &self,
+        activity: &Activity,
+        user: &UserId,
+        run: RequestId,
+        now: TimestampSeconds,
+    ) -> Result<Drawn, Error> {
+        let entry = DrawnEntry::of(user);
+        let draw = self.table.update(Tickets::key_of(activity.id())).add(Tickets::ISSUED, 1);
+        let draw = draw.set(Tickets::ISSUED_AT, &now).set_entry_to_sum(Tickets::DRAWN, &entry, Tickets::ISSUED, 1);
+        let draw = draw.only_if(Condition::entry_missing(Tickets::DRAWN, &entry));
+        let draw = draw.only_if(Condition::fewer_entries(Tickets::DRAWN, MAX_DRAWN));
+        loop {
+            let counter = match self.dynamo.update_as_read::<Tickets>(draw.clone()).await {
+                Ok(counter) => counter,
+                Err(table::Error::Refused(refused)) => match refused.found::<Tickets>(0)? {
+                    Some(counter) => counter,
+                    None => {
+                        self.open_counter(activity, now).await?;
+                        continue;
+                    }
+                },
+                Err(error) => return Err(error.into()),
+            };
+            let Some(number) = counter.drawn.get(&entry) else {
+                let job = seating(&activity.company, activity.id(), run, now)?;
+                self.jobs.start_again(job, &run).await?;
+                return Err(Error::stale());
+            };
+            let sort = TicketSort::new(*number).ok_or_else(|| Error::Internal("no tickets are left".to_owned()))?;
+            return Ok(Drawn { sort, waits: *number > counter.limit });
+        }
+    }
+
+    /// Creates the counter, unless another sign-up has created it. A change of the capacity writes
+    /// the counter, too, so the counter must begin with the current capacity.
+    async fn open_counter(&self, activity: &Activity, now: TimestampSeconds) -> Result<(), Error> {
+        let counter = self.table.put_new(&Tickets::new(activity, now))?;
+        let same = match activity.capacity {
+            Some(seats) => Condition::is(Activity::CAPACITY, i64::from(seats)),
+            None => Condition::missing(Activity::CAPACITY),
+        };
+        let changes = vec![counter, self.table.check(Activity::key_of(activity.id()), same)];
+        match self.dynamo.transact(changes).await {
+            Err(table::Error::Refused(refused)) if refused.at(1) => Err(Error::stale()),
+            Ok(()) | Err(table::Error::Refused(_)) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Removes a sign-up from those in progress. Its ticket must be stored, or have been given up.
+    pub(crate) async fn forget_draw(
+        &self,
+        activity: &ActivityId,
+        entry: DrawnEntry,
+        ticket: TicketSort,
+    ) -> Result<(), Error> {
+        match self.dynamo.write(self.forgetting(activity, entry, ticket)).await {
+            Ok(()) | Err(table::Error::Refused(_)) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn forgetting(&self, activity: &ActivityId, entry: DrawnEntry, ticket: TicketSort) -> Change {
+        let forget = self.table.update(Tickets::key_of(activity)).remove_entry(Tickets::DRAWN, &entry);
+        forget.only_if(Condition::entry_is(Tickets::DRAWN, &entry, count(ticket.number())))
+    }
+
+    /// Gives a ticket back that was taken for an employee who has signed up in the meantime. If it
+    /// is still the last one, the next sign-up takes its number. Otherwise, it becomes void.
+    pub(crate) async fn give_back(
+        &self,
+        registration: &Registration,
+        ticket: TicketSort,
+        run: RequestId,
+        now: TimestampSeconds,
+    ) -> Result<(), Error> {
+        let activity = &registration.partition.0;
+        let forget = self.forgetting(activity, DrawnEntry::of(&registration.sort.0), ticket);
+        let is_last = Condition::is(Tickets::ISSUED, count(ticket.number()));
+        let back = forget.clone().only_if(is_last).set(Tickets::ISSUED, count(ticket.number() - 1));
+        match self.dynamo.write(back).await {
+            Err(table::Error::Refused(_)) => {}
+            done => return Ok(done?),
+        }
+        let void = self.table.put_new(&Ticket::void(activity, ticket, now, now))?;
+        let changes = vec![void, forget, self.jobs.table().put(&registration.seating(run, now)?)?];
+        match self.dynamo.transact(changes).await {
+            // An equal request has given it back.
+            Ok(()) | Err(table::Error::Refused(_)) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Returns the change of the counter for a new capacity. It is in the same transaction as the
+    /// change of the activity, so no sign-up after the response uses the old capacity.
+    pub(crate) async fn resizing(&self, activity: &ActivityId, capacity: Option<u32>) -> Result<Change, Error> {
+        let Some(counter) = self.tickets(activity).await? else {
+            return Ok(self.table.absent(Tickets::key_of(activity)));
+        };
+        let change = self.table.update(Tickets::key_of(activity)).only_if(counter.same_round());
+        let change = change.add(Tickets::ROUND, 1);
+        let change = match capacity {
+            Some(seats) => change.set(Tickets::CAPACITY, i64::from(seats)),
+            None => change.remove(Tickets::CAPACITY),
+        };
+        let limit = counter.limit_for(capacity);
+        if limit == counter.limit {
+            return Ok(change);
+        }
+        // Otherwise, a concurrent sign-up may have taken a ticket above the new limit.
+        let change = change.only_if(Condition::is(Tickets::ISSUED, count(counter.issued)));
+        Ok(change.set(Tickets::LIMIT, count(limit)))
     }
 
     pub(crate) async fn tickets(&self, activity: &ActivityId) -> Result<Option<Tickets>, Error> {
         Ok(self.table.get::<Tickets>(&Tickets::key_of(activity)).await?)
     }
 
-    /// Returns the place on the waiting list of the holder of a ticket.
-    pub(crate) async fn waiting_place(&self, registration: &Registration, limit: u64) -> Result<Option<u64>, Error> {
-        let Some(ticket) = registration.ticket else { return Ok(None) };
-        let range = TicketSort::through(number(ticket)?.number());
-        let query =
-            Query::new(&registration.partition, &range).only_if(Condition::is(Ticket::WAITING, Value::of(&true)?));
-        let waiting = self.table.query_all::<Ticket>(&query).await?;
-        let before = waiting.items.iter().filter(|other| other.sort.number() > limit).count() + waiting.skipped;
-        Ok(Some(u64::try_from(before).unwrap_or(u64::MAX).max(1)))
+    /// Returns the place of a ticket on the waiting list. It is exact if fewer than [`COUNTED`]
+    /// tickets are before it, and otherwise too high by the number of those who have left.
+    pub(crate) async fn waiting_place(&self, counter: &Tickets, ticket: TicketSort) -> Result<u64, Error> {
+        let range = TicketSort::after(counter.limit, ticket.number());
+        let waiting = self.table.page::<Ticket>(&Query::new(&counter.partition, &range).consistent(), COUNTED).await?;
+        let last = match &waiting.next {
+            Some(position) => position.parse().map_or(ticket, |last: TicketSort| last),
+            None => ticket,
+        };
+        let stored = waiting.items.iter().filter(|other| other.waiting.is_some()).map(|other| other.sort.number());
+        let in_progress = counter.drawn.values().copied();
+        let in_progress = in_progress.filter(|number| (counter.limit + 1..=last.number()).contains(number));
+        let counted = stored.chain(in_progress).collect::<BTreeSet<_>>().len() + waiting.skipped;
+        let counted = u64::try_from(counted).unwrap_or(u64::MAX).max(1);
+        Ok(counted.saturating_add(ticket.number() - last.number()))
     }
 
     /// Returns the changes that give a seat to the holder of a ticket.
-    pub(crate) fn seat(&self, ticket: &Ticket, user: &UserId) -> Result<Vec<Change>, Error> {
+    pub(crate) fn seat(
+        &self,
+        partition: &ActivityPartition,
+        ticket: TicketSort,
+        user: &UserId,
+    ) -> Result<Vec<Change>, Error> {
         let waits = Condition::is(Registration::ABSENCE, Value::of(&Absence::Waiting)?);
-        let registration = self.table.update(Registration::key_of(&ticket.partition.0, user)).only_if(waits);
-        let number = i64::try_from(ticket.sort.number()).unwrap_or(i64::MAX);
-        let registration = registration.only_if(Condition::is(Registration::TICKET, number));
+        let registration = self.table.update(Registration::key_of(&partition.0, user)).only_if(waits);
+        let registration = registration.only_if(Condition::is(Registration::TICKET, count(ticket.number())));
         let waits = Condition::is(Ticket::WAITING, Value::of(&true)?);
-        let ticket = self.table.update(ticket.key()).only_if(waits).remove(Ticket::WAITING);
+        let ticket = self.table.update(Key::new(partition, &ticket)).only_if(waits).remove(Ticket::WAITING);
         Ok(vec![ticket, registration.remove(Registration::ABSENCE)])
     }
 
-    /// Returns the changes that give up a ticket, and that put the job for its seat.
-    pub(crate) fn giving_up(
+    /// Returns the change that makes a ticket void, so that no late attempt of its sign-up can use
+    /// it after its registration was deleted.
+    pub(crate) fn voiding(
         &self,
         registration: &Registration,
         ticket: i64,
-        run: RequestId,
         now: TimestampSeconds,
-    ) -> Result<[Change; 2], Error> {
-        let key = Key::new(&registration.partition, &number(ticket)?);
-        let is_own = Condition::is(Ticket::USER_ID, &registration.sort.0);
-        let ticket = self.table.update(key).only_if(is_own).remove(Ticket::USER_ID).remove(Ticket::WAITING);
-        let job = seating(&registration.company, &registration.partition.0, run, now)?;
-        Ok([ticket, self.jobs.table().put(&job)?])
+    ) -> Result<Change, Error> {
+        let void = self.table.update(Key::new(&registration.partition, &number(ticket)?));
+        let void = void.remove(Ticket::USER_ID).remove(Ticket::WAITING).set(Ticket::EXPIRES_AT, expiry(now));
+        Ok(void.only_if(Condition::is(Ticket::USER_ID, &registration.sort.0)))
+    }
+
+    /// Returns the change that deletes a ticket. [`Registration::last_ticket`] keeps a late attempt
+    /// of its sign-up from using it.
+    pub(crate) fn dropping(&self, registration: &Registration, ticket: i64) -> Result<Change, Error> {
+        let ticket = self.table.delete(Key::new(&registration.partition, &number(ticket)?));
+        Ok(ticket.only_if(Condition::is(Ticket::USER_ID, &registration.sort.0)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn free_seats_follow_the_capacity() {
+        let counter = |issued, capacity, limit| Tickets {
+            partition: ActivityPartition("A".parse().expect("an id")),
+            sort: TicketsSort,
+            issued,
+            issued_at: "2020-01-01T00:00:00Z".parse().expect("a time"),
+            capacity,
+            limit,
+            round: 0,
+            seated: 0,
+            drawn: BTreeMap::new(),
+        };
+        for (issued, old, limit, new, expected) in [
+            (2, Some(5), 5, Some(3), 3),
+            (4, Some(5), 5, Some(3), 4),
+            (6, Some(5), 5, Some(3), 5),
+            (6, Some(5), 5, Some(7), 5),
+            (2, Some(5), 5, Some(7), 7),
+            (9, Some(5), 11, Some(4), 10),
+            (9, Some(5), 11, None, TicketSort::MAX),
+            (9, Some(5), 9, None, 9),
+            (2, None, TicketSort::MAX, Some(3), 3),
+            (4, None, TicketSort::MAX, Some(3), 4),
+        ] {
+            let counter = counter(issued, old, limit);
+            assert_eq!(counter.limit_for(new), expected, "{issued} {old:?} {limit} {new:?}");
+        }
     }
 }

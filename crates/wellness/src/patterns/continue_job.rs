@@ -96,16 +96,16 @@ pub const PATTERN: Pattern = Pattern {
         },
         Calls {
             variant: ", seats",
-            condition: "get PK = ActivityId-<id>, SK = Program and SK = Tickets. Query SK begins with Ticket#, all with strong consistency. Put each lost ticket if absent. Update SK = Tickets. For each employee who gets a seat, one transaction updates Ticket#<number> and Registration#UserId-<id>",
-            formula: "⌈activity⌉ + 1 + ⌈Σ tickets⌉ R; 1 W, and 1 W per lost ticket. Per employee who gets a seat: 2 × (⌈registration⌉ + 1) W; GSI3 ⌈registration⌉ W. ⌈job⌉ R; 2 ⌈job⌉ W. The table shows the cost for one employee and few tickets",
+            condition: "in each step: get SK = Tickets, batch-get the Ticket#… of the sign-ups in progress, and put the lost ones if absent, all strongly consistent. Query up to 1,000 Ticket#… until the seats are counted, and raise Limit of SK = Tickets. Then query up to 100 Ticket#… below the limit, with strong consistency. For each employee who gets a seat, one transaction updates Ticket#<number> and Registration#UserId-<id>. While a sign-up below the limit is in progress, at most 60 seconds, the job waits in steps of one second",
+            formula: "⌈Σ tickets with a seat⌉ + 4 R; 3 W. Per employee who gets a seat: 2 × (⌈registration⌉ + 1) W; GSI3 ⌈registration⌉ W. Per lost ticket: 3 R and 2 W. Per step: 1 R; ⌈job⌉ W. Per invocation: ⌈job⌉ R; ⌈job⌉ W. The table shows the cost for one employee and few tickets",
             cost: |case| {
                 let registration = write(case.registration);
                 Cost::default()
                     .read(cost::JOBS, read(case.job))
-                    .read(cost::ACTIVITIES, case.activity_read() + Units::whole(2))
-                    .write(cost::ACTIVITIES, (registration + Units::whole(1)).times(2) + Units::whole(1))
+                    .read(cost::ACTIVITIES, Units::whole(5))
+                    .write(cost::ACTIVITIES, (registration + Units::whole(1)).times(2) + Units::whole(3))
                     .write(cost::REGISTRATIONS, registration)
-                    .write(cost::JOBS, write(case.job).times(2))
+                    .write(cost::JOBS, write(case.job).times(3))
             },
         },
         Calls {
@@ -154,7 +154,7 @@ pub const PATTERN: Pattern = Pattern {
         },
         Calls {
             variant: ", departure",
-            condition: "at least two passes. For each page of 50: get the employee; query GSI3PK = CompanyId-…#UserId-…#Registrations, GSI3SK from today on; batch-get the registrations, strongly consistent. For each registration, one transaction deletes it, or marks it as withdrawn if there is progress, and checks that the employee is absent. With a ticket, the transaction also updates Ticket#<number> and puts the job that gives the seat away",
+            condition: "at least two passes. For each page of 50: get the employee; query GSI3PK = CompanyId-…#UserId-…#Registrations, GSI3SK from today on; batch-get the registrations, strongly consistent. For each registration, one transaction deletes it, or marks it as withdrawn if there is progress, and checks that the employee is absent. With a ticket, the transaction also updates or deletes Ticket#<number> and puts the job that gives the seat away",
             formula: "per registration: ⌈registration⌉ R; 2 × (⌈registration⌉ + 1) W; GSI3 ⌈registration⌉ W. Per page: 1 R; GSI3 ½ ⌈Σ registrations⌉ R; ⌈job⌉ W. Per invocation: ⌈job⌉ R; ⌈job⌉ W. The table shows the cost for one registration without a ticket",
             cost: |case| {
                 let registration = write(case.registration);
@@ -301,7 +301,7 @@ impl JobService for Wellness {
                 run.steps(Enrol::new(self, company, activity, run.clock())).await?;
             }
             JobId::Seats(activity) => {
-                run.steps(Seats::new(self, activity)).await?;
+                run.steps(Seats::new(self, activity, run.clock())).await?;
             }
             JobId::Departure(user) => {
                 run.steps(Depart::new(self, EmployeeKey { company, user })).await?;

@@ -7,18 +7,19 @@ use crate::{
     model::{
         access::{OfUser, sees},
         registration::Absence,
-        ticket::{Ticket, Tickets, seating},
+        ticket::{Drawn, Ticket, count},
     },
 };
 use function::{Caller, Error, Fields, Function, Input, Problem, Put, Request, Route, Trigger, optimistically};
 use futures::future::try_join;
-use jobs::Job;
 use keys::{
     RequestId, TimestampSeconds,
-    wellness::{ActivityEndDateSort, ActivityId, ActivityPartition, EmployeeKey, GroupId, Status, TicketSort},
+    wellness::{
+        ActivityEndDateSort, ActivityId, ActivityPartition, DrawnEntry, EmployeeKey, GroupId, Status, TicketSort,
+    },
 };
 use table::{
-    Change, Condition, Query, Units, Value,
+    Change, Condition, Units, Value,
     cost::{Cost, read, write},
 };
 
@@ -40,14 +41,23 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[
         Calls {
             variant: "",
-            condition: "get SK = Program, SK = Registration#UserId-… and the employee, all strongly consistent. Add 1 to Issued of SK = Tickets. Then in one transaction put SK = Registration#UserId-… and SK = Ticket#…, both if absent. Then get SK = Program and the employee again",
-            formula: "2 × (⌈activity⌉ + ⌈employee⌉) + 1 R; 1 + 2 × (⌈registration⌉ + 1) W; GSI3 ⌈registration⌉ W",
+            condition: "get SK = Program, SK = Registration#UserId-… and the employee, all strongly consistent. Add 1 to Issued of SK = Tickets, and put the number into its map Drawn, if the employee has no number there. Then in one transaction put SK = Registration#UserId-… and SK = Ticket#…, both if absent. Then get SK = Program and the employee again, and remove the number from Drawn",
+            formula: "2 × (⌈activity⌉ + ⌈employee⌉) + 1 R; 2 + 2 × (⌈registration⌉ + 1) W; GSI3 ⌈registration⌉ W. Up to 12 W more if many sign-ups are in progress",
             cost: join_cost,
         },
         Calls {
+            variant: ", first",
+            condition: "as above. Besides, one transaction puts SK = Tickets if absent, and checks the capacity of SK = Program",
+            formula: "as above, plus 1 + 2 × (1 + ⌈activity⌉) W",
+            cost: |case| {
+                join_cost(case)
+                    .write(cost::ACTIVITIES, Units::whole(1) + (Units::whole(1) + write(case.activity)).times(2))
+            },
+        },
+        Calls {
             variant: ", waiting",
-            condition: "as above. Then query SK between Ticket#0000000001 and the last ticket with a seat. Get SK = Tickets, both strongly consistent",
-            formula: "as above, plus 1 + ⌈Σ tickets with a seat⌉ R",
+            condition: "as above. Then get SK = Tickets, and query up to 1,000 tickets between the last ticket with a seat and the own one, both strongly consistent",
+            formula: "as above, plus 1 + ⌈Σ tickets before the own one⌉ R",
             cost: |case| join_cost(case).read(cost::ACTIVITIES, Units::whole(2)),
         },
         Calls {
@@ -83,7 +93,7 @@ fn reads(case: &Case) -> Cost {
 fn join_cost(case: &Case) -> Cost {
     let registration = write(case.registration);
     reads(case)
-        .write(cost::ACTIVITIES, (registration + Units::whole(1)).times(2) + Units::whole(1))
+        .write(cost::ACTIVITIES, (registration + Units::whole(1)).times(2) + Units::whole(2))
         .write(cost::REGISTRATIONS, registration)
 }
 
@@ -157,8 +167,8 @@ impl Join<'_> {
         let old = table.get::<Registration>(&Registration::key_of(self.activity, &self.of.user)).await?;
         if let Some(old) = old.as_ref().filter(|old| old.absence != Some(Absence::Withdrawn)) {
             let old = self.moved(&found, old.clone()).await?;
-            let place = self.place(&found, &old).await?;
-            return Ok(Put { is_new: false, body: old.body(self.now).at(place) });
+            let body = self.queued(old).await?.ok_or_else(Error::stale)?;
+            return Ok(Put { is_new: false, body });
         }
         let employee = table.get::<Employee>(&Employee::key_of(self.of)).await?.ok_or(Error::NotFound("employee"))?;
         self.must_admit(&found, &employee)?;
@@ -186,15 +196,6 @@ impl Join<'_> {
         let update = self.wellness.table.update(old.key()).set(Registration::GROUP, group);
         self.wellness.dynamo.write(update.only_if(old.same_absence()?)).await?;
         Ok(Registration { group: Some(group.clone()), ..old })
-    }
-
-    /// Returns the place of a waiting employee.
-    async fn place(&self, activity: &Activity, registration: &Registration) -> Result<Option<u64>, Error> {
-        if registration.absence != Some(Absence::Waiting) {
-            return Ok(None);
-        }
-        let counter = self.wellness.tickets(self.activity).await?.ok_or_else(Error::stale)?;
-        self.wellness.waiting_place(registration, counter.limit(activity.capacity)).await
     }
 
     /// Requires an active activity that has not ended. An administrator may change it later.
@@ -234,14 +235,17 @@ impl Join<'_> {
         }
     }
 
-    /// Returns the put of the registration, which fails if somebody has changed it.
+    /// Returns the put of the registration, which fails if somebody has changed it. After a leave,
+    /// a late sign-up cannot use the ticket of that registration again.
     fn put(&self, new: &Registration, old: Option<&Registration>) -> Result<Change, Error> {
-        Ok(match old {
-            Some(_) => {
-                let has_left = Condition::is(Registration::ABSENCE, Value::of(&Absence::Withdrawn)?);
-                self.wellness.table.replace(new)?.only_if(has_left)
-            }
-            None => self.wellness.table.put_new(new)?,
+        if old.is_none() {
+            return Ok(self.wellness.table.put_new(new)?);
+        }
+        let has_left = Condition::is(Registration::ABSENCE, Value::of(&Absence::Withdrawn)?);
+        let put = self.wellness.table.replace(new)?.only_if(has_left);
+        Ok(match new.ticket {
+            Some(ticket) => put.only_if(Condition::missing_or_under(Registration::LAST_TICKET, ticket)),
+            None => put,
         })
     }
 
@@ -252,23 +256,48 @@ impl Join<'_> {
         mut new: Registration,
         old: Option<&Registration>,
     ) -> Result<Put<RegistrationBody>, Error> {
-        let counter = self.wellness.take_ticket(self.activity, self.now).await?;
-        let limit = counter.limit(activity.capacity);
-        let sort = TicketSort::new(counter.issued).ok_or_else(|| Error::Internal("no tickets are left".to_owned()))?;
-        let waits = counter.issued > limit;
-        new.ticket = i64::try_from(counter.issued).ok();
+        let user = &self.of.user;
+        let Drawn { sort, waits } = self.wellness.draw_ticket(activity, user, self.run, self.now).await?;
+        let number = count(sort.number());
+        new.ticket = Some(number);
         new.absence = waits.then_some(Absence::Waiting);
-        let (partition, user_id) = (ActivityPartition(self.activity.clone()), Some(self.of.user.clone()));
-        let ticket = Ticket { partition, sort, user_id, waiting: waits.then_some(true), at: self.now };
-        // If another request of the employee was faster, or if the ticket was given away, the next
-        // attempt reads everything again.
+        let (partition, user_id) = (ActivityPartition(self.activity.clone()), Some(user.clone()));
+        let waiting = waits.then_some(true);
+        let ticket = Ticket { partition, sort, user_id, waiting, at: self.now, expires_at: None };
         let changes = vec![self.put(&new, old)?, self.wellness.table.put_new(&ticket)?];
-        self.wellness.dynamo.transact(changes).await?;
-        let new = self.settle(new).await?;
+        match self.wellness.dynamo.transact(changes).await {
+            Ok(()) => {}
+            Err(table::Error::Refused(refused)) => {
+                // The next attempt reads everything again, and must not get this ticket.
+                let is_void = refused.found::<Ticket>(1)?.is_some_and(|found| found.user_id.is_none());
+                if is_void {
+                    self.wellness.jobs.start_again(new.seating(self.run, self.now)?, &self.run).await?;
+                }
+                if refused.at(1) || old.is_some_and(|old| old.last_ticket >= new.ticket) {
+                    self.forget(sort).await?;
+                } else {
+                    // The employee has signed up since the registration was read.
+                    self.wellness.give_back(&new, sort, self.run, self.now).await?;
+                }
+                return Err(Error::stale());
+            }
+            Err(error) => return Err(error.into()),
+        }
         if !waits {
+            let (new, ()) = try_join(self.settle(new), self.forget(sort)).await?;
             return Ok(Put { is_new: true, body: new.body(self.now) });
         }
-        self.wait(activity, new, &counter, &ticket).await
+        let new = self.settle(new).await?;
+        let seated = Registration { absence: None, ..new.clone() };
+        // Without a body, the job was faster.
+        let body = self.queued(new).await?.unwrap_or_else(|| seated.body(self.now));
+        // The sign-up ends here: until then, the job looks after its ticket.
+        self.forget(sort).await?;
+        Ok(Put { is_new: true, body })
+    }
+
+    async fn forget(&self, ticket: TicketSort) -> Result<(), Error> {
+        self.wellness.forget_draw(self.activity, DrawnEntry::of(&self.of.user), ticket).await
     }
 
     /// Reads the activity and the employee again after the registration was put. Both may have
@@ -301,44 +330,25 @@ impl Join<'_> {
         }
     }
 
-    /// Checks whether a seat became free while the employee was put on the waiting list.
-    async fn wait(
-        &self,
-        activity: &Activity,
-        new: Registration,
-        before: &Tickets,
-        ticket: &Ticket,
-    ) -> Result<Put<RegistrationBody>, Error> {
-        let number = ticket.sort.number();
-        self.look_for_lost_tickets(before.limit(activity.capacity)).await?;
+    /// Returns the registration with its place on the waiting list, or with the seat that became
+    /// free for it. Returns `None` if the registration has changed.
+    async fn queued(&self, registration: Registration) -> Result<Option<RegistrationBody>, Error> {
+        let ticket = registration.ticket_sort()?.filter(|_| registration.absence == Some(Absence::Waiting));
+        let Some(ticket) = ticket else { return Ok(Some(registration.body(self.now))) };
         let counter = self.wellness.tickets(self.activity).await?.ok_or_else(Error::stale)?;
-        let limit = counter.limit(activity.capacity);
-        if number > limit {
-            let place = (number - limit).saturating_sub(counter.gone).max(1);
-            return Ok(Put { is_new: true, body: new.body(self.now).at(Some(place)) });
+        if ticket.number() <= counter.limit {
+            let seat = self.wellness.seat(&registration.partition, ticket, &self.of.user)?;
+            return match self.wellness.dynamo.transact(seat).await {
+                Ok(()) => Ok(Some(Registration { absence: None, ..registration }.body(self.now))),
+                Err(table::Error::Refused(_)) => Ok(None),
+                Err(error) => Err(error.into()),
+            };
         }
-        match self.wellness.dynamo.transact(self.wellness.seat(ticket, &self.of.user)?).await {
-            // The job was faster.
-            Ok(()) | Err(table::Error::Refused(_)) => {
-                Ok(Put { is_new: true, body: Registration { absence: None, ..new }.body(self.now) })
-            }
-            Err(error) => Err(error.into()),
+        if counter.awaits_another(ticket) {
+            // If that sign-up has crashed, the job gives its seat away.
+            self.wellness.jobs.start_again(registration.seating(self.run, self.now)?, &self.run).await?;
         }
-    }
-
-    /// Starts the job if a ticket with a seat has no registration. Its sign-up is in progress, or
-    /// has crashed.
-    async fn look_for_lost_tickets(&self, limit: u64) -> Result<(), Error> {
-        let range = TicketSort::through(limit);
-        let query = Query::new(&ActivityPartition(self.activity.clone()), &range).consistent();
-        if self.wellness.table.count(&query).await? >= limit {
-            return Ok(());
-        }
-        let job = seating(&self.of.company, self.activity, self.run, self.now)?;
-        let start = self.wellness.jobs.table().put(&job)?.only_if(Job::is_not_running());
-        match self.wellness.dynamo.write(start).await {
-            Ok(()) | Err(table::Error::Refused(_)) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
+        let place = self.wellness.waiting_place(&counter, ticket).await?;
+        Ok(Some(registration.body(self.now).at(Some(place))))
     }
 }

@@ -30,7 +30,7 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[
         Calls {
             variant: "",
-            condition: "get SK = Registration#UserId-…, strongly consistent. Then one transaction updates it and its Ticket#… if both are unchanged, and puts the job that gives the seat away",
+            condition: "get SK = Registration#UserId-…, strongly consistent. Then one transaction updates it and deletes its Ticket#… if both are unchanged, and puts the job that gives the seat away",
             formula: "⌈registration⌉ R; 2 × (⌈registration⌉ + 1) W and 2 × ⌈job⌉ W; GSI3 ⌈registration⌉ W",
             cost: |case| {
                 let registration = write(case.registration);
@@ -79,8 +79,7 @@ pub async fn leave_activity(wellness: Wellness, request: Request<SignUp>) -> Res
             let detail = "The activity has ended.".to_owned();
             return Err(Error::Conflict(Problem::ActivityNotOpen, detail));
         }
-        let left = wellness.marking_withdrawn(&found)?;
-        Ok(wellness.dynamo.apply(wellness.with_ticket(left, &found, request.id, request.now)?).await?)
+        Ok(wellness.dynamo.apply(wellness.marking_left(&found, request.id, request.now)?).await?)
     })
     .await?;
     Ok(NoContent)

@@ -72,6 +72,18 @@ pub const PATTERN: Pattern = Pattern {
             formula: "as above, plus 2 × ⌈job⌉ W. The table shows the cost for filters",
             cost: |case| part_cost(case).write(cost::JOBS, write(case.job).times(2)),
         },
+        Calls {
+            variant: ", capacity",
+            condition: "as above. Also get SK = Tickets. The same transaction updates it if its limit is unchanged, or checks that it is absent, and puts the job that gives seats away",
+            formula: "as above, plus 1 R and 2 × (1 + ⌈job⌉) W",
+            cost: |case| {
+                Cost::default()
+                    .read(cost::ACTIVITIES, case.activity_read() + Units::whole(1))
+                    .write(cost::ACTIVITIES, (write(case.activity) + Units::whole(1)).times(2))
+                    .write(cost::PROGRAM, write(case.program))
+                    .write(cost::JOBS, write(case.job).times(2))
+            },
+        },
     ],
     function,
 };
@@ -229,7 +241,7 @@ impl Wellness {
         changes.extend(enrolment.map(|job| self.jobs.table().put(&job)).transpose()?);
         if new.capacity != old.capacity {
             let job = seating(&new.company, new.id(), request.id, request.now)?;
-            changes.push(self.jobs.table().put(&job)?);
+            changes.extend([self.resizing(new.id(), new.capacity).await?, self.jobs.table().put(&job)?]);
         }
         self.dynamo.transact(changes).await?;
         let job_id = ends_otherwise.then(|| JobId::Registrations(new.id().clone()));

@@ -242,11 +242,7 @@ fn check_waiting(world: &World, items: &[Value], activity: &Value) {
         world.violation(format!("ticket {first} of {id} waits, and ticket {last} has a seat"));
     }
     let capacity = attribute(activity, "Capacity").parse::<usize>().unwrap_or(usize::MAX);
-    let issued = items.iter().find(|item| activity_of(item) == id && attribute(item, "SK") == "Tickets");
-    let issued = issued.and_then(|tickets| attribute(tickets, "Issued").parse::<usize>().ok()).unwrap_or_default();
-    let is_complete = of_type(items, "Ticket").filter(|ticket| activity_of(ticket) == id).count() == issued;
-    // A ticket of a crashed sign-up blocks its seat until the next sign-up or leave.
-    if !waiting.is_empty() && seats.len() < capacity && is_complete && attribute(activity, "Status") == "active" {
+    if !waiting.is_empty() && seats.len() < capacity && attribute(activity, "Status") == "active" {
         world.violation(format!(
             "{} wait for {id}, but only {} of {capacity} seats are taken",
             waiting.len(),
