@@ -31,12 +31,12 @@ run() {
 }
 
 # Reads `Running tests/bank/main.rs (target/debug/deps/bank-0123)`, `test access::roles ... ok
-# <1.234s>` and `test result: …`. Prints the time of each test as `time<tab>executable test`, or with
-# `failed`, each failed test and each executable that ended without a result.
+# <1.234s>` and `test result: …`. Prints the time of each test as `time<tab>executable test`, or
+# with `failed`, each failed test and each executable that ended without a result.
 each_test() {
     awk -v wanted="$1" '
         function end() { if (wanted == "failed" && running) print executable ": ended without a result" }
-        / Running .*\/deps\// {
+        /(^| )Running .*\/deps\// {
             end(); running = 1
             executable = $0; sub(/.*\/deps\//, "", executable); sub(/-[0-9a-f]+\)$/, "", executable)
         }

@@ -22,7 +22,8 @@ BEYOND_SCHEMA = re.compile(
     r"|/body/transactions/\d+/(idempotencyKey|currency|creditAccountId|(amount|legs)(/.*)?)"
     "|/header/idempotency-key"
 )
-# JSON Schema accepts any number in free JSON. The functions reject numbers that DynamoDB cannot store.
+# JSON Schema accepts any number in free JSON. The functions reject numbers that DynamoDB cannot
+# store.
 NUMBERS = ("must have at most 38 significant digits",)
 
 

@@ -84,8 +84,8 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Whether the body contains a text. The random characters of a cursor may spell any short text,
-    /// so the cursor is left out.
+    /// Whether the body contains a text. The random characters of a cursor may spell any short
+    /// text, so the cursor is left out.
     #[must_use]
     pub fn shows(&self, text: &str) -> bool {
         let mut body = self.body.clone();

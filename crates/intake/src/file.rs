@@ -99,8 +99,8 @@ impl File {
         Ok(Opened { size: part.size, start, records, expected })
     }
 
-    /// Reads the records from a place on, in their order. Five pieces of the file and one record are
-    /// in memory.
+    /// Reads the records from a place on, in their order. Five pieces of the file and one record
+    /// are in memory.
     ///
     /// # Errors
     /// [`Stop::File`] if the object was replaced or deleted, or at a misplaced quote, after which

@@ -149,8 +149,8 @@ pub(crate) fn operator(scopes: &[String]) -> Claims {
     claims
 }
 
-/// Scopes in the claims `scope` and `scp`. Each of them is a text or a list: Cognito sends a text in
-/// `scope`, Okta a list in `scp`, and Entra a text in `scp`.
+/// Scopes in the claims `scope` and `scp`. Each of them is a text or a list: Cognito sends a text
+/// in `scope`, Okta a list in `scp`, and Entra a text in `scp`.
 pub(crate) fn scopes(claims: &Claims) -> Vec<&str> {
     ["scope", "scp"].into_iter().filter_map(|name| claims.get(name)).flat_map(texts).unique().collect()
 }

@@ -338,8 +338,9 @@ async fn no_identifier_or_text_may_contain_invisible_characters() {
         }
     }
     for (function, event) in accepted() {
-        let names: Vec<String> =
-            event["pathParameters"].as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect();
+        // The id of an import is the name of an object of S3, which can contain any character.
+        let names = event["pathParameters"].as_object().into_iter().flatten().map(|(name, _)| name.clone());
+        let names: Vec<String> = names.filter(|name| name != "importId").collect();
         for (name, odd) in names.iter().flat_map(|name| odd.iter().map(move |odd| (name, odd))) {
             let mut event = event.clone();
             event["pathParameters"][name] = format!("A{odd}1").into();

@@ -55,9 +55,8 @@ struct Run {
 
 /// Starts an import for each object. If the event is delivered again, the imports continue.
 ///
-/// # Errors
-/// An object outside the inbox, or with a key that S3 does not allow. The other objects of the event
-/// are imported.
+/// # Errors An object outside the inbox, or with a key that S3 does not allow. The other objects of
+/// the event are imported.
 pub async fn import_payments(bank: Bank, event: Objects) -> Result<Started, Error> {
     let (mut started, mut faults) = (Started::default(), Vec::new());
     for (index, object) in event.created.iter().enumerate() {

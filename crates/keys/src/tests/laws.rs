@@ -7,8 +7,8 @@ use std::{
     str::FromStr,
 };
 
-/// A character of each identifier. Other identifiers than idempotency keys may have commas, and dots
-/// if they are not alone.
+/// A character of each identifier. Other identifiers than idempotency keys may have commas, and
+/// dots if they are not alone.
 pub(crate) fn allowed_character() -> impl Strategy<Value = char> {
     any::<char>().prop_filter("allowed", |c| !"#[],.\u{fffd}".contains(*c) && is_visible(*c))
 }

@@ -76,5 +76,5 @@ fn series_never_change() {
         Series::of(&types.0, &types.1, currency).to_string()
     };
     assert_eq!(of("payment", "checking", "USD"), "38fb5465-f7ab-8d9b-90d0-7a3f0d80e34e");
-    assert_ne!(of("payment c", "hecking", "USD"), of("payment", "checking", "USD"));
+    assert_ne!(of("paymentc", "hecking", "USD"), of("payment", "checking", "USD"));
 }
