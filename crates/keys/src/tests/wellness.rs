@@ -10,8 +10,8 @@ use crate::{
         GroupsPartition, GroupsSort, HoldSort, JobId, JobSort, Level, ListPartition, Owner, Period, PlanBound, PlanId,
         PlanTime, PlansSort, PointsPartition, ProgramPartition, ProgramSort, RecordSort, ReferencePartition,
         RegistrationPlace, RegistrationSort, RegistrationsPartition, ReportRowSort, ReportSort, ReportsPartition,
-        SectionSort, ShownStatus, Status, TemplateSetSort, TemplateSort, TicketSort, TicketsSort, UploadKey,
-        UploadSort, UseSort, UserId, Year,
+        SectionSort, ShownStatus, StartsSort, Status, TemplateSetSort, TemplateSort, TicketSort, TicketsSort,
+        UploadKey, UploadSort, UseSort, UserId, Year,
     },
 };
 use proptest::{prelude::*, sample::select};
@@ -121,7 +121,7 @@ proptest! {
         // The filter of the stream passes keys that begin as those of employees.
         prop_assert!(!EmployeeSort::all().contains(&correction.to_string()));
         round_trips(&correction)?;
-        round_trips(&RegistrationSort(user))?;
+        round_trips(&RegistrationSort(user.clone()))?;
         round_trips(&SectionSort(section))?;
         round_trips(&PlansSort)?;
         let report = report.parse().expect("a request id");
