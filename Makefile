@@ -192,8 +192,9 @@ test-dev: need need-python ## Check that `make dev` restarts after a change and 
 	@cargo build --quiet --bin local
 	python3 tests/dev/test_dev.py target/debug/local
 
-test-smoke: need ## Run the smoke test on a local stack, without a token and with one
+test-smoke: need ## Run the smoke test and the commands of the README on a local stack
 	@cargo build --quiet --bin local
+	python3 tests/smoke/test_readme.py target/debug/local
 	python3 tests/smoke/test_local.py target/debug/local
 
 test-deploy: .venv/sam/bin/sam .venv/bin/ministack ## Deploy the built functions to ministack, an emulator of AWS, and test them there: all stacks, each alone, and nested in one; or some of them with STACKS=bank; BINARIES=… names another folder with <function>/bootstrap

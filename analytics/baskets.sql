@@ -5,20 +5,24 @@
 -- orders_with_both: the number of orders that contain both products.
 -- orders: the number of orders that contain sku.
 -- both_percent: orders_with_both in percent of orders.
--- An order that is cancelled later still counts.
+-- A cancelled order is no sale, so it does not count.
 -- Only pairs of at least two orders are listed.
 WITH arrived AS (
-    SELECT *, row_number() OVER (PARTITION BY event_id ORDER BY hour) AS copy
+    SELECT
+        *,
+        row_number() OVER (PARTITION BY event_id ORDER BY hour) AS copy,
+        max(CASE WHEN status = 'CANCELLED' THEN 1 ELSE 0 END) OVER (PARTITION BY account_id, item_id) AS is_cancelled
     FROM cart_changes
     WHERE hour >= CAST(CAST(date_trunc('week', CAST(current_timestamp AT TIME ZONE 'UTC' AS timestamp)) - interval '85' day AS date) AS varchar) || '-00'
-        AND operation <> 'snapshot'
 ),
 purchases AS (
     SELECT *
     FROM arrived
     WHERE copy = 1
+        AND operation <> 'snapshot'
         AND status = 'PURCHASED'
         AND coalesce(old_status, '') <> 'PURCHASED'
+        AND is_cancelled = 0
         AND changed_at >= date_trunc('week', CAST(current_timestamp AT TIME ZONE 'UTC' AS timestamp)) - interval '84' day
 ),
 lines AS (

@@ -6,20 +6,24 @@
 -- months_later: the number of months after the first purchase.
 -- active: the number of these buyers who purchased in that month.
 -- active_percent: active in percent of buyers.
--- An order that is cancelled later still counts.
+-- A cancelled order is no sale, so it does not count.
 -- An account is a customer. A guest whose cart is merged into an account counts as that account.
 WITH arrived AS (
-    SELECT *, row_number() OVER (PARTITION BY event_id ORDER BY hour) AS copy
+    SELECT
+        *,
+        row_number() OVER (PARTITION BY event_id ORDER BY hour) AS copy,
+        max(CASE WHEN status = 'CANCELLED' THEN 1 ELSE 0 END) OVER (PARTITION BY account_id, item_id) AS is_cancelled
     FROM cart_changes
     WHERE hour >= CAST(CAST(date_trunc('month', CAST(current_timestamp AT TIME ZONE 'UTC' AS timestamp)) - interval '12' month - interval '1' day AS date) AS varchar) || '-00'
-        AND operation <> 'snapshot'
 ),
 purchases AS (
     SELECT *
     FROM arrived
     WHERE copy = 1
+        AND operation <> 'snapshot'
         AND status = 'PURCHASED'
         AND coalesce(old_status, '') <> 'PURCHASED'
+        AND is_cancelled = 0
         AND changed_at >= date_trunc('month', CAST(current_timestamp AT TIME ZONE 'UTC' AS timestamp)) - interval '12' month
 ),
 months AS (

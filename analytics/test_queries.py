@@ -193,7 +193,7 @@ EXPECTED = {
         ("2026-02-23", "pen", "EUR", 1, 1, 0, 0, 0, 0, None, 0, 0, None),
         ("2026-02-23", "pen", "USD", 2, 5, 0, 1, 5, 1, D("12.50"), 0, 0, None),
         ("2026-02-23", "pen", None, 1, 1, 0, 1, 1, 1, None, 1, 0, None),
-        ("2026-01-05", "pad", "USD", 1, 1, 0, 2, 2, 2, D("2.00"), 0, 1, D("1.00")),
+        ("2026-01-05", "pad", "USD", 1, 1, 0, 1, 1, 1, D("1.00"), 0, 1, D("1.00")),
         ("2025-12-15", "pad", "USD", 1, 1, 0, 0, 0, 0, None, 0, 0, None),
     ],
     "monthly_report": [
@@ -207,7 +207,7 @@ EXPECTED = {
         ("2026-02-01", "ink", "USD", 1, 2, 0, 0, 0, 0, None, 0, 0, None),
         ("2026-02-01", "pen", "USD", 2, 5, 0, 1, 5, 1, D("12.50"), 0, 0, None),
         ("2026-02-01", "pen", None, 1, 1, 0, 1, 1, 1, None, 1, 0, None),
-        ("2026-01-01", "pad", "USD", 1, 1, 0, 2, 2, 2, D("2.00"), 0, 1, D("1.00")),
+        ("2026-01-01", "pad", "USD", 1, 1, 0, 1, 1, 1, D("1.00"), 0, 1, D("1.00")),
         ("2025-12-01", "pad", "USD", 2, 5, 0, 0, 0, 0, None, 0, 0, None),
         ("2025-10-01", "cap", "USD", 1, 1, 1, 0, 0, 0, None, 0, 0, None),
     ],
@@ -220,8 +220,8 @@ EXPECTED = {
         ("2025-12-29", "expired", "pad", "USD", 1, 1, 4, D("4"), 0),
     ],
     # sku, purchases, average, median, slowest. The times are 24 h, 47 h, 48 h and 4 d 1 s for pen,
-    # and 21.5 d and 10 s for pad.
-    "time_to_purchase": [("pen", 4, 193_500, 171_000, 345_601), ("pad", 2, 928_805, 928_805, 1_857_600)],
+    # and 21.5 d for pad. The other purchase of pad was cancelled.
+    "time_to_purchase": [("pen", 4, 193_500, 171_000, 345_601), ("pad", 1, 1_857_600, 1_857_600, 1_857_600)],
     # week, sku, added, saved, purchased, cancelled, removed, expired, joined, still active,
     # still saved, purchased %
     "conversion_funnel": [
@@ -243,10 +243,9 @@ EXPECTED = {
         ("2026-02-26 10:00:00", "USD", 1, 1, 5, D("12.50")),
         ("2026-02-26 10:00:00", None, 1, 1, 1, None),
         ("2026-01-05 12:00:00", "USD", 1, 1, 1, D("1.00")),
-        ("2026-01-05 00:00:00", "USD", 1, 1, 1, D("1.00")),
     ],
     # cohort, buyers, months later, active, percent
-    "cohorts": [("2026-03-01", 2, 0, 2, 100.0), ("2026-02-01", 1, 0, 1, 100.0), ("2026-01-01", 2, 0, 2, 100.0)],
+    "cohorts": [("2026-03-01", 2, 0, 2, 100.0), ("2026-02-01", 1, 0, 1, 100.0), ("2026-01-01", 1, 0, 1, 100.0)],
     # No two products were in the same two orders, and there are no payments or transactions.
     "baskets": [],
     "payments_by_day": [],
@@ -359,6 +358,36 @@ class Questions(unittest.TestCase):
             answer(database, "cohorts"),
             [("2026-02-01", 2, 0, 2, 100.0), ("2026-02-01", 2, 1, 1, 50.0), ("2026-01-01", 1, 0, 1, 100.0), ("2026-01-01", 1, 1, 1, 100.0)],
         )
+
+    def test_cancelled_orders_are_no_sales(self):
+        """Cancels one of two equal orders: at once, months later, and by a snapshot only."""
+        sales = ["weekly_report", "monthly_report", "sales_per_hour", "baskets", "cohorts", "time_to_purchase"]
+        sold = {"adds", "pieces_added", "saves", "cancelled", "revenue_cancelled"}
+
+        def story(orders):
+            s = Story()
+            for order in orders:
+                for sku in ("pen", "ink"):
+                    item = f"{order}-{sku}"
+                    s.insert(item, order, sku, "2026-01-05 10:00:00", 2, "1.50", "USD")
+                    s.move(item, "2026-01-05 11:00:00", "PURCHASED", order)
+            return s
+
+        def shown(rows, name):
+            result = lake_of(arrivals(rows, random.Random(4))).database.execute(sql_at(name))
+            columns = [column[0] for column in result.description]
+            lines = [{column: cell for column, cell in zip(columns, row) if column not in sold} for row in result.fetchall()]
+            return [line for line in lines if line.get("purchases") != 0]
+
+        kept = story(["O1", "O2"]).rows
+        for at, operation in (("2026-01-05 11:00:01", "move"), ("2026-03-11 11:00:00", "move"), ("2026-01-06 11:00:00", "snapshot")):
+            s = story(["O1", "O2", "O3"])
+            for sku in ("pen", "ink"):
+                s.move(f"O3-{sku}", at, "CANCELLED", "O3")["operation"] = operation
+            for name in sales:
+                with self.subTest(name, at=at, operation=operation):
+                    self.assertEqual(shown(s.rows, name), shown(kept, name))
+                    self.assertTrue(shown(kept, name))
 
     def test_payments_and_ledger_volume(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -504,7 +533,8 @@ class Questions(unittest.TestCase):
         raised = [row for row in story.rows if row["operation"] == "modify" and row["quantity"] > row["old_quantity"]]
         joined = [row for row in story.rows if row.get("status") == "JOINED"]
         inserted = [row for row in story.rows if row["operation"] == "insert"]
-        bought = [row for row in story.rows if row.get("status") == "PURCHASED"]
+        cancelled = {row["item_id"] for row in story.rows if row.get("status") == "CANCELLED"}
+        bought = [row for row in story.rows if row.get("status") == "PURCHASED" and row["item_id"] not in cancelled]
         self.assertEqual(sum(row["adds"] for row in rows), len(inserted) + len(raised) - len(joined), seed)
         pieces = sum(row["quantity"] for row in inserted) + sum(row["quantity"] - row["old_quantity"] for row in raised) - sum(row["quantity"] for row in joined)
         self.assertEqual(sum(row["pieces"] for row in rows), pieces, seed)

@@ -10,22 +10,26 @@
 -- Amounts of different currencies are never added.
 -- purchases_without_price: the number of purchases without a price, which revenue leaves out.
 -- Items without a price have no currency.
--- cancelled: the number of items whose order was cancelled. revenue_cancelled: their revenue.
--- A cancelled order still counts as an order and as revenue of the time at which it was placed.
+-- A cancelled order is no sale: it counts neither as purchases and orders nor as revenue.
+-- cancelled: the number of items whose order was cancelled, at the time of the cancellation.
+-- revenue_cancelled: the sum of quantity x price, over these items.
 -- Not counted: decreases of a quantity, removals and expiries.
 -- A join moves the pieces of one item into another item, whose quantity increases.
 -- These pieces were already counted, so the joined item is subtracted from adds and pieces_added.
 -- A change that arrives repeatedly is counted once.
 WITH arrived AS (
-    SELECT *, row_number() OVER (PARTITION BY event_id ORDER BY hour) AS copy
+    SELECT
+        *,
+        row_number() OVER (PARTITION BY event_id ORDER BY hour) AS copy,
+        max(CASE WHEN status = 'CANCELLED' THEN 1 ELSE 0 END) OVER (PARTITION BY account_id, item_id) AS is_cancelled
     FROM cart_changes
     WHERE hour >= CAST(CAST(date_trunc('week', CAST(current_timestamp AT TIME ZONE 'UTC' AS timestamp)) - interval '85' day AS date) AS varchar) || '-00'
-        AND operation <> 'snapshot'
 ),
 changes AS (
     SELECT *
     FROM arrived
     WHERE copy = 1
+        AND operation <> 'snapshot'
         AND changed_at >= date_trunc('week', CAST(current_timestamp AT TIME ZONE 'UTC' AS timestamp)) - interval '84' day
 ),
 counted AS (
@@ -52,7 +56,10 @@ counted AS (
             ELSE 0
         END AS pieces_added,
         CASE WHEN status = 'SAVED' AND coalesce(old_status, '') <> 'SAVED' THEN 1 ELSE 0 END AS saves,
-        CASE WHEN status = 'PURCHASED' AND coalesce(old_status, '') <> 'PURCHASED' THEN 1 ELSE 0 END AS purchases,
+        CASE
+            WHEN status = 'PURCHASED' AND coalesce(old_status, '') <> 'PURCHASED' AND is_cancelled = 0 THEN 1
+            ELSE 0
+        END AS purchases,
         CASE WHEN status = 'CANCELLED' AND coalesce(old_status, '') <> 'CANCELLED' THEN 1 ELSE 0 END AS cancelled,
         quantity,
         price,

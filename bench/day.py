@@ -40,8 +40,7 @@ This section compares two functions with the same conditional writes, made by th
 {compared}
 The code of a column has its own thread with one runtime, as in Lambda. The engine has the other threads of the two
 processors, and handles one write at a time, so it limits both columns. The columns "CPU" are the CPU time of the
-code's own thread. They do not include the engine. A worker of the import schedules all lines of its range before it
-reads the next range, so at times fewer lines are under way than with the SDK.
+code's own thread. They do not include the engine.
 
 ### Reading a day
 

@@ -9,7 +9,7 @@ from spread import table
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 # Assumptions: latencies of a DynamoDB call and of the first byte from S3, and the pause between two
 # invocations of a job.
-LATENCIES_MS, S3_MS, PAUSE_S = (5, 10), 50, 1
+LATENCIES_MS, PAUSE_S = (5, 10), 1
 UNITS_A_PARTITION, NEW_WRITES, SHARDS = 1_000, 4_000, 5
 MILLION, WINDOW_S, INTAKE_S = 1_000_000, 120, 1_800
 
@@ -19,7 +19,7 @@ TEXT = """\
 This section computes the time for a million payments of 8 KB. It takes the units and the CPU time of the table above,
 and makes these assumptions:
 
-- A DynamoDB call takes {latencies} ms, and a read from S3 {s3} ms. Nothing is throttled below the limits in the table.
+- A DynamoDB call takes {latencies} ms. Nothing is throttled below the limits in the table.
 - A processor of Lambda is as fast as a processor of this machine, and a function has one.
 - A partition accepts {partition:,} write units a second, so the index with {shards} shards accepts {index:,}. A new table
   accepts {new:,}, and a table with the warm throughput of `make plan` {warm:,}. Payments spread evenly over accounts.
@@ -35,9 +35,8 @@ units a second on the table, and {one_cpu:.0f} seconds of CPU time. A single fun
 {cpu_claims:,.0f} payments, with any number of shards. The required day needs less: {arriving:,.0f} payments arrive between two
 dispatches, and are claimed in {arriving_s:.0f} seconds.
 
-**Intake.** A line needs two `PutItem`, one after the other. {workers} workers each read {range_kb} KB from S3, and schedule the
-lines of this range {line_side} at a time. With the warm throughput of `make plan`, the {intake_limit} allows {intake_rate:,.0f} lines a
-second, and a million take {intake_minutes:.0f} minutes of the required {required:.0f}. On a new table, they take {new_minutes:.0f} minutes.
+**Intake.** A line needs two `PutItem`, one after the other. {line_side} lines are scheduled at a time, while the next lines are
+read from S3. With the warm throughput of `make plan`, the {intake_limit} allows {intake_rate:,.0f} lines a second, and a million take {intake_minutes:.0f} minutes of the required {required:.0f}. On a new table, they take {new_minutes:.0f} minutes.
 """
 
 
@@ -57,9 +56,7 @@ def design():
         "page": constant(dispatch, "PAGE"),
         "side": constant(dispatch, "SIDE_BY_SIDE"),
         "claim_s": int(timeout[1]) - constant("crates/bank/src/patterns/dispatch_due_payments.rs", "RESERVE"),
-        "workers": constant(importer, "WORKERS"),
         "line_side": constant(importer, "SIDE_BY_SIDE"),
-        "range": constant(importer, "SCHEDULED_RANGE"),
         "job_s": constant(job, "BUDGET") - constant(job, "RESERVE"),
         "warm": int(warm[1]),
     }
@@ -69,13 +66,11 @@ def limits(result, latency):
     """Returns the limits of claims and of lines, in payments a second."""
     design, intake, claims = result["design"], result["intake"], result["claims"]
     writes = lambda of, place: of["units"][f"PaymentScheduler{place}"]["write"]
-    lines = design["range"] / intake["line"]
-    of_range = S3_MS + 2 * latency * math.ceil(lines / design["line_side"])
     waves = math.ceil(design["page"] / design["side"])
     rows = {}
     for name, of, waiting in (
         ("claims", claims, SHARDS * design["page"] / (waves * latency / 1_000)),
-        ("intake", intake, design["workers"] * lines / (of_range / 1_000)),
+        ("intake", intake, design["line_side"] / (2 * latency / 1_000)),
     ):
         rows[name] = {
             "concurrency": waiting,
@@ -102,15 +97,15 @@ def section(result):
     arriving = MILLION / INTAKE_S * WINDOW_S
     units = result["claims"]["units"]
     return TEXT.format(
-        **{name: design[name] for name in ("page", "side", "claim_s", "workers", "line_side", "job_s", "warm")},
-        latencies=" or ".join(map(str, LATENCIES_MS)), s3=S3_MS, partition=UNITS_A_PARTITION, shards=SHARDS, window=WINDOW_S,
+        **{name: design[name] for name in ("page", "side", "claim_s", "line_side", "job_s", "warm")},
+        latencies=" or ".join(map(str, LATENCIES_MS)), partition=UNITS_A_PARTITION, shards=SHARDS, window=WINDOW_S,
         index=SHARDS * UNITS_A_PARTITION, new=NEW_WRITES, pause=PAUSE_S, limits=limits_table(result),
         waves=math.ceil(design["page"] / design["side"]), claims_limit=claims_limit, claims_rate=claims_rate, in_window=in_window,
         windows=math.ceil(MILLION / in_window), claims_minutes=(windows * WINDOW_S + last / claims_rate) / 60,
         one_shards=math.ceil(MILLION * units["PaymentScheduler/GSI1"]["write"] / UNITS_A_PARTITION / design["claim_s"]),
         one_table=MILLION * units["PaymentScheduler"]["write"] / design["claim_s"],
         one_cpu=MILLION * result["claims"]["ours"]["cpu"]["median"] / 1_000, cpu_claims=slow["claims"]["CPU"] * design["claim_s"],
-        arriving=arriving, arriving_s=arriving / claims_rate, range_kb=design["range"] // 1_024,
+        arriving=arriving, arriving_s=arriving / claims_rate,
         intake_limit=intake_limit, intake_rate=intake_rate * share, intake_minutes=MILLION / intake_rate / share / 60,
         required=INTAKE_S / 60, new_minutes=MILLION / min(slow["intake"]["new table"], intake_rate) / share / 60,
     )

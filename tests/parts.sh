@@ -5,10 +5,11 @@ trap 'rm -f "$parts"' EXIT
 
 # Runs COMMAND and records its duration under NAME: part NAME COMMAND…
 part() {
-    local name=$1 start=$SECONDS
+    local name=$1 start=$SECONDS status=0
     shift
-    "$@"
+    "$@" || status=$?
     printf '%d\t%s\n' $((SECONDS - start)) "$name" >> "$parts"
+    return "$status"
 }
 
 slowest() {

@@ -1,5 +1,7 @@
 """Runs the local stack. Restarts it when a source file changes and the build succeeds.
 
+If the first start fails, such as because of a data file of another version, ends with its exit code.
+
 Usage: dev.py <port> <command that runs the stack>
 """
 
@@ -65,6 +67,8 @@ def main(port, *command):
                 stop(running)
                 running = subprocess.Popen(command, cwd=ROOT)
                 if not wait_until_it_serves(running, port):
+                    if is_first and running.poll() is not None:
+                        return running.returncode
                     print("dev: the stack failed to start; dev tries again after the next change", flush=True)
                 elif not is_first:
                     print(f"dev: restarted with the change after {time.monotonic() - saved:.1f} seconds", flush=True)
@@ -72,6 +76,7 @@ def main(port, *command):
         pass
     finally:
         stop(running)
+    return 0
 
 
-main(*sys.argv[1:])
+sys.exit(main(*sys.argv[1:]))

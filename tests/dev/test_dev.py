@@ -6,6 +6,7 @@ A fake cargo decides whether the build passes. Usage: test_dev.py <the binary `l
 import json
 import os
 import pathlib
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -44,7 +45,29 @@ def checkout(folder):
     return crate / "lib.rs"
 
 
+def refuses_old_data(binary):
+    """Checks that `make dev` ends with the line that says how to remove a data file of an older version."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        checkout(folder)
+        data, [port, dynamodb_port] = folder / "data", free_ports(2)
+        serve = [pathlib.Path(binary).resolve(), "run", "--port", port, "--dynamodb-port", dynamodb_port]
+        command = [sys.executable, folder / "crates/local/dev.py", port, *serve, "--data", data]
+        environment = {**os.environ, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}"}
+        with sqlite3.connect(data) as old:
+            for table in ("_config", "_stream_records", "_tables"):
+                old.execute(f"CREATE TABLE {table} (a)")
+        old.close()
+        ended = subprocess.run([str(part) for part in command], env=environment, capture_output=True, text=True, timeout=60)
+        [line] = ended.stderr.splitlines()
+        assert ended.returncode == 1 and f"remove it with: rm -f {data} " in line, ended
+        subprocess.run(line.rpartition("remove it with: ")[2], shell=True, check=True)
+        assert not data.exists()
+    print("make dev: refused a data file of an older version")
+
+
 def main(binary):
+    refuses_old_data(binary)
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         source, [port, dynamodb_port] = checkout(folder), free_ports(2)

@@ -167,7 +167,7 @@ def shop(api):
     api.change(api.add("Cem", "hat", 1), status="SAVED")
     api.add("Dea", "hat", 1)
     carts = {}
-    for account in ("Ann", "Ben", "Cem", "Dea", "Sue", "Chad", "Liz"):
+    for account in ("Ann", "Ben", "Cem", "Dea", "Sue", "Chad", "Liz", "Account1", "Wholesale"):
         for status in ("ACTIVE", "SAVED", "PURCHASED", "SHIPPED", "CANCELLED"):
             for line in api.call("GET", f"/cart/accounts/{account}/items?status={status}")["items"]:
                 carts[account, line["itemId"]] = line

@@ -4,6 +4,8 @@
 use crate::{Answer, Client, changed, dynamo, http, random, stack, text, until};
 use aws_sdk_dynamodb::types::AttributeValue;
 use bank::Payment;
+use function::percent_encoded;
+use intake::Format;
 use jiff::{SignedDuration, Timestamp};
 use keys::{
     TimestampSeconds,
@@ -234,7 +236,8 @@ pub fn payment(account: &str, time: &str, status: Status, shard: usize) -> Payme
 pub async fn upload(stack: &Stack, key: &str, metadata: &[(&str, &str)], content: impl Into<Vec<u8>>) {
     let bucket = stack.inbox().expect("a bucket");
     let http = http();
-    let mut put = http.put(format!("{}/{bucket}/{key}", stack.services_url())).body(content.into());
+    let path: Vec<String> = key.split('/').map(|part| percent_encoded(part).to_string()).collect();
+    let mut put = http.put(format!("{}/{bucket}/{}", stack.services_url(), path.join("/"))).body(content.into());
     for (name, value) in metadata {
         put = put.header(format!("x-amz-meta-{name}"), *value);
     }
@@ -245,8 +248,7 @@ pub async fn upload(stack: &Stack, key: &str, metadata: &[(&str, &str)], content
 /// Uploads a file, and waits until its import has ended. Returns the import.
 pub async fn import(stack: &Stack, file: &str, metadata: &[(&str, &str)], content: impl Into<Vec<u8>>) -> Value {
     let client = Client::operator(stack);
-    let name = file.strip_suffix(".jsonl").or_else(|| file.strip_suffix(".csv")).unwrap_or(file);
-    let path = format!("/bank/imports/{name}");
+    let path = format!("/bank/imports/{}", percent_encoded(Format::stem(file)));
     let before = client.get(&path).await.body["run"].clone();
     upload(stack, &format!("inbox/{file}"), metadata, content).await;
     let is_over =

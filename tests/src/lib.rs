@@ -83,6 +83,17 @@ pub struct Answer {
     pub body: Value,
 }
 
+impl Answer {
+    /// Whether the body contains a text. The random characters of a cursor may spell any short text,
+    /// so the cursor is left out.
+    #[must_use]
+    pub fn shows(&self, text: &str) -> bool {
+        let mut body = self.body.clone();
+        body.as_object_mut().and_then(|body| body.remove("nextCursor"));
+        body.to_string().contains(text)
+    }
+}
+
 impl Client {
     /// The local operator, who needs no token.
     #[must_use]
@@ -108,7 +119,9 @@ impl Client {
         self.with_token(stack, json!({"sub": user, "scope": scope, "company_id": company}))
     }
 
-    fn with_claims(stack: &Stack, claims: Value) -> Self {
+    /// A caller with any claims.
+    #[must_use]
+    pub fn with_claims(stack: &Stack, claims: Value) -> Self {
         Self::operator(stack).with_token(stack, claims)
     }
 

@@ -24,9 +24,8 @@ type Item = HashMap<String, AttributeValue>;
 
 /// Lines of a file.
 const LINES: usize = 1_000;
-/// Number of payments that are scheduled concurrently: 16 by each of 4 workers
-/// (crates/bank/src/jobs/import.rs).
-const AT_ONCE: usize = 4 * 16;
+/// Number of payments that are scheduled concurrently (crates/bank/src/jobs/import.rs).
+const AT_ONCE: usize = 64;
 /// Timeout of `continue-bank-job`.
 const PATIENCE: Duration = Duration::from_mins(1);
 const JOB: &str = "continue-bank-job";

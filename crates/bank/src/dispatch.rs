@@ -12,7 +12,7 @@ use keys::{
     bank::{DueSort, PaymentSort, Status},
 };
 use serde::{Deserialize, Serialize};
-use std::{ops::AddAssign, str::FromStr};
+use std::ops::AddAssign;
 use table::{Attributes, Change, Condition, Error as Store, Item, Key, Page, Query, Value};
 
 /// Maximum number of index entries that one query returns.
@@ -22,27 +22,6 @@ const SIDE_BY_SIDE: usize = 16;
 /// Time in seconds after which a payment that was handed to the executor is handed over again. It
 /// exceeds the delay of the stream under load, so that the executor receives few payments twice.
 const LEASE: i64 = 60 * 60;
-
-/// Whether the bank executes payments itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Handover {
-    /// An outside service collects the `PENDING` payments and reports their outcome.
-    Outside,
-    /// The bank's executor calls the transaction service.
-    Executor,
-}
-
-impl FromStr for Handover {
-    type Err = &'static str;
-
-    fn from_str(service: &str) -> Result<Self, &'static str> {
-        match service {
-            "none" => Ok(Self::Outside),
-            "ledger" | "http" => Ok(Self::Executor),
-            _ => Err("must be none, ledger or http"),
-        }
-    }
-}
 
 /// Entry of the due index: the keys of a payment.
 #[derive(Debug, Clone, Serialize, Deserialize, Attributes)]
@@ -154,7 +133,7 @@ impl Bank {
         let handed_until = switch.map_or(TimestampSeconds::MIN, |switch| switch.changed_at);
         let sweep = Sweep { bank: self, now, stop, run, handed_until };
         let mut works = vec![Work::Claim];
-        if self.handover == Handover::Executor {
+        if self.payer.is_inside() {
             works.push(Work::Retry);
         }
         let shards = works.iter().flat_map(|work| self.due.shards.read().map(|shard| (*work, shard)));
@@ -224,10 +203,7 @@ impl Sweep<'_> {
     fn claim(&self, entry: &DueEntry) -> Result<Change, Error> {
         let update = Payment::update(&self.bank.payments, entry.key()).set(Payment::DUE, &entry.with(Status::Pending));
         let update = update.set(Payment::DISPATCHED_AT, &self.now).set(Payment::MOVED_BY, &self.run);
-        let update = match self.bank.handover {
-            Handover::Outside => update,
-            Handover::Executor => self.hand_over(update)?,
-        };
+        let update = if self.bank.payer.is_inside() { self.hand_over(update)? } else { update };
         Ok(update.only_if(Condition::is(Payment::DUE, &entry.with(Status::Scheduled))))
     }
 

@@ -20,16 +20,16 @@ mod switch;
 pub use cost::{Case, Pattern};
 pub use dispatch::Dispatched;
 pub use jobs::{Task, job_key};
-pub use model::import::{ImportBody, ImportProgress, ImportedFile};
+pub use model::import::{ImportBody, ImportProgress, ImportedFile, RunBody};
 pub use model::payment::{Execution, MAX_BYTES, MAX_REASON, Payment, PaymentBody};
 pub use model::transaction::{Transaction, TransactionBody};
 pub use patterns::patterns;
 pub use switch::Switch;
 
 use ::jobs::Jobs;
-use dispatch::Handover;
 use function::{App, Clients, SettingsReader};
 use intake::Files;
+use service::Payer;
 use table::{Dynamo, Index, Key, Projection, Query, ShardedIndex, Table};
 
 /// Prefix of the scopes `bank:read`, `bank:write` and `bank:operate`.
@@ -44,7 +44,7 @@ pub struct Bank {
     /// Sharded index: `GSI1` or `GSI1All`. Both tables have an index of this name.
     due: ShardedIndex,
     jobs: Jobs,
-    handover: Handover,
+    payer: Payer,
     files: Files,
     /// Number of minutes after which a `PENDING` payment is overdue.
     overdue_minutes: u32,
@@ -57,7 +57,7 @@ impl App for Bank {
             (settings.get::<String>("PAYMENTS_TABLE"), settings.get::<String>("TRANSACTIONS_TABLE"));
         let shards = settings.shards("WRITE_SHARDS", "READ_SHARDS");
         let jobs = settings.get::<String>("BANK_JOBS_TABLE");
-        let handover = settings.get("TRANSACTION_SERVICE");
+        let payer = settings.get("TRANSACTION_SERVICE");
         let overdue_minutes = settings.get("OVERDUE_MINUTES");
         let name = settings.get::<String>("DUE_INDEX")?;
         let projection = match name.as_str() {
@@ -73,7 +73,7 @@ impl App for Bank {
             transactions: dynamo.table(transactions?),
             due: ShardedIndex { index, projection, shards: shards? },
             jobs: Jobs::new(dynamo, jobs?),
-            handover: handover?,
+            payer: payer?,
             files: Files::new(clients.config("s3"), by_path),
             overdue_minutes: overdue_minutes?,
         })

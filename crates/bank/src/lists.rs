@@ -3,7 +3,7 @@
 use crate::{Bank, DOMAIN, Payment};
 use function::{Error, Fields, Input, List, Request};
 use keys::{
-    AccountId, Bound, Day, KeyRange, TimestampSeconds,
+    AccountId, Day, KeyRange, TimestampSeconds,
     bank::{DueSort, PaymentSort, Status},
 };
 use table::{Condition, Item, Query, Table};
@@ -24,12 +24,9 @@ impl Input for OfAccount {
     fn read(fields: &mut Fields) -> Option<Self> {
         fields.paging(PAGE);
         let account = fields.path("accountId");
-        let (from, to) = (fields.query::<Bound>("from"), fields.query::<Bound>("to"));
+        let (from, to) = fields.bounds("from", "to").seconds();
         let status = fields.query("status");
-        if from.zip(to).is_some_and(|(from, to)| from > to) {
-            fields.fault::<()>("/query/to", "must not be before from");
-        }
-        Some(Self { account: account?, from: from.map(Bound::first), to: to.map(Bound::last), status })
+        Some(Self { account: account?, from, to, status })
     }
 }
 

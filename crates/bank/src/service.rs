@@ -6,10 +6,11 @@ mod reason;
 
 pub use http::HttpService;
 pub use ledger::LedgerService;
+pub(crate) use ledger::MEMBERS;
 pub use reason::Reason;
 
 use crate::Payment;
-use function::{Clients, Deadline, SettingsReader};
+use function::{Clients, Deadline, Error, SettingsReader};
 use keys::{AccountId, Random, TimestampMillis, TransactionId};
 use std::{collections::BTreeSet, fmt::Debug, str::FromStr};
 
@@ -83,13 +84,38 @@ pub enum Service {
 
 /// The values of the setting `TRANSACTION_SERVICE`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(crate) enum Payer {
+    /// An outside service collects the `PENDING` payments and reports their outcome.
     None,
     Ledger,
     Http,
 }
 
-impl FromStr for Kind {
+impl Payer {
+    /// Whether the bank executes payments itself.
+    pub(crate) fn is_inside(self) -> bool {
+        self != Self::None
+    }
+
+    /// Checks a payment that a request schedules. Data without `creditAccountId` is no instruction
+    /// to the ledger, and can have any form.
+    ///
+    /// # Errors
+    /// The ledger would reject the payment on its day.
+    pub(crate) fn check(self, payment: &Payment) -> Result<(), Error> {
+        if self == Self::Ledger && ledger::is_instruction(payment) { ledger::check(payment) } else { Ok(()) }
+    }
+
+    /// Checks a payment that a file schedules. The ledger pays amounts, so each line must have one.
+    ///
+    /// # Errors
+    /// The ledger would reject the payment on its day.
+    pub(crate) fn check_line(self, payment: &Payment) -> Result<(), Error> {
+        if self == Self::Ledger { ledger::check(payment) } else { Ok(()) }
+    }
+}
+
+impl FromStr for Payer {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -106,9 +132,9 @@ impl Service {
     /// Reads `TRANSACTION_SERVICE` and the settings of that service.
     pub fn start(settings: &mut SettingsReader<'_>, clients: &Clients) -> Option<Self> {
         match settings.get("TRANSACTION_SERVICE")? {
-            Kind::None => Some(Self::None),
-            Kind::Ledger => LedgerService::start(settings, clients).map(Self::Ledger),
-            Kind::Http => HttpService::start(settings, clients).map(Box::new).map(Self::Http),
+            Payer::None => Some(Self::None),
+            Payer::Ledger => LedgerService::start(settings, clients).map(Self::Ledger),
+            Payer::Http => HttpService::start(settings, clients).map(Box::new).map(Self::Http),
         }
     }
 
@@ -116,8 +142,8 @@ impl Service {
     /// not started.
     pub(crate) fn start_ledger(settings: &mut SettingsReader<'_>, clients: &Clients) -> Option<Self> {
         match settings.get("TRANSACTION_SERVICE")? {
-            Kind::Ledger => LedgerService::start(settings, clients).map(Self::Ledger),
-            Kind::None | Kind::Http => Some(Self::None),
+            Payer::Ledger => LedgerService::start(settings, clients).map(Self::Ledger),
+            Payer::None | Payer::Http => Some(Self::None),
         }
     }
 

@@ -17,21 +17,17 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// Reads the claims `sub`, `scope`, `account_ids` and `company_id`.
+    /// Reads the claims `sub`, `scope` and `scp`, `account_ids` and `company_id`.
     ///
     /// API Gateway passes every claim as a string. A list has the form `a b` or `[a b]`. No
     /// identifier contains white space or brackets, so the values that are not identifiers are
     /// dropped (docs/decisions/identifiers.md).
     pub(crate) fn from_claims(claims: &HashMap<String, String>) -> Self {
-        let list = |claim: &str| -> BTreeSet<String> {
-            let text = claims.get(claim).map_or("", String::as_str);
-            let text = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
-            text.split(' ').filter(|value| is_identifier(value)).map(str::to_owned).collect()
-        };
-        let id = |claim: &str| claims.get(claim).filter(|id| is_identifier(id)).cloned();
+        let list = |claim: &str| claims.get(claim).map(|text| values(text)).unwrap_or_default();
+        let id = |claim: &str| claims.get(claim).filter(|id| is_value(id)).cloned();
         Self {
             subject: id("sub").unwrap_or_default(),
-            scopes: list("scope"),
+            scopes: &list("scope") | &list("scp"),
             accounts: list("account_ids"),
             company: id("company_id"),
         }
@@ -116,6 +112,23 @@ impl Caller {
     }
 }
 
+/// The texts of a null in a claim.
+const NULLS: [&str; 2] = ["null", "<nil>"];
+
+fn is_value(text: &str) -> bool {
+    is_identifier(text) && !NULLS.contains(&text)
+}
+
+/// The values of a list claim. Brackets within a list come from a list or an object in it, such as
+/// `map[a:b]`, so that its values are not those that the issuer listed.
+fn values(text: &str) -> BTreeSet<String> {
+    let text = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+    if text.contains(['[', ']']) {
+        return BTreeSet::new();
+    }
+    text.split(' ').filter(|value| is_value(value)).map(str::to_owned).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -139,8 +152,10 @@ mod tests {
             let claims = ["sub", "company_id"].map(|name| (name.to_owned(), company.clone()));
             let lists = ["scope", "account_ids"].map(|name| (name.to_owned(), list.clone()));
             let caller = Caller::from_claims(&claims.into_iter().chain(lists).collect());
-            // Only a plain space separates values. Only the outer pair of brackets is removed.
-            let values: Vec<&str> = texts.iter().flat_map(|text| text.split(' ')).collect();
+            // Only a plain space separates values. Brackets within the outer pair end the list.
+            let has_brackets = texts.iter().any(|text| text.contains(['[', ']']));
+            let listed = if has_brackets { &[][..] } else { &texts[..] };
+            let values: Vec<&str> = listed.iter().flat_map(|text| text.split(' ')).collect();
             for id in ["A-1", "A-2", "A-1A-2"] {
                 let account: AccountId = id.parse().expect("an account");
                 let reaches = values.contains(&id) || values.contains(&"bank:operate");
@@ -155,7 +170,8 @@ mod tests {
                 let caller = Caller::from_claims(&[("account_ids".to_owned(), single.clone())].into());
                 let bare = single.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(single);
                 let account: AccountId = "A-1".parse().expect("an account");
-                prop_assert_eq!(caller.must_own(&account, "bank").is_ok(), bare.split(' ').any(|value| value == "A-1"));
+                let is_listed = !bare.contains(['[', ']']) && bare.split(' ').any(|value| value == "A-1");
+                prop_assert_eq!(caller.must_own(&account, "bank").is_ok(), is_listed);
             }
         }
     }
@@ -173,6 +189,38 @@ mod tests {
         }
         for accounts in ["", "[]", "A-22", "a-2", "A-1,A-2"] {
             assert!(caller("bank:read", accounts).must_own(&account, "bank").is_err(), "{accounts}");
+        }
+    }
+
+    #[test]
+    fn scopes_come_from_either_claim() {
+        for (name, text) in [("scope", "bank:operate a"), ("scp", "bank:operate"), ("scp", "[a bank:operate]")] {
+            let caller = Caller::from_claims(&[(name.to_owned(), text.to_owned())].into());
+            assert!(caller.operates("bank"), "{name}: {text}");
+        }
+        let both = [("scope", "[bank:read]"), ("scp", "cart:operate")];
+        let caller = Caller::from_claims(&both.map(|(name, text)| (name.to_owned(), text.to_owned())).into());
+        assert!(caller.operates("cart") && !caller.operates("bank"));
+        for (name, text) in [("roles", "bank:operate"), ("scp", "map[a:x bank:operate b:y]")] {
+            let caller = Caller::from_claims(&[(name.to_owned(), text.to_owned())].into());
+            assert!(!caller.operates("bank"), "{name}: {text}");
+        }
+    }
+
+    /// A null, an object or a list within a list names nobody.
+    #[test]
+    fn odd_claims_open_nothing() {
+        for text in
+            ["null", "<nil>", "[null]", "[<nil>]", "[a null]", "map[x:a A-2 y:b]", "[[a A-2 b]]", "[a [A-2 b] c]"]
+        {
+            let claims = ["sub", "account_ids", "company_id"].map(|name| (name.to_owned(), text.to_owned()));
+            let caller = Caller::from_claims(&claims.into());
+            for id in ["null", "<nil>", "A-2"] {
+                let account: AccountId = id.parse().expect("an account");
+                assert!(caller.must_own(&account, "bank").is_err(), "{text} {id}");
+                assert!(caller.must_be(&id, "bank").is_err() && caller.must_belong_to(&id, "bank").is_err(), "{text}");
+            }
+            assert!(text.contains('[') || caller.subject.is_empty() && caller.confined_to("bank").is_err(), "{text}");
         }
     }
 

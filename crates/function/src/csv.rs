@@ -11,13 +11,23 @@ const NEXT_CURSOR: HeaderName = HeaderName::from_static("next-cursor");
 
 /// Characters that start a formula in a spreadsheet program. The fullwidth forms count as well, and
 /// so do the control characters that such a program removes.
-const FORMULA: [char; 10] = ['=', '+', '-', '@', '\t', '\r', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}'];
+const FORMULA: [char; 11] = ['=', '+', '-', '@', '\t', '\r', '\n', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}'];
 
-/// Returns the text of a cell without the apostrophe that [`Cell::Text`] puts in front of a
-/// formula.
+/// Whether the text is a formula after any number of apostrophes.
+fn is_formula(text: &str) -> bool {
+    text.trim_start_matches('\'').starts_with(FORMULA)
+}
+
+/// Returns the apostrophe that keeps the text of a cell from being a formula. A text that looks
+/// guarded gets one as well, so that [`unguarded`] returns every text as it was.
+fn guard(text: &str) -> &'static str {
+    if is_formula(text) { "'" } else { "" }
+}
+
+/// Returns the text of a cell without the apostrophe that [`Cell::Text`] puts in front.
 #[must_use]
 pub fn unguarded(text: &str) -> &str {
-    text.strip_prefix('\'').filter(|rest| rest.starts_with(FORMULA)).unwrap_or(text)
+    text.strip_prefix('\'').filter(|rest| is_formula(rest)).unwrap_or(text)
 }
 
 /// The media type of a list, from the header `Accept`.
@@ -101,7 +111,7 @@ impl Csv {
             match cell {
                 Cell::Empty => {}
                 Cell::Value(value) => self.quoted("", value),
-                Cell::Text(text) => self.quoted(if text.starts_with(FORMULA) { "'" } else { "" }, text),
+                Cell::Text(text) => self.quoted(guard(text), text),
             }
         }
         self.text.push_str("\r\n");
@@ -178,6 +188,7 @@ impl<T: Serialize + Send> Reply for JsonOrCsv<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn csv_must_be_preferred_to_json() {
@@ -206,6 +217,34 @@ mod tests {
         assert_eq!(line(Cell::Value("-5.00")), "a\r\n-5.00,\r\n");
         for start in FORMULA {
             assert_eq!(line(Cell::Text(&format!("{start}1\"+A1"))), format!("a\r\n\"'{start}1\"\"+A1\",\r\n"));
+        }
+    }
+
+    #[test]
+    fn a_text_gets_an_apostrophe_if_it_is_or_looks_like_a_guarded_formula() {
+        for (text, cell) in [
+            ("=1", "'=1"),
+            ("'=1", "''=1"),
+            ("''-x", "'''-x"),
+            ("'t Hooft", "'t Hooft"),
+            ("'", "'"),
+            ("'\u{ff0b}", "''\u{ff0b}"),
+            ("a-b", "a-b"),
+        ] {
+            assert_eq!([guard(text), text].concat(), cell, "{text}");
+            assert_eq!(unguarded(cell), text, "{cell}");
+        }
+        // A cell of another program, which no list would contain.
+        assert_eq!(unguarded("=1"), "=1");
+    }
+
+    proptest! {
+        /// Texts of the characters that matter, and of all others.
+        #[test]
+        fn every_text_survives_its_cell(text in r"('|=|\+|-|@|\t|\r|\n|\x{ff1d}|a| |\PC){0,6}") {
+            let cell = [guard(&text), &text].concat();
+            prop_assert!(!cell.starts_with(FORMULA));
+            prop_assert_eq!(unguarded(&cell), text);
         }
     }
 

@@ -11,6 +11,7 @@ use lambda_http::{
     aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse},
     request::LambdaRequest,
 };
+use percent_encoding::percent_decode_str;
 use serde::Serialize;
 use std::io;
 
@@ -37,6 +38,9 @@ pub(crate) fn request(event: &str) -> Result<Request, Error> {
     if let Some(query) = event.raw_query_string.take() {
         if format!("/?{query}").parse::<Uri>().is_err() {
             return Err(Error::invalid("/query", "must be percent-encoded"));
+        }
+        if percent_decode_str(&query).decode_utf8().is_err() {
+            return Err(Error::invalid("/query", "must be UTF-8, percent-encoded"));
         }
         event.query_string_parameters = query.parse().unwrap_or_default();
     }
@@ -143,7 +147,7 @@ mod tests {
             let error = outcome(|event| event["requestContext"]["routeKey"] = route.into()).expect_err(route);
             assert!(error.contains("/path"), "{route}: {error}");
         }
-        for query in ["a b", "a=\u{1}", "\u{7f}", &"a".repeat(70_000)] {
+        for query in ["a b", "a=\u{1}", "\u{7f}", "a=%FF", "%ff=1", "a=%C3&b=%A9", "a=%ED%A0%80", &"a".repeat(70_000)] {
             let error = outcome(|event| event["rawQueryString"] = query.into()).expect_err(query);
             assert!(error.contains("/query"), "{query}: {error}");
         }

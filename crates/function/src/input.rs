@@ -1,16 +1,24 @@
 use crate::{
-    Error, Fault,
+    Error, Fault, Whole,
     json::{Members, Object, escaped, faults},
     strict::{self, described},
 };
+use keys::Bounds;
 use lambda_http::{
     Body, RequestExt,
-    http::{Method, header::CONTENT_TYPE},
+    http::{
+        Method,
+        header::{AsHeaderName, CONTENT_TYPE},
+    },
     request::RequestContext,
 };
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
-use std::{collections::BTreeSet, fmt, str::FromStr};
+use std::{
+    collections::BTreeSet,
+    fmt,
+    str::{FromStr, Utf8Error},
+};
 use table::Cursor;
 
 /// The maximum size of a request body in bytes, unless the input needs more. Valid bodies are far
@@ -138,14 +146,13 @@ impl Fields {
     }
 
     /// Reads an optional header.
+    ///
+    /// A header may occur several times, and API Gateway joins its values with commas. The type of
+    /// a header that must occur once refuses commas (docs/decisions/headers.md).
     pub fn header<T: FromStr<Err: fmt::Display>>(&mut self, name: &str) -> Option<T> {
         let pointer = format!("/header/{name}");
-        let values = self.headers.get_all(name).iter();
-        // Reject invalid UTF-8. Lossy decoding would make different idempotency keys equal.
-        let values: Result<Vec<_>, _> =
-            values.map(|value| str::from_utf8(value.as_bytes()).map(str::to_owned)).collect();
-        match values {
-            Ok(values) => self.parse(&pointer, &values, false),
+        match header_text(&self.headers, name) {
+            Ok(text) => self.parse(&pointer, text.as_slice(), false),
             Err(_) => self.fault(&pointer, "must be UTF-8"),
         }
     }
@@ -210,9 +217,19 @@ impl Fields {
         self.query.iter().any(|(parameter, _)| parameter == name)
     }
 
+    /// Reads a time range from two optional query parameters. Both may be times or dates.
+    pub fn bounds(&mut self, from: &str, to: &str) -> Bounds {
+        let bounds = Bounds::new(self.query(from), self.query(to));
+        bounds.unwrap_or_else(|| {
+            self.fault::<()>(&format!("/query/{to}"), format!("must not be before {from}"));
+            Bounds::default()
+        })
+    }
+
     /// Reads the query parameters of a list: `limit` (1 to 100) and `cursor`.
     pub fn paging(&mut self, default_limit: usize) {
-        let limit = self.query::<Limit>("limit").map_or(default_limit, |Limit(limit)| limit);
+        let limit = self.query::<Whole<1, 100>>("limit").and_then(|limit| usize::try_from(i64::from(limit)).ok());
+        let limit = limit.unwrap_or(default_limit);
         let cursor = self.query("cursor");
         self.paging = Some(Paging { limit, cursor });
     }
@@ -248,15 +265,12 @@ impl Input for () {
     }
 }
 
-struct Limit(usize);
-
-impl FromStr for Limit {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let limit = text.parse().ok().filter(|limit| (1..=100).contains(limit) && !text.starts_with('+'));
-        limit.map(Self).ok_or("must be a whole number from 1 to 100")
-    }
+/// The values of a header, joined with commas as by API Gateway. Invalid UTF-8 is an error. Lossy
+/// decoding would make different values equal.
+fn header_text(headers: &http::HeaderMap, name: impl AsHeaderName) -> Result<Option<String>, Utf8Error> {
+    let values = headers.get_all(name).iter().map(|value| str::from_utf8(value.as_bytes()));
+    let values = values.collect::<Result<Vec<_>, _>>()?;
+    Ok((!values.is_empty()).then(|| values.join(",")))
 }
 
 /// Whether requests with this method may have a body.
@@ -276,7 +290,9 @@ fn body_text(request: &lambda_http::Request, max: usize) -> Result<&str, Error> 
     if text.is_empty() {
         return Err(Error::invalid("/body", "is missing: send a JSON object"));
     }
-    let kind = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    // A body has one type, so a comma is not accepted.
+    let kind = header_text(request.headers(), CONTENT_TYPE).ok().flatten().filter(|kind| !kind.contains(','));
+    let kind = kind.unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     if kind != "application/json" && !(kind.starts_with("application/") && kind.ends_with("+json")) {
         return Err(Error::UnsupportedMediaType);
@@ -353,6 +369,31 @@ mod tests {
         assert_eq!(["year", "from", "to", "Year"].map(|name| fields.has_query(name)), [true, true, false, false]);
         assert_eq!(fields.query::<u16>("year"), None);
         assert!(fields.has_query("year") && fields.faults.len() == 1);
+    }
+
+    #[test]
+    fn repeated_headers_are_joined_and_a_key_occurs_once() {
+        let read = |name: &'static str, values: &[&str]| {
+            let values = values.iter().map(|value| (name.parse().expect("a name"), value.parse().expect("a value")));
+            Fields { headers: values.collect(), ..Fields::default() }
+        };
+        for joined in [&["text/csv", "*/*;q=0.1"][..], &["text/csv,*/*;q=0.1"]] {
+            assert_eq!(read("accept", joined).header::<crate::MediaType>("accept"), Some(crate::MediaType::Csv));
+        }
+        for (values, detail) in [
+            (&["k", "k"][..], "must be sent once, without commas"),
+            (&["k,k"], "must be sent once, without commas"),
+            (&["k, k"], "must be sent once, without commas"),
+            (&["k", ""], "must be sent once, without commas"),
+            (&[""], "must not be empty"),
+            (&["k "], "must have single spaces"),
+            (&["\u{fffd}"], "must not contain U+FFFD"),
+        ] {
+            let mut fields = read("idempotency-key", values);
+            assert_eq!(fields.header::<keys::IdempotencyKey>("idempotency-key"), None, "{values:?}");
+            let fault = &fields.faults[0];
+            assert!(fault.pointer == "/header/idempotency-key" && fault.detail.starts_with(detail), "{fault:?}");
+        }
     }
 
     #[test]

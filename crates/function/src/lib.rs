@@ -78,6 +78,7 @@ mod stream;
 mod strict;
 mod system;
 mod text;
+mod whole;
 
 pub use answer::{
     Accepted, Created, Json, List, Listing, Located, NoContent, Put, Reply, Upserted, is_zero, path, percent_encoded,
@@ -106,6 +107,7 @@ pub use system::system_random;
 #[doc(hidden)]
 pub use system::{now, set_clock};
 pub use text::{BoundedText, InvalidText};
+pub use whole::{InvalidNumber, Version, Whole};
 
 use futures::future::BoxFuture;
 use keys::Random;

@@ -21,15 +21,50 @@ pub struct Scheduled<I> {
 impl<I: Input> Scheduled<I> {
     fn read(event: &Value, surroundings: Surroundings) -> Result<Self, Error> {
         let Surroundings { deadline, random } = surroundings;
-        let by_schedule = event.get("detail-type").is_some();
-        let due = event.get("time").and_then(Value::as_str).filter(|_| by_schedule);
-        let now = match due.map(str::parse::<TimestampSeconds>) {
-            Some(Ok(due)) => due,
-            Some(Err(error)) => return Err(Error::invalid("/time", error)),
-            None => TimestampSeconds::containing(system::now()).map_err(|error| Error::Internal(error.to_string()))?,
+        let mut fields = Fields::of_event(&event.to_string())?;
+        let (input, now) = if ENVELOPE.iter().any(|member| fields.has_body(member)) {
+            let Envelope(time) = fields.read()?;
+            (Fields::of_event("{}")?.read()?, time)
+        } else {
+            let now = TimestampSeconds::containing(system::now());
+            (fields.read()?, now.map_err(|error| Error::Internal(error.to_string()))?)
         };
-        let input = if by_schedule { "{}".to_owned() } else { event.to_string() };
-        Ok(Self { input: Fields::of_event(&input)?.read()?, now, deadline, random })
+        Ok(Self { input, now, deadline, random })
+    }
+}
+
+/// Members that only an event of EventBridge has. An input of an operator has none of them.
+const ENVELOPE: [&str; 5] = ["detail-type", "detail", "source", "time", "resources"];
+
+/// The event of a schedule, with its time. Every member must have its type, so that an event that
+/// was written by hand cannot stand for another day (docs/decisions/scheduled-events.md).
+struct Envelope(TimestampSeconds);
+
+impl Input for Envelope {
+    const BODY: bool = true;
+
+    fn read(fields: &mut Fields) -> Option<Self> {
+        let (kind, time) = (fields.body::<String>("detail-type"), fields.body("time"));
+        if kind.is_some_and(|kind| kind != "Scheduled Event") {
+            fields.fault::<()>("/body/detail-type", "must be \"Scheduled Event\"");
+        }
+        // EventBridge Scheduler sends the text `{}`.
+        match fields.body_if_any::<Value>("detail") {
+            None => {}
+            Some(Value::Object(detail)) if detail.is_empty() => {}
+            Some(Value::String(detail)) if detail == "{}" => {}
+            Some(_) => {
+                fields.fault::<()>(
+                    "/body/detail",
+                    "must be {}: for an input, send it as the event, such as {\"date\": …}",
+                );
+            }
+        }
+        for text in ["version", "id", "source", "account", "region", "replay-name"] {
+            fields.body_if_any::<String>(text);
+        }
+        fields.body_if_any::<Vec<String>>("resources");
+        time.map(Self)
     }
 }
 

@@ -3,10 +3,15 @@
 //! Derived `Deserialize` implementations accept an array of field values in place of an object, and
 //! name Rust types in their errors. Input must not depend on either.
 
+use crate::whole::whole;
 use serde::{
-    Deserializer,
-    de::{DeserializeOwned, DeserializeSeed, EnumAccess, Error as _, IntoDeserializer, MapAccess, SeqAccess, Visitor},
+    Deserialize, Deserializer,
+    de::{
+        DeserializeOwned, DeserializeSeed, EnumAccess, Error as _, IntoDeserializer, MapAccess, SeqAccess, Unexpected,
+        Visitor,
+    },
 };
+use serde_json::value::RawValue;
 use std::{cell::RefCell, fmt};
 
 /// The first fault of a JSON value.
@@ -53,6 +58,21 @@ impl<'t, T> Strict<'t, T> {
     }
 }
 
+/// Reads an integer of JSON Schema, such as `2.0` or `2e0`, from the text of the number.
+macro_rules! whole_numbers {
+    ($($method:ident),+ $(,)?) => {$(
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
+            let text = Box::<RawValue>::deserialize(self.inner)?;
+            let number = whole(text.get());
+            match number.map(|number| (number, u64::try_from(number))) {
+                Some((_, Ok(number))) => visitor.visit_u64(number),
+                Some((number, Err(_))) => visitor.visit_i64(number),
+                None => Err(D::Error::invalid_type(Unexpected::Other("another value"), &visitor)),
+            }
+        }
+    )+};
+}
+
 macro_rules! forward {
     ($($method:ident($($name:ident: $type:ty),*)),+ $(,)?) => {$(
         fn $method<V: Visitor<'de>>(self, $($name: $type,)* visitor: V) -> Result<V::Value, D::Error> {
@@ -68,15 +88,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Strict<'_, D> {
     forward!(
         deserialize_any(),
         deserialize_bool(),
-        deserialize_i8(),
-        deserialize_i16(),
-        deserialize_i32(),
-        deserialize_i64(),
         deserialize_i128(),
-        deserialize_u8(),
-        deserialize_u16(),
-        deserialize_u32(),
-        deserialize_u64(),
         deserialize_u128(),
         deserialize_f32(),
         deserialize_f64(),
@@ -96,6 +108,17 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Strict<'_, D> {
         deserialize_enum(name: &'static str, variants: &'static [&'static str]),
         deserialize_identifier(),
         deserialize_ignored_any(),
+    );
+
+    whole_numbers!(
+        deserialize_i8,
+        deserialize_i16,
+        deserialize_i32,
+        deserialize_i64,
+        deserialize_u8,
+        deserialize_u16,
+        deserialize_u32,
+        deserialize_u64,
     );
 
     /// An object, and not an array of the field values.
@@ -267,8 +290,6 @@ fn named(expected: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde::Deserialize;
-    use serde_json::value::RawValue;
     use std::collections::BTreeMap;
 
     #[derive(Debug, Deserialize, PartialEq)]

@@ -1,6 +1,6 @@
 //! Totals of a file, and the totals that its sender expects.
 
-use money::{Currency, Decimal, JsonDecimal, Money};
+use money::{Currency, Decimal, Money, payable};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 
@@ -50,29 +50,11 @@ impl Totals {
     }
 }
 
-/// Reads the amount in the data of a payment: the members `amount` and `currency`. Returns `None`
-/// if there is none, or if it is not valid.
-#[must_use]
-pub fn amount_of(data: &str) -> Option<Money> {
-    #[derive(Deserialize)]
-    struct Amount {
-        amount: JsonDecimal,
-        currency: Currency,
-    }
-    // A derived deserializer would also accept an array.
-    if !data.starts_with('{') {
-        return None;
-    }
-    let Amount { amount: JsonDecimal(amount), currency } = serde_json::from_str(data).ok()?;
-    Money::new(amount, currency).ok()
-}
-
 impl Totals {
-    /// Adds the amount in the data of a record, if it has one.
-    pub fn add_data(&mut self, data: &str) {
-        if let Some(money) = amount_of(data) {
-            self.add(money);
-        }
+    /// Adds the amount in the data of a record. Returns whether the data has an amount that can be
+    /// paid.
+    pub fn add_data(&mut self, data: &str) -> bool {
+        payable(data).map(|money| self.add(money)).is_ok()
     }
 }
 
@@ -179,7 +161,7 @@ mod tests {
             "[]",
             r#"["7.00", "USD"]"#,
         ]);
-        assert_eq!(text(&sums), "-5 JPY, 0.30 USD");
+        assert_eq!(text(&sums), "0.30 USD");
         let json = serde_json::to_string(&sums).expect("JSON");
         assert_eq!(serde_json::from_str::<Totals>(&json).expect("totals"), sums);
     }

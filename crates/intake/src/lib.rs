@@ -1,21 +1,21 @@
 //! Files of records in S3: JSON Lines and CSV of up to 10 GB.
 //!
-//! A job reads a file by byte ranges with constant memory, and can resume after any range
+//! A job reads the records of a file in order with constant memory, and can resume after any record
 //! (docs/decisions/intake.md). A service defines the meaning of a record.
 #![deny(clippy::disallowed_methods)]
 
 mod control;
 mod file;
-mod lines;
 mod record;
 mod report;
+mod scan;
 mod store;
 
-pub use control::{Expected, MAX_COUNTED, Totals, amount_of};
+pub use control::{Expected, MAX_COUNTED, Totals};
 pub use file::{File, Invalid, MAX_FILE, Opened, described};
-pub use lines::{Line, MAX_LINE, Range};
-pub use record::{Columns, Format, Records};
+pub use record::{Columns, Format, Records, Schema};
 pub use report::{Composition, Report, Row, RowObjects};
+pub use scan::{MAX_RECORD, Place, RawRecord};
 pub use store::{Files, Part};
 
 use function::Error;

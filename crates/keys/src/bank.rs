@@ -141,9 +141,6 @@ impl PaymentSort {
     /// empty if `to` is before `from`.
     #[must_use]
     pub fn between(from: TimestampSeconds, to: TimestampSeconds) -> KeyRange {
-        if to < from {
-            return KeyRange::nothing_from(from.to_string());
-        }
         KeyRange::through(from.to_string(), format!("{to}#"))
     }
 
@@ -345,18 +342,10 @@ constant_key!(
     "JOB"
 );
 
-/// Checks the id of an import: an identifier that can be one segment of a path.
-fn check_import(text: &str) -> Result<(), Invalid> {
-    crate::id::check(text)?;
-    if text.contains(['/', '\\', '%']) || text.starts_with('.') {
-        return Err(Invalid::new("must not contain `/`, `\\` or `%`, or start with a dot"));
-    }
-    Ok(())
-}
-
 /// Id of an import: the name of its file without its ending.
 ///
-/// The text is an identifier without `/`, `\` and `%` that does not start with a dot.
+/// An object in S3 can have any name of up to 1,024 bytes, and each has an import. A file whose
+/// name is not accepted has an import that has failed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ImportId(String);
 
@@ -372,7 +361,12 @@ impl FromStr for ImportId {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        check_import(text).map(|()| Self(text.to_owned()))
+        // The length of a key in S3.
+        if (1..=1_024).contains(&text.len()) {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(Invalid::new("must have 1 to 1024 bytes"))
+        }
     }
 }
 
@@ -394,6 +388,13 @@ impl ImportRun {
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// Another run, which sorts after this one and before later events. Objects whose names differ
+    /// only in their ending can have equal sequencers.
+    #[must_use]
+    pub fn next(&self) -> Self {
+        Self(format!("{}0", self.0))
     }
 }
 
@@ -433,6 +434,12 @@ impl ImportSort {
     #[must_use]
     pub fn latest() -> KeyRange {
         KeyRange::beginning_with("RUN#").newest_first()
+    }
+
+    /// Returns the range of a run and all runs before it, latest first.
+    #[must_use]
+    pub fn until(run: &ImportRun) -> KeyRange {
+        KeyRange::between("RUN#", Self(run.clone()).to_string()).newest_first()
     }
 }
 

@@ -148,9 +148,6 @@ impl CartItemSort {
     pub fn between(status: Status, from: Option<TimestampMillis>, to: Option<TimestampMillis>) -> KeyRange {
         let end =
             |time: Option<TimestampMillis>, close: &str| time.map_or_else(String::new, |time| format!("{time}{close}"));
-        if from.zip(to).is_some_and(|(from, to)| to < from) {
-            return KeyRange::nothing_from(format!("{status}#{}", end(from, "")));
-        }
         KeyRange::through(format!("{status}#{}", end(from, "")), format!("{status}#{}", end(to, "#")))
     }
 

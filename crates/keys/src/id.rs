@@ -15,8 +15,25 @@ pub fn is_identifier(text: &str) -> bool {
 /// Checks the length and the alphabet of an identifier (docs/decisions/identifiers.md).
 pub(crate) fn check(text: &str) -> Result<(), Invalid> {
     check_length(text)?;
+    check_segment(text)?;
+    check_alphabet(text)
+}
+
+/// A URL parser removes these segments from a path, also in their percent-encoded form.
+fn check_segment(text: &str) -> Result<(), Invalid> {
+    let decoded = text.to_ascii_lowercase().replace("%2e", ".");
+    if decoded == "." || decoded == ".." {
+        return Err(Invalid::new("must not be `.` or `..`, because clients remove these segments from a path"));
+    }
+    Ok(())
+}
+
+fn check_alphabet(text: &str) -> Result<(), Invalid> {
     if text.contains(['#', '[', ']']) {
         return Err(Invalid::new("must not contain `#`, `[` or `]`"));
+    }
+    if text.contains(char::REPLACEMENT_CHARACTER) {
+        return Err(Invalid::new("must not contain U+FFFD, which replaces bytes that are not UTF-8"));
     }
     if !text.chars().all(is_visible) {
         return Err(Invalid::new("must not contain white space, control characters or invisible characters"));
@@ -27,10 +44,33 @@ pub(crate) fn check(text: &str) -> Result<(), Invalid> {
 /// Checks a label: an identifier that may also contain single spaces between words.
 pub(crate) fn check_label(text: &str) -> Result<(), Invalid> {
     check_length(text)?;
+    check_segment(text)?;
     if text.split(' ').any(str::is_empty) {
         return Err(Invalid::new("must have single spaces, and only between words"));
     }
-    text.split(' ').try_for_each(check)
+    text.split(' ').try_for_each(check_alphabet)
+}
+
+/// Checks an idempotency key. API Gateway joins the values of a repeated header with commas, so a
+/// key with a comma may be two keys (docs/decisions/headers.md).
+pub(crate) fn check_key(text: &str) -> Result<(), Invalid> {
+    if text.contains(',') {
+        return Err(Invalid::new(
+            "must be sent once, without commas: 1 to 128 visible characters, with single spaces between words",
+        ));
+    }
+    check_label(text)
+}
+
+/// Checks a word: ASCII letters, digits, `-` and `_`, with a letter first. A letter of another
+/// script could look like one of a reserved word.
+pub(crate) fn check_word(text: &str) -> Result<(), Invalid> {
+    check_length(text)?;
+    let is_part = |character: char| character.is_ascii_alphanumeric() || matches!(character, '-' | '_');
+    if text.starts_with(|first: char| first.is_ascii_alphabetic()) && text.chars().all(is_part) {
+        return Ok(());
+    }
+    Err(Invalid::new("must have only the letters a to z and A to Z, digits, `-` and `_`, and start with a letter"))
 }
 
 fn check_length(text: &str) -> Result<(), Invalid> {
@@ -51,6 +91,7 @@ macro_rules! identifier {
             ///
             /// The text has 1 to 128 visible characters without white space, `#`, `[` and `]`. `#`
             /// separates the parts of a key, so no identifier looks like a key with several parts.
+            /// It is neither `.` nor `..`, so that it can be a segment of a path.
             $name, check
         );
     };
@@ -104,7 +145,19 @@ macro_rules! label {
     };
 }
 
-pub(crate) use {identifier, label};
+/// Defines a word type: an identifier whose values are compared with reserved words.
+macro_rules! word {
+    ($(#[$doc:meta])* $name:ident) => {
+        $crate::id::identifier!(
+            $(#[$doc])*
+            ///
+            /// The text has 1 to 128 ASCII letters, digits, `-` and `_`, and starts with a letter.
+            $name, check_word
+        );
+    };
+}
+
+pub(crate) use {identifier, label, word};
 
 identifier!(
     /// The id of a customer's account: the partition key of the bank's and the cart's tables.
@@ -115,9 +168,11 @@ identifier!(
     /// the same id (docs/decisions/transaction-guard.md).
     TransactionId
 );
-label!(
+identifier!(
     /// The value of the request header `Idempotency-Key`.
-    IdempotencyKey
+    ///
+    /// The text has the form of a label without commas.
+    IdempotencyKey, check_key
 );
 identifier!(
     /// The stock keeping unit (SKU) of a product: the partition key of the cart's index.

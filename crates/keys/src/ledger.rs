@@ -32,7 +32,7 @@
 
 use crate::{
     AccountId, Day, IdempotencyKey, KeyRange, Random, Shard, TimestampMillis, TransactionId,
-    id::{identifier, label},
+    id::{identifier, label, word},
     text::{Invalid, constant_key, derived, names, prefixed_key, serde_as_text, uuid_of},
 };
 use jiff::Timestamp;
@@ -64,7 +64,7 @@ label!(
     /// `external`.
     AccountType
 );
-label!(
+word!(
     /// The type of a transaction, chosen by the caller that posts it, such as `payment`.
     TransactionType
 );
@@ -446,9 +446,6 @@ impl CreatedSort {
     #[must_use]
     pub fn between(since: TimestampMillis, until: Option<TimestampMillis>) -> KeyRange {
         match until {
-            // A request between two milliseconds also leads here, because its start is rounded up
-            // and its end is rounded down.
-            Some(until) if until < since => Self::nothing(),
             // The range must also contain the positions in cursors, which are sort keys with a
             // suffix.
             Some(until) => KeyRange::through(Self(since).to_string(), format!("{}#", Self(until))),
@@ -554,7 +551,7 @@ impl LegTimeSort {
     #[must_use]
     pub fn between(since: TimestampMillis, until: TimestampMillis) -> KeyRange {
         let first = format!("LEG#{since}");
-        if until < since { KeyRange::nothing_from(first) } else { KeyRange::through(first, format!("LEG#{until}#")) }
+        KeyRange::through(first, format!("LEG#{until}#"))
     }
 
     /// The range of legs in a period. `from` and `to` are inclusive; `None` means no bound. The

@@ -44,7 +44,7 @@ pub use random::Random;
 pub use range::KeyRange;
 pub use shard::{Shard, Shards};
 pub use text::Invalid;
-pub use time::{Bound, Day, TimestampMillis, TimestampSeconds};
+pub use time::{Bound, Bounds, Day, TimestampMillis, TimestampSeconds};
 
 #[cfg(test)]
 mod tests;

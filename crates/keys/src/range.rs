@@ -16,17 +16,20 @@ pub struct KeyRange {
 }
 
 impl KeyRange {
-    /// The range from the text `first` to the last key that starts with `last_prefix`.
+    /// The range from the text `first` to the last key that starts with `last_prefix`. The range is
+    /// empty if it would end before it starts.
     ///
     /// The prefix must end in a separator of the key format: `#`, or the `T` after a date. Without
     /// the separator, a prefix such as `2026-12-1` would also match `2026-12-10`.
     pub(crate) fn through(first: impl Into<String>, last_prefix: impl Into<String>) -> Self {
-        Self { from: first.into(), to: following(last_prefix.into()), backward: false }
+        Self::between(first, following(last_prefix.into()))
     }
 
-    /// The range from one complete key to another, both included.
+    /// The range from one complete key to another, both included. The range is empty if it would
+    /// end before it starts, because DynamoDB rejects such a condition.
     pub(crate) fn between(first: impl Into<String>, last: impl Into<String>) -> Self {
-        Self { from: first.into(), to: last.into(), backward: false }
+        let (from, to) = (first.into(), last.into());
+        if to < from { Self::nothing_from(from) } else { Self { from, to, backward: false } }
     }
 
     /// All keys that start with the prefix.
@@ -47,10 +50,16 @@ impl KeyRange {
         Self::between("\u{0}", char::MAX)
     }
 
-    /// An empty range. Both ends are the prefix, which no key equals.
-    pub(crate) fn nothing_from(prefix: impl Into<String>) -> Self {
-        let from = prefix.into();
+    /// An empty range. Both ends are the text with a control character, which no key equals.
+    pub(crate) fn nothing_from(text: impl fmt::Display) -> Self {
+        let from = format!("{text}\u{1}");
         Self { to: from.clone(), from, backward: false }
+    }
+
+    /// The range from the first key of one range to the last key of another.
+    #[must_use]
+    pub fn spanning(first: &Self, last: &Self) -> Self {
+        Self::between(first.from.clone(), last.to.clone())
     }
 
     /// Reverses the read order: newest first, for keys that start with a time.
@@ -92,6 +101,14 @@ impl KeyRange {
             return Self { to: position.to_owned(), ..self.clone() };
         }
         Self { from: position.to_owned(), ..self.clone() }
+    }
+
+    /// The part of an ascending range that starts at `position` or after it. `None` if the range
+    /// ends before it.
+    #[must_use]
+    pub fn not_before(&self, position: &str) -> Option<Self> {
+        let from = self.from.as_str().max(position).to_owned();
+        (from <= self.to).then(|| Self { from, ..self.clone() })
     }
 
     /// The lower end.

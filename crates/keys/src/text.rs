@@ -66,6 +66,13 @@ macro_rules! serde_as_text {
             }
         }
 
+        $crate::text::serde_from_text!($type);
+    };
+}
+
+/// Implements deserialization with `FromStr`.
+macro_rules! serde_from_text {
+    ($type:ty) => {
         impl<'de> serde::Deserialize<'de> for $type {
             fn deserialize<D: serde::Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
                 let text = <std::borrow::Cow<'de, str>>::deserialize(input)?;
@@ -175,4 +182,4 @@ macro_rules! names {
     };
 }
 
-pub(crate) use {constant_key, framed_key, names, prefixed_key, serde_as_text};
+pub(crate) use {constant_key, framed_key, names, prefixed_key, serde_as_text, serde_from_text};

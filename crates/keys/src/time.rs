@@ -1,16 +1,17 @@
-use crate::text::{Invalid, serde_as_text};
+use crate::text::{Invalid, serde_as_text, serde_from_text};
 use jiff::{
     SignedDuration, Timestamp,
-    civil::{Date, DateTime},
-    tz::TimeZone,
+    civil::{Date, DateTime, Time},
+    tz::{Offset, TimeZone},
 };
-use std::{fmt, str::FromStr};
+use std::{fmt, ops::Range, str::FromStr};
 
 /// A UTC time in seconds, formatted as `2026-12-01T09:30:00Z`. The text always has 20 characters,
 /// so its lexicographic order is the order of time (docs/decisions/times.md).
 ///
 /// Parsing accepts RFC 3339 with any offset and fraction. The time is converted to UTC. The
-/// fraction is truncated instead of rounded, so 23:59:59.999 stays on the same day.
+/// fraction is truncated instead of rounded, so 23:59:59.999 stays on the same day. The leap second
+/// 23:59:60 UTC becomes 23:59:59.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TimestampSeconds(Timestamp);
 
@@ -30,7 +31,7 @@ impl TimestampSeconds {
             .ok()
             .map(Self)
             .filter(|second| *second >= Self::MIN)
-            .ok_or_else(|| Invalid::new("must be between the years 0000 and 9999"))
+            .ok_or_else(out_of_range)
     }
 
     /// Adds days. Returns [`TimestampSeconds::MAX`] if the result would be later.
@@ -99,6 +100,12 @@ impl TimestampSeconds {
 pub struct TimestampMillis(Timestamp);
 
 impl TimestampMillis {
+    /// The earliest supported time, 0000-01-01T00:00:00.000Z.
+    pub const MIN: Self = Self(TimestampSeconds::MIN.0);
+
+    /// The latest supported time, 9999-12-30T22:00:00.999Z.
+    pub const MAX: Self = Self(Timestamp::constant(253_402_207_200, 999_000_000));
+
     /// Truncates the instant to the millisecond.
     ///
     /// # Errors
@@ -106,9 +113,7 @@ impl TimestampMillis {
     pub fn containing(instant: Timestamp) -> Result<Self, Invalid> {
         TimestampSeconds::containing(instant)?;
         let milli = instant.as_millisecond() - i64::from(instant.subsec_nanosecond() % 1_000_000 < 0);
-        Timestamp::from_millisecond(milli)
-            .map(Self)
-            .map_err(|_| Invalid::new("must be between the years 0000 and 9999"))
+        Timestamp::from_millisecond(milli).map(Self).map_err(|_| out_of_range())
     }
 
     /// The time as a [`Timestamp`].
@@ -162,7 +167,7 @@ impl FromStr for TimestampMillis {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        Self::containing(parse_instant(text)?)
+        Self::containing(parse_instant(text)?.stored()?)
     }
 }
 
@@ -174,6 +179,7 @@ impl fmt::Display for TimestampMillis {
 
 serde_as_text!(TimestampMillis);
 
+const SECOND: SignedDuration = SignedDuration::from_secs(1);
 const MILLI: SignedDuration = SignedDuration::from_millis(1);
 
 /// Returns whether the text equals `form`, where each `0` in `form` stands for any digit.
@@ -185,28 +191,108 @@ fn has_shape(text: &str, form: &str) -> bool {
         })
 }
 
-/// Returns whether the text has the form of an RFC 3339 time. The crate jiff checks the numbers,
-/// but it also accepts spaces, commas, missing parts and offsets of 24 hours.
-fn is_rfc3339(text: &str) -> bool {
-    let Some((whole, rest)) = text.split_at_checked(19) else { return false };
-    let fraction = rest.strip_prefix('.').map_or(0, |digits| 1 + digits.bytes().take_while(u8::is_ascii_digit).count());
-    let Some(offset) = rest.get(fraction..) else { return false };
-    has_shape(whole, "0000-00-00T00:00:00")
-        && (fraction == 0 || (2..=10).contains(&fraction))
-        && (offset == "Z" || ((has_shape(offset, "+00:00") || has_shape(offset, "-00:00")) && &offset[1..3] <= "23"))
+/// An instant of RFC 3339. Times of the years 0000 and 9999 may be outside the range of stored
+/// times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Instant {
+    /// Before the first stored time.
+    Before,
+    At(Timestamp),
+    /// After the last stored time.
+    After,
 }
 
-/// Parses an instant in RFC 3339.
-pub(crate) fn parse_instant(text: &str) -> Result<Timestamp, Invalid> {
+impl Instant {
+    fn of(civil: DateTime, offset: Offset) -> Self {
+        // All years have four digits, so a time that jiff cannot represent is after the last one.
+        match offset.to_timestamp(civil) {
+            Ok(instant) if instant < TimestampSeconds::MIN.0 => Self::Before,
+            Ok(instant) => Self::At(instant),
+            Err(_) => Self::After,
+        }
+    }
+
+    /// The instant, if it can be stored.
+    fn stored(self) -> Result<Timestamp, Invalid> {
+        match self {
+            Self::At(instant) => Ok(instant),
+            Self::Before | Self::After => Err(out_of_range()),
+        }
+    }
+}
+
+fn out_of_range() -> Invalid {
+    Invalid::new(format!("must be a time from {} to {}", TimestampSeconds::MIN, TimestampSeconds::MAX))
+}
+
+/// The parts of an RFC 3339 time.
+struct Parts<'a> {
+    /// `2026-12-01T09:30:00`
+    civil: &'a str,
+    /// The digits of the fraction.
+    fraction: &'a str,
+    offset: Offset,
+}
+
+impl<'a> Parts<'a> {
+    /// Splits a time in upper case. Returns `None` if it does not have the form of RFC 3339.
+    fn of(text: &'a str) -> Option<Self> {
+        let (civil, rest) = text.split_at_checked(19).filter(|(civil, _)| has_shape(civil, "0000-00-00T00:00:00"))?;
+        let (fraction, offset) = match rest.strip_prefix('.') {
+            Some(rest) => rest.split_at(rest.bytes().take_while(u8::is_ascii_digit).count()),
+            None => ("", rest),
+        };
+        if rest.starts_with('.') && fraction.is_empty() {
+            return None;
+        }
+        Some(Self { civil, fraction, offset: offset_of(offset)? })
+    }
+
+    /// The instant. Returns `None` if the date or the time does not exist.
+    ///
+    /// A leap second is the last nanosecond of its minute, so that it stays on its day.
+    fn instant(&self) -> Option<Instant> {
+        let number = |range: Range<usize>| self.civil[range].parse::<i8>().ok();
+        let (hour, minute, second) = (number(11..13)?, number(14..16)?, number(17..19)?);
+        let is_leap = second == 60;
+        if is_leap {
+            let minutes = i32::from(hour) * 60 + i32::from(minute) - self.offset.seconds() / 60;
+            (minutes.rem_euclid(24 * 60) == 24 * 60 - 1).then_some(())?;
+        }
+        let nanos = if is_leap { 999_999_999 } else { format!("{:0<9.9}", self.fraction).parse().ok()? };
+        let date = Date::new(self.civil[..4].parse().ok()?, number(5..7)?, number(8..10)?).ok()?;
+        let time = Time::new(hour, minute, second.min(59) + i8::from(second > 60), nanos).ok()?;
+        Some(Instant::of(date.to_datetime(time), self.offset))
+    }
+}
+
+/// Parses `Z` or an offset from `-23:59` to `+23:59`.
+fn offset_of(text: &str) -> Option<Offset> {
+    if text == "Z" {
+        return Some(Offset::UTC);
+    }
+    if !(has_shape(text, "+00:00") || has_shape(text, "-00:00")) {
+        return None;
+    }
+    let (hours, minutes): (i32, i32) = (text[1..3].parse().ok()?, text[4..].parse().ok()?);
+    if hours > 23 || minutes > 59 {
+        return None;
+    }
+    let seconds = (hours * 60 + minutes) * 60;
+    Offset::from_seconds(if text.starts_with('-') { -seconds } else { seconds }).ok()
+}
+
+/// Parses an instant in RFC 3339: letters of any case, any number of digits of the fraction, of
+/// which nine count, and leap seconds.
+fn parse_instant(text: &str) -> Result<Instant, Invalid> {
     const FORM: &str = "must be an RFC 3339 time such as 2026-12-01T09:30:00Z";
     const SPACE: &str = "must be an RFC 3339 time: in a query string, send the + of the offset as %2B";
-    if !is_rfc3339(text) {
-        let is_decoded_plus = text.matches(' ').count() == 1 && is_rfc3339(&text.replace(' ', "+"));
+    let text = text.to_ascii_uppercase();
+    let Some(parts) = Parts::of(&text) else {
+        let is_decoded_plus = text.matches(' ').count() == 1 && Parts::of(&text.replace(' ', "+")).is_some();
         return Err(Invalid::new(if is_decoded_plus { SPACE } else { FORM }));
-    }
-    text.parse().map_err(|_| {
-        no_such_day(text).unwrap_or_else(|| Invalid::new("must be an existing time between the years 0000 and 9999"))
-    })
+    };
+    parts.instant().ok_or_else(|| no_such_day(&text).unwrap_or_else(|| Invalid::new("must be an existing time")))
 }
 
 /// The error for a text that starts with a date whose month is shorter, such as `2026-06-31`.
@@ -237,7 +323,7 @@ impl FromStr for TimestampSeconds {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        Self::containing(parse_instant(text)?)
+        Self::containing(parse_instant(text)?.stored()?)
     }
 }
 
@@ -249,37 +335,73 @@ impl fmt::Display for TimestampSeconds {
 
 serde_as_text!(TimestampSeconds);
 
-/// A start or an end of a time range, as exact as in the request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// A start or an end of a time range: a time, as exact as in the request, or a whole day in UTC
+/// (docs/decisions/times.md).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bound {
-    floor: TimestampSeconds,
-    exact: Timestamp,
+    start: Instant,
+    end: Instant,
 }
 
 impl Bound {
-    /// The first whole second at or after the bound, for the start of a range.
-    #[must_use]
-    pub fn first(self) -> TimestampSeconds {
-        if self.floor.0 == self.exact { self.floor } else { self.floor.plus_seconds(1) }
+    /// The first whole second at or after the bound. `None` if it is after the last stored time.
+    fn first(self) -> Option<TimestampSeconds> {
+        let Instant::At(exact) = self.start else {
+            return (self.start == Instant::Before).then_some(TimestampSeconds::MIN);
+        };
+        let floor = TimestampSeconds::containing(exact).ok()?;
+        if floor.0 == exact { Some(floor) } else { floor.0.checked_add(SECOND).ok().map(TimestampSeconds) }
     }
 
-    /// The last whole second at or before the bound, for the end of a range.
-    #[must_use]
-    pub fn last(self) -> TimestampSeconds {
-        self.floor
+    /// The last whole second at or before the bound. `None` if it is before the first stored time.
+    fn last(self) -> Option<TimestampSeconds> {
+        match self.end {
+            Instant::Before => None,
+            Instant::At(exact) => TimestampSeconds::containing(exact).ok(),
+            Instant::After => Some(TimestampSeconds::MAX),
+        }
     }
 
-    /// The first whole millisecond at or after the bound.
-    #[must_use]
-    pub fn first_milli(self) -> TimestampMillis {
-        let last = self.last_milli();
-        if last.0 == self.exact { last } else { TimestampMillis(last.0.saturating_add(MILLI).unwrap_or(last.0)) }
+    /// The first whole millisecond at or after the bound, as [`Bound::first`].
+    fn first_milli(self) -> Option<TimestampMillis> {
+        let Instant::At(exact) = self.start else {
+            return (self.start == Instant::Before).then_some(TimestampMillis::MIN);
+        };
+        let floor = TimestampMillis::containing(exact).ok()?;
+        if floor.0 == exact { Some(floor) } else { floor.0.checked_add(MILLI).ok().map(TimestampMillis) }
     }
 
-    /// The last whole millisecond at or before the bound.
+    /// The last whole millisecond at or before the bound, as [`Bound::last`].
+    fn last_milli(self) -> Option<TimestampMillis> {
+        match self.end {
+            Instant::Before => None,
+            Instant::At(exact) => TimestampMillis::containing(exact).ok(),
+            Instant::After => Some(TimestampMillis::MAX),
+        }
+    }
+
+    /// The last whole millisecond of the bound that is not after `now`. A day that has started ends
+    /// now. Returns `None` if the bound is after `now`.
     #[must_use]
-    pub fn last_milli(self) -> TimestampMillis {
-        TimestampMillis::containing(self.exact).unwrap_or(TimestampMillis(self.floor.0))
+    pub fn until(self, now: TimestampMillis) -> Option<TimestampMillis> {
+        let has_started = match self.start {
+            Instant::Before => true,
+            Instant::At(start) => TimestampMillis::containing(start).is_ok_and(|start| start <= now),
+            Instant::After => false,
+        };
+        has_started.then(|| self.last_milli().unwrap_or(TimestampMillis::MIN).min(now))
+    }
+
+    /// Requires the bound to contain a time that can be stored.
+    pub(crate) fn stored(self) -> Result<Self, Invalid> {
+        self.start.stored().or(self.end.stored()).map(|_| self)
+    }
+}
+
+impl From<Day> for Bound {
+    fn from(Day(date): Day) -> Self {
+        let at = |time: Time| Instant::of(date.to_datetime(time), Offset::UTC);
+        Self { start: at(Time::MIN), end: at(Time::MAX) }
     }
 }
 
@@ -287,8 +409,54 @@ impl FromStr for Bound {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        let exact = parse_instant(text)?;
-        Ok(Self { floor: TimestampSeconds::containing(exact)?, exact })
+        const FORM: &str = "must be an RFC 3339 time such as 2026-12-01T09:30:00Z or a date such as 2026-12-01";
+        if has_shape(text, "0000-00-00") {
+            return text.parse().map(<Self as From<Day>>::from);
+        }
+        let is_form = |error: &Invalid| error.to_string().contains("such as");
+        let exact = parse_instant(text).map_err(|error| if is_form(&error) { Invalid::new(FORM) } else { error })?;
+        Ok(Self { start: exact, end: exact })
+    }
+}
+
+serde_from_text!(Bound);
+
+/// A time range, both ends included.
+///
+/// A start before the first stored time and an end after the last one are no limits. A range
+/// without stored times is empty.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Bounds {
+    from: Option<Bound>,
+    to: Option<Bound>,
+}
+
+impl Bounds {
+    /// Creates a range. `None` stands for a missing bound. Returns `None` if the range ends before
+    /// it starts.
+    #[must_use]
+    pub fn new(from: Option<Bound>, to: Option<Bound>) -> Option<Self> {
+        let is_backward = from.zip(to).is_some_and(|(from, to)| from.start > to.end);
+        (!is_backward).then_some(Self { from, to })
+    }
+
+    /// The first and the last whole second. The last one is before the first one if the range has
+    /// no whole second. `None` stands for a missing bound.
+    #[must_use]
+    pub fn seconds(self) -> (Option<TimestampSeconds>, Option<TimestampSeconds>) {
+        match (self.from.map(Bound::first), self.to.map(Bound::last)) {
+            (Some(None), _) | (_, Some(None)) => (Some(TimestampSeconds::MAX), Some(TimestampSeconds::MIN)),
+            (from, to) => (from.flatten(), to.flatten()),
+        }
+    }
+
+    /// The first and the last whole millisecond, as [`Bounds::seconds`].
+    #[must_use]
+    pub fn millis(self) -> (Option<TimestampMillis>, Option<TimestampMillis>) {
+        match (self.from.map(Bound::first_milli), self.to.map(Bound::last_milli)) {
+            (Some(None), _) | (_, Some(None)) => (Some(TimestampMillis::MAX), Some(TimestampMillis::MIN)),
+            (from, to) => (from.flatten(), to.flatten()),
+        }
     }
 }
 
@@ -324,6 +492,12 @@ impl Day {
         const REST: SignedDuration = SignedDuration::from_millis(999);
         let last = self.last_second().0;
         TimestampMillis(last.saturating_add(REST).unwrap_or(last))
+    }
+
+    /// Returns the number of days from `earlier` to this day.
+    #[must_use]
+    pub fn days_since(self, earlier: Self) -> i64 {
+        self.0.duration_since(earlier.0).as_hours() / 24
     }
 
     /// Returns the previous day. Returns the same day if it is the first supported day.

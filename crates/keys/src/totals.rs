@@ -18,8 +18,8 @@ use crate::{
 use std::{fmt, str::FromStr};
 
 identifier!(
-    /// A hash of a transaction type, an account type and a currency. The types can have 512 bytes
-    /// each, and both would not fit into a sort key.
+    /// A hash of a transaction type, an account type and a currency. An account type can have 512
+    /// bytes.
     Series
 );
 
@@ -105,7 +105,7 @@ impl TotalSort {
     #[must_use]
     pub fn between(first: Day, last: Day) -> KeyRange {
         let from = format!("DAY#{first}#");
-        if last < first { KeyRange::nothing_from(from) } else { KeyRange::through(from, format!("DAY#{last}#")) }
+        KeyRange::through(from, format!("DAY#{last}#"))
     }
 
     /// The range of the totals through `last`, inclusive.

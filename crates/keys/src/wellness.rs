@@ -7,7 +7,7 @@
 //! | part of an activity | `ActivityId-<id>` | `Program#Detail`, `Program#GoalPrimary`, `Program#Reward#<kind>`, `Program#Groups#GroupId-<id>` | | | |
 //! | groups of an activity | `ActivityId-<id>` | `Program#Groups` | | `Groups#<0-9>`, `CompanyId-<id>#ActivityId-<id>` | |
 //! | reference to a venue | `ActivityId-<id>` | `Program#Venue#VenueId-<id>` | | `CompanyId-<id>#VenueId-<id>`, `<status>#<end>#ActivityId-<id>` | |
-//! | registration | `ActivityId-<id>` | `Registration#UserId-<id>` | | | `UserId-<id>#Registrations`, `ActivityEndDate#<end>` |
+//! | registration | `ActivityId-<id>` | `Registration#UserId-<id>` | | | `CompanyId-<id>#UserId-<id>#Registrations`, `ActivityEndDate#<end>` |
 //! | counter of tickets | `ActivityId-<id>` | `Tickets` | | | |
 //! | ticket of a sign-up | `ActivityId-<id>` | `Ticket#<number>` | | | |
 //! | section | `CompanyId-<id>` | `Section#SectionId-<id>` | `CompanyId-<id>#Program`, `EndDate#<end>` | | |
@@ -35,7 +35,7 @@
 //! (docs/decisions/wellness-employees.md).
 
 use crate::{
-    Day, KeyRange, Random, RequestId, TimestampSeconds,
+    Bound, Bounds, Day, KeyRange, Random, RequestId, TimestampSeconds,
     id::{identifier, label},
     text::{Invalid, framed_key, hashed, names, prefixed_key, serde_as_text, uuid_of},
 };
@@ -136,7 +136,7 @@ impl Status {
     #[must_use]
     pub fn shown(self, end: PlanTime, now: TimestampSeconds) -> ShownStatus {
         match self {
-            Self::Active if end.second() < now => ShownStatus::Completed,
+            Self::Active if end.is_over(now) => ShownStatus::Completed,
             Self::Active => ShownStatus::Active,
             Self::Cancelled => ShownStatus::Cancelled,
             Self::Draft => ShownStatus::Draft,
@@ -144,8 +144,8 @@ impl Status {
     }
 }
 
-/// The status of an activity in responses and filters. An active activity is completed from the
-/// second after its end date (docs/decisions/wellness-completion.md).
+/// The status of an activity in responses and filters. An active activity is completed once its
+/// end is over ([`PlanTime::is_over`]; docs/decisions/wellness-completion.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum ShownStatus {
     /// Running or upcoming.
@@ -178,14 +178,15 @@ impl ShownStatus {
         }
     }
 
-    /// Returns the part of the period in which activities with the stored status end that have this
-    /// status at the time `now`. `None` if it is empty.
+    /// Returns the smallest part of the period that contains the ends of all activities with this
+    /// status at the time `now`. `None` if it is empty. The part also contains ends of today with
+    /// another status ([`Status::shown`]): a date has the key of its first second, but is over
+    /// after its last one.
     #[must_use]
     pub fn within(self, period: Period, now: TimestampSeconds) -> Option<Period> {
-        let now = PlanTime::from(now);
         match self {
-            Self::Active => period.from(now),
-            Self::Completed => Period::new(period.first, period.last.min(now.plus_seconds(-1))),
+            Self::Active => period.open_at(now),
+            Self::Completed => Period::new(period.first, period.last.min(PlanTime::from(now).plus_seconds(-1))),
             Self::Cancelled | Self::Draft => Some(period),
         }
     }
@@ -264,6 +265,22 @@ impl PlanTime {
         self.0
     }
 
+    /// Whether an activity that ends at this time is over at `now`. An end at 00:00:00 is a date,
+    /// and includes its whole day in UTC (docs/decisions/times.md).
+    ///
+    /// Only this function compares an end with a time.
+    #[must_use]
+    pub fn is_over(self, now: TimestampSeconds) -> bool {
+        self.last_second() < now
+    }
+
+    /// Returns the last second of an activity that ends at this time.
+    #[must_use]
+    pub fn last_second(self) -> TimestampSeconds {
+        let day = self.0.day();
+        if self.0 == day.first_second() { day.last_second() } else { self.0 }
+    }
+
     /// Returns the time that is `seconds` later, within the supported range.
     fn plus_seconds(self, seconds: i64) -> Self {
         let moved = self.0.instant().checked_add(jiff::SignedDuration::from_secs(seconds)).ok();
@@ -301,32 +318,21 @@ impl fmt::Display for PlanTime {
 
 serde_as_text!(PlanTime);
 
-/// A start or an end of a requested period: a time or a whole day.
+/// A start or an end of a requested period: a [`Bound`], or a time in UTC without an offset.
+///
+/// In a body, the bound must contain a time that can be stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PlanBound {
-    /// A time.
-    At(crate::Bound),
-    /// A day, from its first to its last second.
-    Day(Day),
+pub struct PlanBound(Bound);
+
+impl From<PlanBound> for Bound {
+    fn from(PlanBound(bound): PlanBound) -> Self {
+        bound
+    }
 }
 
-impl PlanBound {
-    /// Returns the first second of a period that starts at the bound.
-    #[must_use]
-    pub fn first(self) -> PlanTime {
-        match self {
-            Self::At(bound) => PlanTime(bound.first()),
-            Self::Day(day) => PlanTime(day.first_second()),
-        }
-    }
-
-    /// Returns the last second of a period that ends at the bound.
-    #[must_use]
-    pub fn last(self) -> PlanTime {
-        match self {
-            Self::At(bound) => PlanTime(bound.last()),
-            Self::Day(day) => PlanTime(day.last_second()),
-        }
+impl From<Day> for PlanBound {
+    fn from(day: Day) -> Self {
+        Self(day.into())
     }
 }
 
@@ -334,18 +340,15 @@ impl FromStr for PlanBound {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        match text.len() {
-            10 => text.parse().map(Self::Day),
-            19 => format!("{text}Z").parse().map(Self::At),
-            _ => text.parse().map(Self::At),
-        }
+        if text.len() == 19 { format!("{text}Z").parse() } else { text.parse() }.map(Self)
     }
 }
 
 impl<'de> serde::Deserialize<'de> for PlanBound {
     fn deserialize<D: serde::Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
         let text = <std::borrow::Cow<'de, str>>::deserialize(input)?;
-        text.parse().map_err(serde::de::Error::custom)
+        let bound = text.parse().and_then(|Self(bound)| bound.stored());
+        bound.map(Self).map_err(serde::de::Error::custom)
     }
 }
 
@@ -398,6 +401,20 @@ impl Period {
         (first <= last).then_some(Self { first, last })
     }
 
+    /// Returns the period within the bounds, which may have no second. A missing bound is no limit.
+    #[must_use]
+    pub fn within(bounds: Bounds) -> Self {
+        let (first, last) = bounds.seconds();
+        let (first, last) = (first.unwrap_or(TimestampSeconds::MIN), last.unwrap_or(TimestampSeconds::MAX));
+        Self { first: PlanTime(first), last: PlanTime(last) }
+    }
+
+    /// Whether the period has no second.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.last < self.first
+    }
+
     /// Returns the plan year: from the first second of January 1 to the last second of December 31
     /// (docs/requirements/wellness.md#program-plans).
     #[must_use]
@@ -414,11 +431,24 @@ impl Period {
         Self { first, last: PlanTime(TimestampSeconds::MAX).max(first) }
     }
 
-    /// Returns the period without the part before `time`. Returns `None` if the period ends before
-    /// `time`.
+    /// Returns the ends that may not be over at `now`: from the start of the day, whose key is that
+    /// of the date. Ends between then and `now` are over ([`PlanTime::is_over`]).
     #[must_use]
-    pub fn from(self, time: PlanTime) -> Option<Self> {
-        Self::new(self.first.max(time), self.last)
+    pub fn not_over(now: TimestampSeconds) -> Self {
+        Self::since(PlanTime(now.day().first_second()))
+    }
+
+    /// Returns the part of the period in [`Period::not_over`]. `None` if it is empty.
+    #[must_use]
+    pub fn open_at(self, now: TimestampSeconds) -> Option<Self> {
+        Self::new(self.first.max(Self::not_over(now).first), self.last)
+    }
+
+    /// Returns the part of [`Period::open_at`] that is over at `now`. `None` if it is empty.
+    #[must_use]
+    pub fn over_today(self, now: TimestampSeconds) -> Option<Self> {
+        let (date, now) = (Self::not_over(now).first, PlanTime(now));
+        Self::new(self.first.max(date.plus_seconds(1)), self.last.min(now.plus_seconds(-1)))
     }
 
     /// Whether the period contains the time.
@@ -503,13 +533,34 @@ framed_key!(
     "#Program#List",
     CompanyId
 );
-framed_key!(
-    /// GSI3PK of a user's registrations in all companies: `UserId-<id>#Registrations`.
-    RegistrationsPartition,
-    "UserId-",
-    "#Registrations",
-    UserId
-);
+/// GSI3PK of an employee's registrations: `CompanyId-<id>#UserId-<id>#Registrations`.
+///
+/// The requirement's key is `UserId-<id>#Registrations`, without the company. Any administrator may
+/// choose the user id of an employee, so registrations of two companies would share a partition
+/// (docs/requirements/wellness.md#tenant-isolation).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RegistrationsPartition(pub EmployeeKey);
+
+impl fmt::Display for RegistrationsPartition {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "CompanyId-{}#UserId-{}#Registrations", self.0.company, self.0.user)
+    }
+}
+
+impl FromStr for RegistrationsPartition {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let parse = || {
+            let rest = text.strip_prefix("CompanyId-")?.strip_suffix("#Registrations")?;
+            let (company, user) = rest.split_once("#UserId-")?;
+            Some(Self(EmployeeKey { company: company.parse().ok()?, user: user.parse().ok()? }))
+        };
+        parse().ok_or(Invalid::key("RegistrationsPartition"))
+    }
+}
+
+serde_as_text!(RegistrationsPartition);
 
 /// PK of a tenth of a company's employees: `CompanyId-<id>#Employees#<0-9>`.
 ///
@@ -1015,10 +1066,41 @@ impl ActivityEndDateSort {
         KeyRange::beginning_with("ActivityEndDate#")
     }
 
-    /// The range of end dates in the period, for pattern 3 of docs/requirements/wellness.md.
+    /// The range of end dates in the period, for pattern 3 of docs/requirements/wellness.md. It
+    /// also contains each [`RegistrationPlace`] with such an end date.
     #[must_use]
     pub fn within(period: Period) -> KeyRange {
-        KeyRange::between(Self(period.first).to_string(), Self(period.last).to_string())
+        KeyRange::through(Self(period.first).to_string(), format!("{}#", Self(period.last)))
+    }
+}
+
+/// The position of a registration in the list of an employee:
+/// `ActivityEndDate#<end>#ActivityId-<id>`. Many activities may end in the same second, so GSI3SK
+/// alone is not a position.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RegistrationPlace {
+    /// End date of the activity.
+    pub end: PlanTime,
+    /// The activity.
+    pub activity: ActivityId,
+}
+
+impl fmt::Display for RegistrationPlace {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}#ActivityId-{}", ActivityEndDateSort(self.end), self.activity)
+    }
+}
+
+impl FromStr for RegistrationPlace {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let parse = || {
+            let (end, activity) = text.split_once("#ActivityId-")?;
+            let ActivityEndDateSort(end) = end.parse().ok()?;
+            Some(Self { end, activity: activity.parse().ok()? })
+        };
+        parse().ok_or(Invalid::key("RegistrationPlace"))
     }
 }
 

@@ -5,7 +5,7 @@ use crate::{
     Account, Ledger, Transaction,
     model::{account::Kind, total::sums_of},
     store::Books,
-    totals::{Entry, grouped},
+    totals::{ToCount, grouped},
 };
 use function::{Batch, Error, Record};
 use keys::{AccountId, Random, TimestampMillis, TransactionId, ledger::AccountType};
@@ -53,9 +53,9 @@ impl Posts {
     }
 
     /// Returns the transactions with their sums. Reports those that cannot be counted.
-    fn entries(&self, types: &BTreeMap<AccountId, AccountType>) -> Vec<Entry> {
+    fn entries(&self, types: &BTreeMap<AccountId, AccountType>) -> Vec<ToCount> {
         let entry = |posted: &Posted| match sums_of(&posted.header, types) {
-            Ok(sums) => Some(Entry { transaction: posted.header.id.clone(), written_at: posted.written_at, sums }),
+            Ok(sums) => Some(ToCount { transaction: posted.header.id.clone(), written_at: posted.written_at, sums }),
             Err(reason) => {
                 function::count("UnreadableItems", 1);
                 report(Some(Transaction::key_of(&posted.header.id).partition()), &reason.to_string());
@@ -93,7 +93,7 @@ impl Ledger {
     }
 
     /// Counts a group of transactions. Returns the transactions to retry.
-    async fn count_group(&self, group: Vec<Entry>, random: &Random) -> Vec<TransactionId> {
+    async fn count_group(&self, group: Vec<ToCount>, random: &Random) -> Vec<TransactionId> {
         match self.totals.count(group.clone(), random).await {
             Ok(()) => Vec::new(),
             // One of the totals may be unreadable. The others must be written.
@@ -112,7 +112,7 @@ impl Ledger {
     }
 
     /// Counts a transaction of a rejected group. Returns the transaction if it must be retried.
-    async fn count_alone(&self, entry: Entry, random: &Random) -> Option<TransactionId> {
+    async fn count_alone(&self, entry: ToCount, random: &Random) -> Option<TransactionId> {
         let counted = match self.totals.count(vec![entry.clone()], random).await {
             Err(Store::Rejected(_)) => self.totals.count_elsewhere(&entry).await,
             counted => counted.map(|()| true),
@@ -122,7 +122,13 @@ impl Ledger {
             Ok(false) => {
                 report(Some(Transaction::key_of(&entry.transaction).partition()), "no shard has readable totals");
                 function::count("Defects", 1);
-                None
+                match self.totals.leave_out(&entry).await {
+                    Ok(_) => None,
+                    Err(error) => {
+                        tracing::warn!(%error, "the totals do not show yet that they lack a transaction");
+                        Some(entry.transaction)
+                    }
+                }
             }
             Err(error) => {
                 tracing::warn!(%error, "a transaction is counted later");

@@ -9,7 +9,7 @@ use keys::{
     ledger::CreatedSort,
     totals::{TotalPartition, TotalScope},
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, btree_map::Entry};
 use table::{Dynamo, Error, Found, Key, MAX_CHANGES, Query, Table};
 
 /// Number of days between the last processing of a stream record and the expiry of its marker. S3
@@ -22,9 +22,10 @@ const PAGE: usize = 1_000;
 /// Sums of totals.
 #[derive(Debug)]
 pub(crate) struct Added<K> {
-    pub(crate) sums: BTreeMap<K, Sums>,
+    /// `None` for a sum of more than 38 digits, and for one that lacks a transaction.
+    sums: BTreeMap<K, Option<Sums>>,
     /// Number of unreadable totals. The sums lack them.
-    pub(crate) skipped: usize,
+    skipped: usize,
 }
 
 impl<K> Default for Added<K> {
@@ -34,10 +35,21 @@ impl<K> Default for Added<K> {
 }
 
 impl<K: Ord> Added<K> {
-    fn add(&mut self, key: K, more: Sums) -> Result<(), function::Error> {
-        let sum = self.sums.entry(key).or_insert(Sums::nothing(more.debits.currency()));
-        *sum = sum.plus(more).ok_or_else(|| function::Error::Internal("a total has more than 38 digits".to_owned()))?;
-        Ok(())
+    fn add(&mut self, key: K, more: Option<Sums>) {
+        match self.sums.entry(key) {
+            Entry::Vacant(new) => drop(new.insert(more)),
+            Entry::Occupied(mut old) => *old.get_mut() = old.get().zip(more).and_then(|(sum, more)| sum.plus(more)),
+        }
+    }
+
+    /// Returns the lines, and the number of omitted lines and totals. A line without a sum is
+    /// omitted, so that one amount does not hide the other sums.
+    pub(crate) fn lines<L>(self, line: impl Fn((K, Sums)) -> Option<L>) -> (Vec<L>, usize) {
+        let count = self.sums.len();
+        let sums = self.sums.into_iter().filter_map(|(key, sum)| line((key, sum?)));
+        let lines: Vec<L> = sums.collect();
+        let omitted = count - lines.len();
+        (lines, self.skipped + omitted)
     }
 }
 
@@ -55,7 +67,7 @@ pub(crate) struct Totals {
 
 /// A transaction to count.
 #[derive(Debug, Clone)]
-pub(crate) struct Entry {
+pub(crate) struct ToCount {
     pub(crate) transaction: TransactionId,
     /// The time at which the transaction was written.
     pub(crate) written_at: TimestampMillis,
@@ -91,7 +103,7 @@ impl Totals {
     /// Adds up the totals of a scope in a range of days, by `key`.
     ///
     /// # Errors
-    /// A call failed, or a sum has more than 38 digits.
+    /// A call failed.
     pub(crate) async fn sums<K: Ord>(
         &self,
         scope: &TotalScope,
@@ -102,7 +114,9 @@ impl Totals {
         let mut added = Added::default();
         for Added { sums, skipped } in try_join_all(shards).await? {
             added.skipped += skipped;
-            sums.into_iter().try_for_each(|(key, sums)| added.add(key, sums))?;
+            for (key, sums) in sums {
+                added.add(key, sums);
+            }
         }
         Ok(added)
     }
@@ -122,7 +136,8 @@ impl Totals {
             added.skipped += page.skipped;
             for total in page.items {
                 match total.sums() {
-                    Ok(sums) => added.add(key(&total), sums)?,
+                    _ if total.incomplete => added.add(key(&total), None),
+                    Ok(sums) => added.add(key(&total), Some(sums)),
                     Err(_) => added.skipped += 1,
                 }
             }
@@ -139,7 +154,7 @@ impl Totals {
     /// # Errors
     /// A call failed. The transactions may or may not be counted. [`Error::Rejected`] can mean that
     /// a stored total is not readable, or too large.
-    pub(crate) async fn count(&self, mut entries: Vec<Entry>, random: &Random) -> Result<(), Error> {
+    pub(crate) async fn count(&self, mut entries: Vec<ToCount>, random: &Random) -> Result<(), Error> {
         while !entries.is_empty() {
             let attempt = || self.write(&entries, self.shards.pick(random));
             let is_contended = |error: &Error| matches!(error, Error::Contended { .. });
@@ -164,7 +179,7 @@ impl Totals {
     ///
     /// # Errors
     /// A call failed.
-    pub(crate) async fn count_elsewhere(&self, entry: &Entry) -> Result<bool, Error> {
+    pub(crate) async fn count_elsewhere(&self, entry: &ToCount) -> Result<bool, Error> {
         for shard in self.shards.read() {
             if !self.has_room(entry, shard).await? {
                 continue;
@@ -178,8 +193,35 @@ impl Totals {
         Ok(false)
     }
 
+    /// Records in its totals that they lack a transaction, because no shard has room for it.
+    /// Returns `false` if no shard can record it.
+    ///
+    /// # Errors
+    /// A call failed.
+    pub(crate) async fn leave_out(&self, entry: &ToCount) -> Result<bool, Error> {
+        for shard in self.shards.read() {
+            let mut changes = vec![self.table.put_new(&self.marker(entry))?];
+            for id in entry.sums.keys() {
+                changes.push(Total::lacking(&self.table, id, shard)?);
+            }
+            match self.dynamo.transact_once(changes).await {
+                Ok(()) => return Ok(true),
+                Err(Error::Refused(refused)) if refused.at(0) => return Ok(true),
+                // A total of this shard is unreadable.
+                Err(Error::Rejected(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(false)
+    }
+
+    fn marker(&self, entry: &ToCount) -> Counted {
+        let expires = entry.written_at.plus_days(self.retention_days + 2 * MARGIN_DAYS);
+        Counted::new(entry.transaction.clone(), expires.instant().as_second())
+    }
+
     /// Whether all totals of the transaction in the shard are readable, and have room for it.
-    async fn has_room(&self, entry: &Entry, shard: Shard) -> Result<bool, Error> {
+    async fn has_room(&self, entry: &ToCount, shard: Shard) -> Result<bool, Error> {
         let keys: Vec<Key> = entry.sums.keys().map(|id| id.key_in(shard)).collect();
         let Found { items, unreadable } = self.table.get_all::<Total>(&keys, true).await?;
         let has_room = |(key, more): (&Key, &Sums)| {
@@ -189,16 +231,14 @@ impl Totals {
     }
 
     /// Makes one attempt to write the transactions. Their markers are the first changes.
-    async fn write(&self, entries: &[Entry], shard: Shard) -> Result<(), Error> {
+    async fn write(&self, entries: &[ToCount], shard: Shard) -> Result<(), Error> {
         let mut sums = SumsById::new();
         for entry in entries {
             add_all(&mut sums, &entry.sums).ok_or_else(|| Error::Rejected("a total is too large".to_owned()))?;
         }
         let mut changes = Vec::with_capacity(entries.len() + sums.len());
         for entry in entries {
-            let expires = entry.written_at.plus_days(self.retention_days + 2 * MARGIN_DAYS);
-            let marker = Counted::new(entry.transaction.clone(), expires.instant().as_second());
-            changes.push(self.table.put_new(&marker)?);
+            changes.push(self.table.put_new(&self.marker(entry))?);
         }
         changes.extend(sums.iter().map(|(id, sums)| Total::adding(&self.table, id, shard, sums)));
         self.dynamo.transact_once(changes).await
@@ -207,10 +247,10 @@ impl Totals {
 
 /// Groups transactions so that each group fits into one DynamoDB transaction. Transactions of the
 /// same merchant are next to each other, because they share totals.
-pub(crate) fn grouped(mut entries: Vec<Entry>) -> Vec<Vec<Entry>> {
-    let last = |entry: &Entry| entry.sums.keys().next_back().cloned();
+pub(crate) fn grouped(mut entries: Vec<ToCount>) -> Vec<Vec<ToCount>> {
+    let last = |entry: &ToCount| entry.sums.keys().next_back().cloned();
     entries.sort_by_cached_key(last);
-    let (mut groups, mut group, mut totals) = (Vec::new(), Vec::<Entry>::new(), SumsById::new());
+    let (mut groups, mut group, mut totals) = (Vec::new(), Vec::<ToCount>::new(), SumsById::new());
     for entry in entries {
         let new = entry.sums.keys().filter(|id| !totals.contains_key(*id)).count();
         if !group.is_empty() && group.len() + 1 + totals.len() + new > MAX_CHANGES {

@@ -1,5 +1,5 @@
 // The services with their access patterns, the tables, the streams and the schedules.
-import { Trouble, bytes, html, number, post, short, useData, useState } from './lib.js'
+import { Losses, Trouble, bytes, html, number, post, short, useData, useState } from './lib.js'
 
 const ROWS = 5
 
@@ -10,7 +10,7 @@ export function Home () {
     <${Trouble} error=${error} retry=${reload} />
     ${data && html`
       <p>${number(data.traces)} requests and events since the start. <a href="#/trace">Trace</a> shows them live, and <a href="#/try">Try it</a> sends one.
-        ${data.lost > 0 && html` ${number(data.lost)} were not recorded, because too many came at once.`}</p>
+        <${Losses} losses=${data.losses} /></p>
       <${TableList} tables=${data.tables} />
       <${Streams} streams=${streams.data?.mappings ?? []} />
       <${Schedules} schedules=${data.schedules} />

@@ -71,6 +71,14 @@ export function Trouble ({ error, retry }) {
   </form>`
 }
 
+/** Says how many invocations were not recorded, and why. */
+export function Losses ({ losses }) {
+  if (!losses) return null
+  const { tooMany, failed, lastFailed } = losses
+  return html`${tooMany > 0 && html` <span class="bad">${number(tooMany)} were not recorded, because too many came at once.</span>`}
+    ${failed > 0 && html` <span class="bad">${number(failed)} could not be recorded, the last one of ${lastFailed}. The log of the stack has the cause.</span>`}`
+}
+
 export const number = value => value === null || value === undefined ? '' : Number(value).toLocaleString('en', { maximumFractionDigits: 1 })
 export const units = value => value ? number(value) : ''
 export const millis = micros => (micros / 1000).toFixed(micros < 100_000 ? 1 : 0)

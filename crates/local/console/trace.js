@@ -1,19 +1,22 @@
 // The list of requests and events, live, and the details of one of them.
-import { Item, Trouble, clock, get, html, millis, number, pretty, query, short, token, units, useData, useEffect, useRef, useState } from './lib.js'
+import { Item, Losses, Trouble, clock, get, html, millis, number, pretty, query, short, token, units, useData, useEffect, useRef, useState } from './lib.js'
 
 const MAX_ROWS = 100
 
 /** The newest traces, updated by server-sent events unless paused or searched. */
 function useTraces (text, isPaused) {
   const [traces, setTraces] = useState([])
+  const [losses, setLosses] = useState(null)
   const [error, setError] = useState(null)
   const [turn, setTurn] = useState(0)
   useEffect(() => {
     const stop = new AbortController()
-    const merge = more => setTraces(known => {
-      const first = more.at(-1)?.number ?? -1
-      return [...more, ...known.filter(one => one.number < first)].slice(0, MAX_ROWS)
-    })
+    const merge = ({ traces: more, losses }) => {
+      setLosses(losses)
+      if (more.length === 0) return
+      const first = more.at(-1).number
+      setTraces(known => [...more, ...known.filter(one => one.number < first)].slice(0, MAX_ROWS))
+    }
     const follow = async () => {
       while (!stop.signal.aborted) {
         try {
@@ -33,7 +36,7 @@ function useTraces (text, isPaused) {
     follow()
     return () => stop.abort()
   }, [text, isPaused, turn])
-  return { traces, error, reload: () => setTurn(turn => turn + 1) }
+  return { traces, losses, error, reload: () => setTurn(turn => turn + 1) }
 }
 
 /** Reads server-sent events. EventSource cannot send a token. */
@@ -47,7 +50,7 @@ async function listen (from, take, signal) {
     const messages = (rest + value).split('\n\n')
     rest = messages.pop()
     for (const message of messages) {
-      if (message.startsWith('data: ')) take(JSON.parse(message.slice(6)).traces)
+      if (message.startsWith('data: ')) take(JSON.parse(message.slice(6)))
     }
   }
 }
@@ -55,7 +58,7 @@ async function listen (from, take, signal) {
 export function Traces ({ search }) {
   const [text, setText] = useState(search.q ?? '')
   const [isPaused, setPaused] = useState(false)
-  const { traces, error, reload } = useTraces(text, isPaused)
+  const { traces, losses, error, reload } = useTraces(text, isPaused)
   const field = useRef(null)
   const find = event => { event.preventDefault(); setText(field.current.value.trim()) }
   return html`<h1 tabindex="-1">Trace</h1><${Trouble} error=${error} retry=${reload} />
@@ -65,6 +68,7 @@ export function Traces ({ search }) {
       <button type="button" aria-pressed=${isPaused} onClick=${() => setPaused(!isPaused)}>${isPaused ? 'Continue' : 'Pause'}</button>
       <span class="soft" role="status">${text ? `The newest requests that contain “${text}”` : isPaused ? 'Paused' : 'Live'}</span>
     </form>
+    <p><${Losses} losses=${losses} /></p>
     ${traces.length === 0 && !error && html`<p class="soft">${text ? 'No kept request contains this text.' : html`Nothing has been called yet. <a href="#/try">Send a request</a>, or call the API with curl.`}</p>`}
     <${TraceList} traces=${traces} />`
 }
@@ -90,7 +94,8 @@ export function Trace ({ number: id }) {
     ${data && html`
       <p>${data.function}, ${clock(data.at)} UTC, ${millis(data.micros)} ms.
         ${data.error ? html` <span class="bad">${data.error}</span>` : data.status ? html` Status <span class=${data.status >= 400 ? 'bad' : 'good'}>${data.status}</span>.` : ''}
-        ${data.retries > 0 && html` ${data.retries} calls were sent again.`}</p>
+        ${data.retries > 0 && html` ${data.retries} calls were sent again.`}
+        ${data.omitted.length > 0 && html` <span class="bad">The ${data.omitted.join(' and the ')} had more than 256 KB and was not kept.</span>`}</p>
       <${Faults} faults=${data.faults} />
       ${data.causes.length > 0 && html`<h2>Caused by</h2><${TraceList} traces=${data.causes} />`}
       <${Cost} calls=${data.calls} declared=${declared} />
@@ -129,6 +134,7 @@ function CallBox ({ call, number: index }) {
     <span class="soft"> at ${millis(call.at)} ms, took ${millis(call.micros)} ms</span>
     ${failed && html` <span class="bad">${call.error ?? call.status ?? 'no response'}</span>`}
     <${Faults} faults=${call.faults} />
+    ${call.isCut && html`<p class="bad">A body had more than 256 KB and was not kept.</p>`}
     ${call.condition && html`<p class="key">${call.condition}</p>`}
     <p>${call.returned !== null && html`${number(call.returned)} items returned${call.scanned !== null && call.scanned !== undefined ? `, ${number(call.scanned)} read` : ''}. `}
       ${call.units.map(one => html`<span key=${one.place}>${short(one.place)} ${one.read ? `${number(one.read)} R` : `${number(one.write)} W`} </span>`)}</p>

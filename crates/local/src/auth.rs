@@ -4,6 +4,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use itertools::Itertools as _;
 use jsonwebtoken::{
     Algorithm, DecodingKey, EncodingKey, Header, Validation, decode, decode_header, encode, errors::ErrorKind,
 };
@@ -72,16 +73,40 @@ impl Tokens {
         check_header(token)?;
         let mut rules = Validation::new(Algorithm::HS256);
         rules.set_issuer(&[&self.authorizer.issuer]);
-        rules.set_audience(&self.authorizer.audiences);
-        rules.set_required_spec_claims(&["exp", "iss", "aud"]);
-        rules.validate_nbf = true;
+        rules.set_required_spec_claims(&["exp", "iss"]);
+        // The library does not know `client_id`, and takes null for a value.
+        (rules.validate_aud, rules.validate_nbf) = (false, false);
         rules.leeway = 0;
-        let claims = decode::<Claims>(token, &self.checking, &rules).map_err(|error| reason(error.kind()))?.claims;
-        match claims.get("iat").map(Value::as_f64) {
-            None => Ok(claims),
-            Some(Some(issued)) if issued <= unix_time().as_secs_f64() => Ok(claims),
-            Some(_) => Err("The claim iat of the token is not a time in the past.".to_owned()),
-        }
+        let mut claims = decode::<Claims>(token, &self.checking, &rules).map_err(|error| reason(error.kind()))?.claims;
+        claims.retain(|_, value| !value.is_null());
+        check_audience(&claims, &self.authorizer.audiences)?;
+        check_times(&claims, unix_time())?;
+        Ok(claims)
+    }
+}
+
+/// Checks that one of the audiences is in `aud` or, only without `aud`, in `client_id`.
+fn check_audience(claims: &Claims, audiences: &[String]) -> Result<(), String> {
+    let is_ours = |one: &Value| one.as_str().is_some_and(|one| audiences.iter().any(|ours| ours == one));
+    let (name, is_ours) = match (claims.get("aud"), claims.get("client_id")) {
+        (Some(Value::Array(all)), _) => ("aud", all.iter().any(is_ours)),
+        (Some(aud), _) => ("aud", is_ours(aud)),
+        (None, Some(client)) => ("client_id", is_ours(client)),
+        (None, None) => return Err("The token has neither a claim aud nor a claim client_id.".to_owned()),
+    };
+    if is_ours { Ok(()) } else { Err(format!("The claim {name} of the token names another audience.")) }
+}
+
+fn check_times(claims: &Claims, now: Duration) -> Result<(), String> {
+    let is_past = |name: &str| claims.get(name).map(|time| time.as_f64().map(|time| time <= now.as_secs_f64()));
+    match is_past("nbf") {
+        Some(None) => return Err("The claim nbf of the token is not valid.".to_owned()),
+        Some(Some(false)) => return Err("The token is not valid yet.".to_owned()),
+        _ => {}
+    }
+    match is_past("iat") {
+        None | Some(Some(true)) => Ok(()),
+        _ => Err("The claim iat of the token is not a time in the past.".to_owned()),
     }
 }
 
@@ -102,10 +127,8 @@ fn check_header(token: &str) -> Result<(), String> {
 fn reason(kind: &ErrorKind) -> String {
     let text = match kind {
         ErrorKind::ExpiredSignature => "The token has expired.",
-        ErrorKind::ImmatureSignature => "The token is not valid yet.",
         ErrorKind::InvalidSignature => "The signature of the token is not valid. Another secret has signed it.",
         ErrorKind::InvalidIssuer => "The claim iss of the token names another issuer.",
-        ErrorKind::InvalidAudience => "The claim aud of the token names another audience.",
         ErrorKind::InvalidAlgorithm | ErrorKind::InvalidAlgorithmName => "The token is not signed with HS256.",
         ErrorKind::MissingRequiredClaim(claim) => return format!("The token has no valid claim {claim}."),
         ErrorKind::InvalidClaimFormat(claim) => return format!("The claim {claim} of the token is not valid."),
@@ -126,9 +149,17 @@ pub(crate) fn operator(scopes: &[String]) -> Claims {
     claims
 }
 
-/// Scopes in the claims.
+/// Scopes in the claims `scope` and `scp`. Each of them is a text or a list: Cognito sends a text in
+/// `scope`, Okta a list in `scp`, and Entra a text in `scp`.
 pub(crate) fn scopes(claims: &Claims) -> Vec<&str> {
-    claims.get("scope").and_then(Value::as_str).unwrap_or_default().split_ascii_whitespace().collect()
+    ["scope", "scp"].into_iter().filter_map(|name| claims.get(name)).flat_map(texts).unique().collect()
+}
+
+fn texts(claim: &Value) -> Vec<&str> {
+    match claim {
+        Value::Array(all) => all.iter().filter_map(Value::as_str).collect(),
+        one => one.as_str().unwrap_or_default().split_ascii_whitespace().collect(),
+    }
 }
 
 /// Token in an `Authorization` header, with or without the scheme `Bearer`.

@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use tokio::{task::spawn_blocking, time::sleep};
 
 pub(crate) use self::recorder::{Recorder, call, recorded};
-use self::tables::Range;
+use self::{recorder::Lost, tables::Range};
 use crate::{
     auth::{self, Claims, Tokens},
     domains::described,
@@ -130,7 +130,7 @@ impl Console {
         let (next, lost) = self.recorder.counts();
         Ok(json!({
             "services": services, "tables": self.store.overview()?, "schedules": schedules,
-            "traces": next, "lost": lost,
+            "traces": next, "lost": lost.total(), "losses": lost,
         }))
     }
 
@@ -229,13 +229,14 @@ impl Console {
     /// Sends the summaries of new traces as server-sent events, at most a number of them at a time.
     fn live(&self, from: u64) -> Response {
         let recorder = Arc::clone(&self.recorder);
-        let messages = stream::unfold((recorder, from), |(recorder, from)| async move {
+        let messages = stream::unfold((recorder, from, Lost::default()), |(recorder, from, told)| async move {
             sleep(REFRESH).await;
-            let (next, _) = recorder.counts();
+            let (next, lost) = recorder.counts();
             let traces = if next > from { recorder.summaries(from, MAX_LIVE) } else { Vec::new() };
-            let message = json!({"next": next, "traces": traces});
-            let text = if next > from { format!("data: {message}\n\n") } else { ": \n\n".to_owned() };
-            Some((Ok::<_, std::convert::Infallible>(text), (recorder, next)))
+            let message = json!({"next": next, "traces": traces, "losses": lost});
+            let is_news = next > from || lost != told;
+            let text = if is_news { format!("data: {message}\n\n") } else { ": \n\n".to_owned() };
+            Some((Ok::<_, std::convert::Infallible>(text), (recorder, next, lost)))
         });
         let mut response = Response::new(Body::from_stream(messages));
         let headers = response.headers_mut();

@@ -83,8 +83,9 @@ impl Gateway {
 
     async fn respond(&self, request: Received) -> Result<Response, Response> {
         let Received { peer, parts, body } = request;
-        if guard::has_too_large_head(&parts) {
-            return Err(message(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "Request Header Fields Too Large"));
+        if let Some(part) = guard::broken_text(&parts) {
+            let detail = format!("The {part} is not UTF-8. Encode its text as UTF-8.");
+            return Err(explained(StatusCode::BAD_REQUEST, "Bad Request", &detail));
         }
         if let Some(path) = parts.uri.path().strip_prefix("/_local/") {
             return self.administer(&parts, path, body).await;

@@ -20,6 +20,7 @@ use aws_sdk_dynamodb::config::{
 use aws_smithy_runtime_api::client::{
     http::{HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpConnector},
     result::ConnectorError,
+    stalled_stream_protection::StalledStreamProtectionConfig,
 };
 use axum::body::{Body, Bytes, to_bytes};
 use dynoxide::Database;
@@ -319,6 +320,8 @@ fn config(http: SharedHttpClient) -> SdkConfig {
         .region(Region::from_static(REGION))
         .credentials_provider(SharedCredentialsProvider::new(Credentials::new("local", "local", None, None, "local")))
         .retry_config(RetryConfig::standard().with_max_attempts(5).with_max_backoff(Duration::from_secs(1)))
+        // It measures the throughput by the system's clock, and the caller may have paused the time.
+        .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
         .timeout_config(timeouts)
         .http_client(http)
         .build()

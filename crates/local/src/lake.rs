@@ -104,6 +104,8 @@ impl Lake {
             open.insert(stream.name.clone(), Object { prefix, path, size: 0 });
         }
         let Some(object) = open.get_mut(&stream.name) else { return Ok(()) };
+        // A deletion removes folders that have become empty.
+        let _writes = self.writes();
         // Each append opens the file again, because a user may have emptied the folder.
         object.path.parent().map_or(Ok(()), fs::create_dir_all)?;
         let mut file = OpenOptions::new().append(true).create(true).open(&object.path)?;
@@ -186,7 +188,14 @@ impl Endpoint for Arc<Lake> {
     }
 
     fn refuse(refusal: Refusal) -> Response {
-        s3::refusal(refusal.status(), "AccessDenied", refusal.detail())
+        let code = match refusal {
+            Refusal::Foreign(_) => "AccessDenied",
+            Refusal::Malformed(_) => "InvalidRequest",
+            Refusal::Incomplete => "RequestTimeout",
+            Refusal::TooLarge => "EntityTooLarge",
+            Refusal::LargeHead => "RequestHeaderSectionTooLarge",
+        };
+        s3::refusal(refusal.status(), code, refusal.detail())
     }
 }
 

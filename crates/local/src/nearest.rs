@@ -2,6 +2,10 @@
 
 /// Minimum similarity of a suggestion. 1 means equal.
 const SIMILAR: f64 = 0.5;
+/// Maximum length of a compared text in bytes. A comparison takes time in proportion to the product
+/// of both lengths, and anybody may send a misspelled name, also without a token
+/// (docs/decisions/local-security.md).
+pub(crate) const MAX_COMPARED: usize = 100;
 
 /// Returns the candidate that is most similar to the text, if any is similar.
 pub(crate) fn nearest<'a>(text: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -10,9 +14,16 @@ pub(crate) fn nearest<'a>(text: &str, candidates: impl IntoIterator<Item = &'a s
     best.filter(|(similarity, _)| *similarity >= SIMILAR).map(|(_, candidate)| candidate)
 }
 
-/// Similarity of two texts, ignoring case: 0 to 1.
+/// Similarity of two texts, ignoring case: 0 to 1. A text longer than [`MAX_COMPARED`] is like no
+/// other.
 pub(crate) fn similarity(one: &str, other: &str) -> f64 {
-    strsim::normalized_damerau_levenshtein(&one.to_lowercase(), &other.to_lowercase())
+    if one.len().max(other.len()) > MAX_COMPARED {
+        return 0.0;
+    }
+    let (one, other) = (one.to_lowercase(), other.to_lowercase());
+    let length = one.chars().count().max(other.chars().count()).max(1);
+    let number = |count: usize| u32::try_from(count).map_or(f64::INFINITY, f64::from);
+    1.0 - number(strsim::osa_distance(&one, &other)) / number(length)
 }
 
 /// Appends the suggestion to a message, if there is one.
@@ -34,5 +45,15 @@ mod tests {
         assert_eq!(nearest("BANK:WRITE", scopes), Some("bank:write"));
         assert_eq!(nearest("everything", scopes), None);
         assert_eq!(nearest("", scopes), None);
+        assert_eq!(nearest("", [""]), Some(""));
+    }
+
+    #[test]
+    fn compares_only_short_texts() {
+        let (short, long) = ("x".repeat(MAX_COMPARED), "x".repeat(MAX_COMPARED + 1));
+        assert_eq!(nearest(&short, [&short[1..]]), Some(&short[1..]));
+        for (text, candidate) in [(&long, &short), (&short, &long), (&long, &long)] {
+            assert_eq!(nearest(text, [candidate.as_str()]), None);
+        }
     }
 }

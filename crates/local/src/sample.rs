@@ -2,6 +2,7 @@
 //! docs/requirements.
 mod bank;
 mod cart;
+mod events;
 pub(crate) mod ledger;
 pub(crate) mod wellness;
 
@@ -22,6 +23,9 @@ pub(crate) enum SampleError {
     Client(#[from] ClientError),
     #[error("loading the sample data: {path} returned {status} {body}")]
     Refused { path: String, status: StatusCode, body: Value },
+    /// An event did not get the expected response.
+    #[error("loading the sample data: the event of {0}: {1}")]
+    Event(&'static str, String),
 }
 
 /// Sample data of each running service, including data that an earlier start has loaded.
@@ -37,6 +41,14 @@ pub(crate) struct Loaded {
 pub(crate) async fn load(client: &Client, stack: &Stack) -> Result<Loaded, SampleError> {
     stack.set_calm(true);
     let loaded = load_services(client, stack).await;
+    stack.set_calm(false);
+    loaded
+}
+
+/// Creates the objects that the GET events of `events` read.
+pub(crate) async fn load_events(stack: &Stack) -> Result<(), SampleError> {
+    stack.set_calm(true);
+    let loaded = events::load(stack).await;
     stack.set_calm(false);
     loaded
 }

@@ -72,20 +72,37 @@ pub(crate) trait Endpoint: Send + Sync + 'static {
 pub(crate) struct Arriving {
     parts: BodyDataStream,
     patience: Duration,
+    has_failed: bool,
 }
 
 impl Arriving {
     /// A body that has arrived.
     pub(crate) fn of(body: Body) -> Self {
-        Self { parts: body.into_data_stream(), patience: PATIENCE }
+        Self::within(PATIENCE, body)
     }
 
-    /// Returns the next part, or `None` at the end of the body.
+    fn within(patience: Duration, body: Body) -> Self {
+        Self { parts: body.into_data_stream(), patience, has_failed: false }
+    }
+
+    /// Returns the next part, or `None` at the end of the body. A failure ends the body, so that
+    /// nobody waits a second time for a part that does not arrive.
     pub(crate) async fn next(&mut self) -> Option<Result<Bytes, Refusal>> {
-        match timeout(self.patience, self.parts.next()).await {
-            Ok(part) => part.map(|part| part.map_err(|_| Refusal::Malformed("The body is not complete."))),
-            Err(_) => Some(Err(Refusal::Incomplete)),
+        if self.has_failed {
+            return None;
         }
+        let part = match timeout(self.patience, self.parts.next()).await {
+            Ok(part) => part?.map_err(|_| Refusal::Malformed("The body is not complete.")),
+            Err(_) => Err(Refusal::Incomplete),
+        };
+        self.has_failed = part.is_err();
+        Some(part)
+    }
+
+    /// Discards the rest of the body, for at most the patience of the server. If a response came
+    /// before the end of the body, the client would see a broken connection.
+    pub(crate) async fn discard(&mut self) {
+        let _ = timeout(self.patience, async { while let Some(Ok(_)) = self.next().await {} }).await;
     }
 }
 
@@ -104,6 +121,7 @@ pub(crate) enum Refusal {
     Malformed(&'static str),
     Incomplete,
     TooLarge,
+    LargeHead,
 }
 
 impl Refusal {
@@ -113,6 +131,7 @@ impl Refusal {
             Self::Malformed(_) => StatusCode::BAD_REQUEST,
             Self::Incomplete => StatusCode::REQUEST_TIMEOUT,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::LargeHead => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
         }
     }
 
@@ -121,6 +140,7 @@ impl Refusal {
             Self::Foreign(detail) | Self::Malformed(detail) => detail,
             Self::Incomplete => "The body did not arrive in time.",
             Self::TooLarge => "The body is too large.",
+            Self::LargeHead => "The request line and the headers have more than 10,240 bytes.",
         }
     }
 }
@@ -297,7 +317,7 @@ impl<E: Endpoint> Service<E> {
             return E::refuse(refusal);
         }
         if E::streams(&parts) {
-            let body = Arriving { parts: body.into_data_stream(), patience: self.patience };
+            let body = Arriving::within(self.patience, body);
             return self.endpoint.receive(parts, body).await;
         }
         match timeout(self.patience, read(body, E::MAX_BODY)).await.unwrap_or(Err(Refusal::Incomplete)) {

@@ -530,8 +530,12 @@ impl Access {
     }
 
     fn clients(&self, lambda: &template::Lambda) -> Clients {
+        self.clients_with(lambda, self.random.clone())
+    }
+
+    fn clients_with(&self, lambda: &template::Lambda, random: Random) -> Clients {
         let config = self.config(lambda);
-        let dynamo = Dynamo::new(&engine::client(&config, &self.dynamodb), self.random.clone());
+        let dynamo = Dynamo::new(&engine::client(&config, &self.dynamodb), random);
         let clients = Clients::new(dynamo, config).at("firehose", &self.firehose).at("s3", &self.s3);
         clients.at("secretsmanager", &self.services)
     }
@@ -654,6 +658,42 @@ impl Stack {
         let client = Client::new(self.url()).map_err(|error| error.to_string())?;
         let client = client.with_token(self.operator_token().map_err(|error| error.to_string())?);
         sample::load(&client, self).await.map(drop).map_err(|error| error.to_string())
+    }
+
+    /// Creates the objects that the GET events of `events` read.
+    ///
+    /// # Errors
+    /// A message of one line if a request failed.
+    pub async fn load_events(&self) -> Result<(), String> {
+        sample::load_events(self).await.map_err(|error| error.to_string())
+    }
+
+    /// Invokes a function. With a seed, its random values, and so the ids of new objects, are the
+    /// same on every stack.
+    pub(crate) async fn invoke(&self, function: &str, event: Value, seed: Option<u64>) -> Result<Value, String> {
+        let missing = || format!("the stack has no function {function}");
+        let lambda = self.gateway.lambdas.get(function).ok_or_else(missing)?;
+        let lambda = match seed {
+            None => Arc::clone(lambda),
+            Some(seed) => {
+                let (_, declared) = functions().find(|(name, _)| *name == function).ok_or_else(missing)?;
+                let settings = lambda.spec.environment.clone().into_iter().collect();
+                let clients = self.access.clients_with(&lambda.spec, Random::seeded(seed));
+                let handler = lambda::bind(declared)(&settings, clients)?;
+                Arc::new(Lambda::new(lambda.spec.clone(), handler, None))
+            }
+        };
+        lambda.invoke(event).await.answer.map_err(|failure| failure.message)
+    }
+
+    /// Whether the functions use the buckets of this stack.
+    pub(crate) fn has_buckets(&self) -> bool {
+        self.access.s3 == self.services_url
+    }
+
+    /// Puts an object into a bucket of this stack.
+    pub(crate) fn put_object(&self, bucket: &str, key: &str, data: &[u8]) -> Result<(), String> {
+        self.lake.put(bucket, key, data).map_err(|error| format!("{error:?}"))
     }
 
     /// Time of the API: the fixed time of the builder, or the current time.

@@ -22,6 +22,7 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+pub(crate) use file::{POSITIONS, beside};
 pub(crate) use watch::Change;
 
 use crate::{

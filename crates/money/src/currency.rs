@@ -31,7 +31,7 @@ impl FromStr for Currency {
         let currency = iso_currency::Currency::from_code(text);
         let places = |currency: iso_currency::Currency| u8::try_from(currency.exponent()?).ok();
         let known = currency.and_then(|currency| Some(Self { currency, places: places(currency)? }));
-        known.ok_or_else(|| Invalid::new("must be an ISO 4217 currency such as USD"))
+        known.ok_or_else(|| Invalid::new("must be an ISO 4217 currency in capital letters such as USD"))
     }
 }
 

@@ -28,6 +28,11 @@ impl Decimal {
         places
     }
 
+    /// Returns the number of digits after the decimal point, with trailing zeros.
+    pub(crate) fn written_places(self) -> u8 {
+        self.places
+    }
+
     /// Parses a number as DynamoDB returns it, possibly with an exponent: `1E+20`.
     ///
     /// # Errors

@@ -15,9 +15,11 @@
 
 mod currency;
 mod decimal;
+mod payable;
 
 pub use currency::Currency;
 pub use decimal::{Decimal, JsonDecimal};
+pub use payable::{Payable, Unpayable, Written, payable};
 
 use serde::{Deserialize, Serialize};
 use std::{fmt, ops::Neg};
@@ -43,6 +45,9 @@ pub struct Money {
 }
 
 impl Money {
+    /// Maximum number of digits of an amount in minor units.
+    pub(crate) const MAX_DIGITS: u8 = 38;
+
     /// Creates an amount in the currency.
     ///
     /// # Errors

@@ -17,9 +17,9 @@ const MAX_CALLS: usize = 10;
 /// Maximum number of calls of [`Table::query_all`]. Each call reads up to 1 MB. With a limit of
 /// 5 MB, few JSON responses exceed Lambda's limit of 6 MB, which the crate `function` checks.
 const MAX_WHOLE: usize = 5;
-/// Maximum number of calls of [`Table::count`]. Each call counts up to 1 MB of items, so a count
-/// covers at most 100 MB.
-const MAX_COUNTS: usize = 100;
+/// Maximum number of calls of [`Table::count`] and of a [large](Query::large) query. Each call
+/// reads up to 1 MB of items.
+const MAX_LARGE: usize = 100;
 
 /// A global secondary index.
 #[derive(Debug, Clone)]
@@ -40,6 +40,8 @@ pub struct Query<'a> {
     pub(crate) range: &'a KeyRange,
     pub(crate) filter: Option<Condition>,
     consistent: bool,
+    /// Maximum number of calls of [`Table::query_all`].
+    max_calls: usize,
 }
 
 impl<'a> Query<'a> {
@@ -47,7 +49,14 @@ impl<'a> Query<'a> {
     /// defines the order.
     #[must_use]
     pub fn new(partition: &impl Display, range: &'a KeyRange) -> Self {
-        Self { index: None, partition: partition.to_string(), range, filter: None, consistent: false }
+        Self {
+            index: None,
+            partition: partition.to_string(),
+            range,
+            filter: None,
+            consistent: false,
+            max_calls: MAX_WHOLE,
+        }
     }
 
     /// Queries the index instead of the base table. The index must project all attributes of the
@@ -71,6 +80,13 @@ impl<'a> Query<'a> {
     #[must_use]
     pub fn consistent(mut self) -> Self {
         self.consistent = true;
+        self
+    }
+
+    /// Lets [`Table::query_all`] read up to 100 MB. Use this if the items do not become a response.
+    #[must_use]
+    pub fn large(mut self) -> Self {
+        self.max_calls = MAX_LARGE;
         self
     }
 
@@ -236,7 +252,7 @@ impl Table {
     /// Consumes one RRU per 4 KB, or half an RRU on an index.
     ///
     /// # Errors
-    /// A call failed, or the range exceeds 5 MB.
+    /// A call failed, or the range exceeds 5 MB, or 100 MB if the query is [`Query::large`].
     pub async fn query_all<T: Item>(&self, query: &Query<'_>) -> Result<Page<T>, Error> {
         Ok(self.query_all_with_unreadable(query).await?.0)
     }
@@ -250,7 +266,7 @@ impl Table {
         let consistent = query.index.is_none();
         let mut page = Page { items: Vec::new(), next: None, skipped: 0 };
         let mut from = None;
-        for _ in 0..MAX_WHOLE {
+        for _ in 0..query.max_calls {
             let request = self.ask(query, query.range).consistent_read(consistent).set_exclusive_start_key(from);
             let slice = send(request, &|| query.condition(query.range)).await?;
             unreadable.extend(slice.items.into_iter().filter_map(|item| page.push(item)));
@@ -269,7 +285,7 @@ impl Table {
     pub async fn count(&self, query: &Query<'_>) -> Result<u64, Error> {
         let mut count = 0;
         let mut from = None;
-        for _ in 0..MAX_COUNTS {
+        for _ in 0..MAX_LARGE {
             let request = self.ask(query, query.range).consistent_read(query.consistent);
             let request = request.select(Select::Count).set_exclusive_start_key(from);
             let answer = usage::call(request.send()).await?;

@@ -94,9 +94,10 @@ impl Case {
     }
 
     /// RRU for counting the references to a venue. The query for active activities reads all of
-    /// them. The query for drafts finds none and consumes 0.5 RRU.
+    /// them. The query for drafts, and those for activities that ended earlier today, find none and
+    /// consume 0.5 RRU each.
     pub(crate) fn counted(&self) -> Units {
-        read_eventually(self.reference * self.references) + Units::halves(1)
+        read_eventually(self.reference * self.references) + Units::halves(3)
     }
 
     /// RRU for an eventually consistent query for all items of a list. `entry` is the size of one

@@ -16,6 +16,7 @@ mod files;
 mod jobs;
 mod model;
 pub mod patterns;
+mod registrations;
 mod store;
 
 pub use cost::{Case, Pattern};

@@ -382,7 +382,7 @@ impl Account {
         }
         Some(match outcome {
             Outcome::Added { created, cart_item } => Reply::cart_item(if *created { 201 } else { 200 }, cart_item),
-            Outcome::MergeResult { merged } => Reply { status: 200, body: json!({"merged": merged}) },
+            Outcome::MergeResult { merged } => Reply { status: 200, body: json!({"merged": merged, "skipped": 0}) },
             Outcome::CheckedOut { order } => {
                 let mut body = self.orders[order].clone();
                 body["status"] = json!("PLACED");

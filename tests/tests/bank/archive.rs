@@ -219,7 +219,7 @@ async fn throttled_run_reports_moved_and_remaining_payments() {
 async fn run_stops_near_its_deadline_and_the_next_run_continues() {
     let twins = Twins::start(stack).await;
     let (all, process) = (processed(&twins.healthy, 101).await, process(&twins));
-    let time = Duration::from_secs(4);
+    let time = Duration::from_secs(6);
     let near = Instant::now() + time * 3 / 4;
     // The last move of the first page ends shortly before the deadline. The other moves are
     // rejected, so they end early.
@@ -229,6 +229,7 @@ async fn run_stops_near_its_deadline_and_the_next_run_continues() {
         _ => Fault::None,
     });
     let slow = async {
+        twins.proxy.held(1).await;
         sleep_until(near).await;
         twins.proxy.release();
     };

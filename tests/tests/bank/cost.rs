@@ -168,7 +168,8 @@ async fn measure_dispatch(stack: &Stack, projection: Projection, measured: &mut 
 async fn measure_import(stack: &Stack, projection: Projection, measured: &mut Measured, data: usize) {
     let client = Client::operator(stack);
     let row = only_payment(stack).await;
-    let line = json!({"id": "K-1", "accountId": "A-3", "scheduledTime": TIME, "data": "x".repeat(data - 2)});
+    let line = json!({"id": "K-1", "accountId": "A-3", "scheduledTime": TIME,
+        "data": {"amount": "1.00", "currency": "USD", "note": "x".repeat(data.saturating_sub(100))}});
     upload(stack, "inbox/cost.jsonl", &[], line.to_string()).await;
     let started = until(&client, "/bank/imports/cost", |answer| answer.status == 200).await;
     measured.assert("get-import", &case(projection, &row, 0), &started);

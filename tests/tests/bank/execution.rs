@@ -151,7 +151,7 @@ async fn payments_are_posted_in_the_ledger() {
         answer.body
     };
     let of_bob = json!({"creditAccountId": ann, "debitAccountId": bob, "amount": "1.00", "currency": "USD"});
-    let paid = schedule(&customer, transfer(&bob, "12.50")).await;
+    let paid = schedule(&customer, transfer(&bob, " 12.50 ")).await;
     let failed = [
         (schedule(&customer, transfer(&bob, "1000")).await, "The account has insufficient funds."),
         (

@@ -136,6 +136,22 @@ async fn range_includes_both_ends_and_nothing_outside(projection: &str) {
             assert_eq!(client.all(&format!("/bank/accounts/A-1/transactions?{range}&limit={limit}")).await.0.len(), 0);
         }
     }
+    // A date is a whole day. A bound that cannot be stored is no limit, or has nothing behind it.
+    for (range, count) in [
+        ("from=2099-12-01&to=2099-12-01", 5),
+        ("from=2099-12-01t09:30:03.0000000000z&to=2099-12-01", 2),
+        ("from=2099-11-30&to=2099-12-01T09:30:01Z", 2),
+        ("from=2099-11-29&to=2099-11-30", 0),
+        ("from=2099-12-02&to=2099-12-31", 0),
+        ("to=9999-12-31T23:59:59Z", 5),
+        ("from=0000-01-01T00:00:00%2B23:59&to=9999-12-31", 5),
+        ("from=9999-12-31T23:59:59Z", 0),
+        ("from=9999-12-31&to=9999-12-31", 0),
+        ("from=0000-01-01&to=0000-01-01T00:00:00Z", 0),
+    ] {
+        let (items, _) = client.all(&format!("/bank/accounts/A-1/payments?{range}")).await;
+        assert_eq!(items.len(), count, "{range}");
+    }
     stack.stop().await;
 }
 

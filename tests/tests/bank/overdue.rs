@@ -197,7 +197,7 @@ async fn killed_retry_is_completed_by_the_next_one() {
                 let parameters = json!({"accountId": "A-1", "paymentId": before["paymentId"]});
                 let retries = format!("{}/retry", path(&before));
                 let asks = system_tests::Asks { route, path: &retries, parameters, key: None, body: None };
-                let killed = process.run(&asks.at(Timestamp::now()), Duration::from_secs(10)).await.is_none();
+                let killed = process.run(&asks.at(Timestamp::now()), Duration::from_mins(1)).await.is_none();
                 let new = retry(&client, &before).await;
                 assert_eq!(retry(&client, &before).await, new);
                 let retries = payments(&twins.healthy).await.into_iter().filter(|row| row.contains_key("RetryOf"));

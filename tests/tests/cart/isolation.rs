@@ -42,7 +42,7 @@ impl Table {
 
 /// Waits until the functions have called the API action `times` times.
 async fn called(twins: &Twins, action: &str, times: usize) {
-    for _ in 0..1_000 {
+    for _ in 0..12_000 {
         if twins.proxy.count(action) >= times {
             return;
         }

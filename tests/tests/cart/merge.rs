@@ -44,15 +44,15 @@ async fn a_merge_moves_each_item_once() {
     customer.patch(&path(&saved), &json!({"status": "SAVED"})).await;
     let own = add(&customer, "A-1", "tea", 3).await;
     let merged = customer.post_once(MERGE, "K", &guest()).await;
-    assert_eq!((merged.status, &merged.body), (200, &json!({"merged": 2})), "{}", merged.body);
+    assert_eq!((merged.status, &merged.body), (200, &json!({"merged": 2, "skipped": 0})), "{}", merged.body);
     let wanted = BTreeMap::from([("tea".to_owned(), 5), ("cup".to_owned(), 1)]);
     assert_eq!(quantities(&customer, "A-1").await, wanted);
     assert_eq!(customer.get(&path(&own)).await.body["quantity"], 5);
     assert_eq!(quantities(&customer, "guest").await, BTreeMap::new());
     assert_problem(&customer.get(&path(&tea)).await, 404, "not-found");
     assert_eq!(customer.get(&path(&saved)).await.body["status"], "SAVED", "saved items stay with the guest");
-    assert_eq!(customer.post_once(MERGE, "K", &guest()).await.body, json!({"merged": 2}));
-    assert_eq!(customer.post(MERGE, &guest()).await.body, json!({"merged": 0}));
+    assert_eq!(customer.post_once(MERGE, "K", &guest()).await.body, json!({"merged": 2, "skipped": 0}));
+    assert_eq!(customer.post(MERGE, &guest()).await.body, json!({"merged": 0, "skipped": 0}));
     assert_problem(&customer.post_once(MERGE, "K", &json!({"fromAccountId": "other"})).await, 403, "forbidden");
     assert_eq!(quantities(&customer, "A-1").await, wanted);
     Stored::read(&shop.stack).await.check(parsed("2026-01-02T10:30:00.123Z"));
@@ -79,7 +79,7 @@ async fn a_merge_that_does_not_fit_changes_nothing() {
     let (items, _) = client.all(&format!("{}?limit=100", items_of("A-1"))).await;
     let last = items.iter().find(|item| item["sku"] == "sku-7").expect("an item");
     client.patch(&path(last), &json!({"status": "SAVED"})).await;
-    assert_eq!(client.post(MERGE, &guest()).await.body, json!({"merged": 2}));
+    assert_eq!(client.post(MERGE, &guest()).await.body, json!({"merged": 2, "skipped": 0}));
     assert_eq!(quantities(client, "A-1").await.len(), MAX_ITEMS);
     let yen = money::Money::new(parsed("400"), parsed("JPY")).expect("a price");
     put_products(&shop.stack, [cart::Product { price: yen, ..product("cup") }]).await;
@@ -111,13 +111,13 @@ async fn a_merge_leaves_the_product_of_an_unreadable_item_with_the_guest() {
     assert_eq!(quantities(client, "guest").await, BTreeMap::from([("tea".to_owned(), 2)]));
     set(AttributeValue::N("3".to_owned())).await;
     assert_eq!(client.post_once(MERGE, "K", &guest()).await.body, json!({"merged": 1, "skipped": 1}));
-    assert_eq!(client.post(MERGE, &guest()).await.body, json!({"merged": 1}));
+    assert_eq!(client.post(MERGE, &guest()).await.body, json!({"merged": 1, "skipped": 0}));
     assert_eq!(quantities(client, "A-1").await, BTreeMap::from([("tea".to_owned(), 5), ("cup".to_owned(), 1)]));
     Stored::read(&shop.stack).await.check(parsed("2026-01-02T10:30:00.123Z"));
     // The outcome of a merge without items is recorded too.
-    assert_eq!(client.post_once(MERGE, "empty", &guest()).await.body, json!({"merged": 0}));
+    assert_eq!(client.post_once(MERGE, "empty", &guest()).await.body, json!({"merged": 0, "skipped": 0}));
     add(client, "guest", "pot", 1).await;
-    assert_eq!(client.post_once(MERGE, "empty", &guest()).await.body, json!({"merged": 0}));
+    assert_eq!(client.post_once(MERGE, "empty", &guest()).await.body, json!({"merged": 0, "skipped": 0}));
     shop.stack.stop().await;
 }
 

@@ -95,10 +95,51 @@ async fn checkout_with_another_total_or_a_missing_product_changes_nothing() {
     )
     .await;
     assert_problem(&buy(at, "A-1", &json!({})).await, 409, "cart-currency");
+    let lonely = buy(at, "A-1", &json!({"expectedCurrency": "USD"})).await;
+    assert_problem(&lonely, 400, "invalid-request");
+    assert_eq!(lonely.body["errors"][0]["pointer"], "/body/expectedTotal", "{}", lonely.body);
     assert!(system_tests::cart::stored(&shop.stack).await == before);
     assert_eq!(at.delete(&path(&tea)).await.status, 204);
     assert_eq!(buy(at, "A-1", &json!({"expectedTotal": 24.98})).await.status, 200);
     shop.stack.stop().await;
+}
+
+/// A total without a currency is in the currency of the cart items, which the customer has seen.
+#[tokio::test]
+async fn checkout_with_a_total_in_another_currency_changes_nothing() {
+    let price = |amount: &str, currency: &str| money::Money::new(parsed(amount), parsed(currency)).expect("a price");
+    for (shown, current, expected) in [
+        (price("705", "JPY"), price("705.00", "USD"), json!("705")),
+        (price("705", "JPY"), price("705.00", "USD"), json!(705)),
+        (price("705", "JPY"), price("705.00", "USD"), json!("705.00")),
+        (price("705.00", "USD"), price("705.00", "EUR"), json!("705.00")),
+        (price("705.00", "USD"), price("705", "JPY"), json!("705")),
+        (price("0.00", "USD"), price("0.00", "EUR"), json!(0)),
+    ] {
+        let shop = Shop::open(30).await;
+        let at = shop.at(time(START));
+        let offer = async |price| put_products(&shop.stack, [cart::Product { price, ..product("tea") }]).await;
+        offer(shown).await;
+        at.add("A-1", "tea", 1).await;
+        offer(current).await;
+        let before = system_tests::cart::stored(&shop.stack).await;
+        let (old, new) = (shown.currency().code(), current.currency().code());
+        for body in [
+            json!({"expectedTotal": expected}),
+            json!({"expectedTotal": expected, "expectedCurrency": old}),
+            json!({"expectedTotal": "704", "expectedCurrency": new}),
+        ] {
+            let refused = buy(at, "A-1", &body).await;
+            assert_problem(&refused, 409, "total-changed");
+            let total = current.amount().to_string();
+            assert_eq!((&refused.body["total"], &refused.body["currency"]), (&json!(total), &json!(new)), "{body}");
+            assert!(text(&refused.body, "detail").contains("expectedCurrency"), "{}", refused.body);
+        }
+        assert!(system_tests::cart::stored(&shop.stack).await == before);
+        let order = buy(at, "A-1", &json!({"expectedTotal": expected, "expectedCurrency": new})).await;
+        assert_eq!((order.status, &order.body["currency"]), (200, &json!(new)), "{}", order.body);
+        shop.stack.stop().await;
+    }
 }
 
 #[tokio::test]

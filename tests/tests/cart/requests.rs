@@ -330,7 +330,8 @@ fn queries(client: &Client, cart_item: &Value) -> Vec<Case> {
         ("date=2026-01-02&to=2026-01-02T00:00:00Z", "date"),
         ("date=2026-01-02&from=2026-01-02T00:00:00Z&to=2026-01-03T00:00:00Z", "date"),
         ("from=", "from"),
-        ("from=2026-01-02", "from"),
+        ("from=2026-01-2", "from"),
+        ("from=2026-01-03&to=2026-01-02", "to"),
         ("from=x&to=y", "from to"),
         ("to=2026-02-30T00:00:00Z", "to"),
         ("to=2026-01-02T25:00:00Z", "to"),
@@ -371,7 +372,7 @@ fn queries(client: &Client, cart_item: &Value) -> Vec<Case> {
 }
 
 fn headers(client: &Client) -> Vec<Case> {
-    let keys = [String::new(), "a#b".to_owned(), "#".to_owned(), "x".repeat(129), "x".repeat(5_000), "a\tb".to_owned()];
+    let keys = ["", "a#b", "#", &"x".repeat(129), &"x".repeat(5_000), "a\tb", "a,a", "a, a", ".."].map(str::to_owned);
     let case = |key: &String| {
         [(ITEMS, GOOD), (CHECKOUT, "")].map(|(path, body)| {
             let request = sent(client, "POST", path, body).header("idempotency-key", key);

@@ -189,8 +189,29 @@ async fn until_told_of(client: &Client, account: &str, to: &str) -> Answer {
 fn variants(kind: &str) -> Vec<String> {
     let mut first = kind.to_owned();
     first[..1].make_ascii_uppercase();
-    let long_s = kind.replace('s', "\u{17f}");
-    vec![kind.to_owned(), kind.to_uppercase(), first, format!(" {kind}"), format!("{kind} "), long_s]
+    let dashed = format!("{}-{}", &kind[..3], &kind[3..]);
+    let own = [kind.to_owned(), kind.to_uppercase(), first, format!(" {kind}"), format!("{kind} "), dashed];
+    // Letters of other scripts, and signs of ASCII, that look like a letter of a type.
+    let alike = [
+        ("c", "\u{ff43}"),
+        ("c", "\u{441}"),
+        ("s", "\u{455}"),
+        ("s", "\u{17f}"),
+        ("s", "5"),
+        ("a", "\u{430}"),
+        ("e", "\u{435}"),
+        ("j", "\u{458}"),
+        ("o", "\u{3bf}"),
+        ("o", "0"),
+        ("l", "1"),
+        ("l", "I"),
+        ("i", "l"),
+        ("rn", "m"),
+        ("u", "u\u{301}"),
+        ("r", "r\u{200d}"),
+    ];
+    let alike = alike.into_iter().filter(|(letter, _)| kind.contains(letter));
+    own.into_iter().chain(alike.map(|(letter, other)| kind.replace(letter, other))).collect()
 }
 
 /// Finds the transaction types that the ledger itself posts, and rejects them in requests.
@@ -204,10 +225,14 @@ async fn rejects_the_types_of_the_ledgers_own_transactions() {
     assert_eq!(close(&books.operator, &one, &other).await.status, 200);
     let journal = legs([("debit", books.outside.as_str(), "1.00", "USD"), ("credit", other.as_str(), "1.00", "USD")]);
     assert_eq!(books.operator.post_once(TRANSACTIONS, "journal", &journal).await.status, 201);
+    let hold = json!({"debitAccountId": books.outside, "creditAccountId": other, "amount": "1.00", "currency": "USD"});
+    let hold = id(&books.operator.post_once("/ledger/holds", "hold", &hold).await, "holdId");
+    let captured = books.operator.post_once(&format!("/ledger/holds/{hold}/capture"), "captured", &json!({})).await;
+    assert_eq!(captured.status, 201, "{}", captured.body);
     let stored = Stored::read(&books.stack).await;
     let types = stored.transactions.values().map(|transaction| transaction.transaction_type.as_str());
     let own: BTreeSet<&str> = types.filter(|kind| *kind != "payment").collect();
-    assert_eq!(own, BTreeSet::from(["closing", "journal", "reversal"]));
+    assert_eq!(own, BTreeSet::from(["capture", "closing", "journal", "reversal"]));
     let count = stored.transactions.len();
     for kind in own.into_iter().flat_map(variants) {
         let mut of_payment = payment(&books.outside, &other, "1.00");
@@ -221,5 +246,11 @@ async fn rejects_the_types_of_the_ledgers_own_transactions() {
         }
     }
     assert_eq!(Stored::read(&books.stack).await.transactions.len(), count);
+    for (number, kind) in ["captured", "re-charge", "Fee_2", "journals", "p"].into_iter().enumerate() {
+        let mut body = payment(&books.outside, &other, "1.00");
+        body["transactionType"] = kind.into();
+        let answer = books.operator.post_once(TRANSACTIONS, &format!("other-{number}"), &body).await;
+        assert_eq!(answer.status, 201, "{kind}: {}", answer.body);
+    }
     books.stack.stop().await;
 }

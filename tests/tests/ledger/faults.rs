@@ -19,7 +19,7 @@ use system_tests::{
 const TIME: Duration = Duration::from_secs(10);
 /// A timeout for tests in which a call gets no response. The timeout is long enough for all other
 /// calls of a payment.
-const SHORT: Duration = Duration::from_secs(3);
+const SHORT: Duration = Duration::from_secs(6);
 
 fn now() -> Timestamp {
     "2099-11-30T12:00:00.123Z".parse().expect("a time")

@@ -307,7 +307,7 @@ async fn a_late_payment_to_a_closing_account_is_settled() {
         assert_eq!(closing.body["status"], "closing", "{}", closing.body);
         proxy.release();
     };
-    let (paid, ()) = join(process.run(&event, Duration::from_secs(10)), close).await;
+    let (paid, ()) = join(process.run(&event, MINUTE), close).await;
     assert_eq!(paid.expect("no crash").answer.expect("an answer")["statusCode"], 201);
     let shop = scene.settled().await;
     assert_eq!((&shop["status"], &shop["balance"]), (&json!("closing"), &json!("5.00")));
@@ -388,7 +388,7 @@ async fn until_job(scene: &Scene, job: &str) {
 async fn until_state(scene: &Scene, job: &str, state: &str) {
     let client = scene.books.stack.client().expect("a client");
     let table = scene.books.stack.table("LedgerJobs").expect("a table");
-    for _ in 0..1_000 {
+    for _ in 0..6_000 {
         let key = |name: &str| aws_sdk_dynamodb::types::AttributeValue::S(name.to_owned());
         let found = client.get_item().table_name(table).key("PK", key(job)).key("SK", key("METADATA")).send().await;
         if found.expect("an answer").item.is_some_and(|item| item["State"] == key(state)) {

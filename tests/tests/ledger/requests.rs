@@ -170,6 +170,8 @@ fn no_words(most: usize) -> Vec<String> {
 }
 
 const NO_BOOLEANS: [&str; 7] = ["\"true\"", "1", "0", "null", "[true]", "{}", "\"\""];
+const NO_TYPES: [&str; 7] =
+    ["\"5\"", "\"-a\"", "\"a b\"", "\"a.b\"", "\"p\u{e4}yment\"", "\"\u{ff50}ayment\"", "\"p\u{430}yment\""];
 const NO_STATUSES: [&str; 10] = [
     "\"open\"",
     "\"Active\"",
@@ -232,7 +234,7 @@ fn forms(scene: &Scene) -> [Form; 4] {
             TRANSACTIONS,
             scene.payment(),
             vec![
-                ("transactionType", true, id()),
+                ("transactionType", true, [id(), texts(NO_TYPES)].concat()),
                 ("debitAccountId", true, id()),
                 ("creditAccountId", true, id()),
                 ("amount", true, texts(["\"x\"", "null", "{}", "[]", "true"])),
@@ -315,7 +317,7 @@ fn together(scene: &Scene) -> Vec<Case> {
             "/path/accountId /query/x /body/status /body/version /body/z",
         ),
     ];
-    for key in ["", "#", "a#b", &"x".repeat(129), "a\tb"] {
+    for key in ["", "#", "a#b", &"x".repeat(129), "a\tb", "a,a", "a, a", ".."] {
         for (path, body) in [
             (MERCHANTS, json!({"name": "a", "category": "b"}).to_string()),
             (ACCOUNTS, json!({"userId": "user-1", "accountType": "a", "currency": "USD"}).to_string()),
@@ -514,7 +516,8 @@ fn queries(scene: &Scene) -> Vec<Case> {
     ];
     let of_period = [
         ("from=", "from"),
-        ("from=2026-01-02", "from"),
+        ("from=2026-01-2", "from"),
+        ("from=2026-01-03&to=2026-01-02", "to"),
         ("from=2026-01-02T00:00:00Z&from=2026-01-02T00:00:00Z", "from"),
         ("to=2026-02-30T00:00:00Z", "to"),
         ("from=x&to=y", "from to"),
@@ -523,7 +526,9 @@ fn queries(scene: &Scene) -> Vec<Case> {
     ];
     let of_balance = [
         ("at=", "at"),
-        ("at=2026-01-02", "at"),
+        ("at=2026-01-2", "at"),
+        ("at=9000-01-01", "at"),
+        ("at=9999-12-31", "at"),
         ("at=9000-01-01T00:00:00Z", "at"),
         ("at=2026-01-02T00:00:00Z&at=2026-01-02T00:00:00Z", "at"),
         ("from=2026-01-02T00:00:00Z", "from"),
@@ -536,7 +541,8 @@ fn queries(scene: &Scene) -> Vec<Case> {
         ("status=completed%23", "status"),
         ("status=completed&status=completed", "status"),
         ("since=", "since"),
-        ("since=2026-01-02", "since"),
+        ("since=2026-01-2", "since"),
+        ("since=2026-01-03&until=2026-01-02", "until"),
         ("since=2026-02-30T00:00:00Z", "since"),
         ("since=2026-01-02T00:00:00", "since"),
         ("since=2026-01-02T00:00:00+02:00", "since"),
@@ -839,7 +845,7 @@ async fn accepts_unusual_valid_values() {
         let listed = client.get(&format!("/ledger/users/{escaped}/accounts")).await;
         assert_eq!(listed.body["items"], json!([opened.body]), "{name}");
         let mut paid = payment(&books.outside, opened.body["accountId"].as_str().expect("an id"), "1.00");
-        (paid["transactionType"], paid["description"]) = (name.into(), wide.as_str().into());
+        (paid["transactionType"], paid["description"]) = (longest.as_str().into(), wide.as_str().into());
         let paid = client.post_once(TRANSACTIONS, &longest, &paid).await;
         assert_eq!(paid.status, if number == 0 { 201 } else { 422 }, "{}", paid.body);
     }

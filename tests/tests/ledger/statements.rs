@@ -1,7 +1,7 @@
 //! Statements of a period, as JSON and CSV, and balances at a past time.
 
 use jiff::{SignedDuration, Timestamp};
-use serde_json::json;
+use serde_json::{Value, json};
 use system_tests::{
     Answer, Client, assert_problem,
     clock::{MILLISECOND, time},
@@ -163,6 +163,27 @@ async fn each_page_of_a_period_has_its_opening_and_closing_balance() {
             }
             assert!(pages >= all.len() / limit, "{pages} pages");
         }
+    }
+    // A date is a whole day. A bound that cannot be stored is no limit, or has nothing behind it.
+    let day = hour(0).strftime("%Y-%m-%d").to_string();
+    let count = |items: Vec<Value>| items.len();
+    let of_day = (0..=PAYMENTS).filter(|number| hour(*number).to_string().starts_with(&day)).count();
+    assert_eq!(count(later.all(&scene.path(&format!("statement?from={day}&to={day}"))).await.0), of_day);
+    for (query, all) in [
+        ("to=9999-12-31T23:59:59Z", true),
+        ("to=9999-12-31", true),
+        ("from=0000-01-01t00:00:00.0%2B23:59", true),
+        ("from=9999-12-31T23:59:59Z", false),
+        ("to=0000-01-01T00:00:00%2B23:59", false),
+    ] {
+        let wanted = if all { scene.posted.len() } else { 0 };
+        assert_eq!(count(later.all(&scene.path(&format!("statement?{query}"))).await.0), wanted, "{query}");
+    }
+    let today = hour(100).strftime("%Y-%m-%d").to_string();
+    for at in [today, hour(100).to_string()] {
+        let answer = later.get(&scene.path(&format!("balance?at={at}"))).await;
+        assert_eq!((answer.status, &answer.body["balance"]), (200, &json!("4.00")), "{}", answer.body);
+        assert_eq!(answer.body["at"], format!("{:.3}", hour(100)));
     }
     let plain = later.get(&scene.path("statement")).await.body;
     assert_eq!((plain.get("openingBalance"), plain.get("closingBalance"), plain.get("currency")), (None, None, None));

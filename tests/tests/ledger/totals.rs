@@ -296,7 +296,7 @@ async fn counting_consumes_its_declared_cost() {
         let open = async |kind: &str| id(&shop.books.operator.post(ACCOUNTS, &terms(kind)).await, "accountId");
         let (from, to) = (open(words).await, open(words).await);
         let mut body = payment(&from, &to, "5.50");
-        body["transactionType"] = words.into();
+        body["transactionType"] = if merchant { "x".repeat(128) } else { "payment".to_owned() }.into();
         if merchant {
             body["merchantId"] = shop.merchant.as_str().into();
         }
@@ -578,5 +578,60 @@ async fn an_unreadable_total_is_skipped_and_reported() {
             shop.put(&item).await;
         }
     }
+    shop.books.stack.stop().await;
+}
+
+/// One line that is too large hides neither the other currencies nor the other account types.
+#[tokio::test]
+async fn a_sum_of_more_than_38_digits_is_left_out_and_counted() {
+    // With one shard, the stored total is full. With four, each of them has room for one payment.
+    for shards in ["1", "4"] {
+        let stack = without_counting().parameter("TotalsWriteShards", shards).parameter("TotalsReadShards", shards);
+        let mut shop = Shop::of(Books::of(stack.start().await.expect("a stack")).await).await;
+        shop.pay(&["a"], "2.00").await;
+        let yen = [shop.books.source("JPY").await, shop.books.source("JPY").await];
+        for number in 0..12 {
+            let mut body = payment(&yen[number % 2], &yen[1 - number % 2], &"9".repeat(38));
+            (body["currency"], body["merchantId"]) = ("JPY".into(), shop.merchant.as_str().into());
+            let paid = shop.books.operator.post_once(TRANSACTIONS, &format!("yen-{number}"), &body).await;
+            assert_eq!(paid.status, 201, "{}", paid.body);
+        }
+        let records = insertions(&shop.books.headers().await);
+        for _ in 0..2 {
+            assert_eq!(retried_from(&shop.count(&records).await), None);
+        }
+        for path in ["/ledger/trial-balance".to_owned(), format!("{MERCHANTS}/{}/totals", shop.merchant)] {
+            let answer = shop.books.operator.get(&path).await;
+            assert_eq!((answer.status, &answer.body["skipped"]), (200, &json!(1)), "{}", answer.body);
+            let items = answer.body["items"].as_array().expect("a list");
+            let of = |item: &Value| [&item["accountType"], &item["currency"], &item["debits"]].map(Value::to_string);
+            let lines: Vec<_> = items.iter().map(of).collect();
+            assert_eq!(
+                lines,
+                [["checking", "USD", "0.00"], ["external", "USD", "2.00"]].map(|of| of.map(|text| format!("{text:?}")))
+            );
+        }
+        shop.books.stack.stop().await;
+    }
+}
+
+/// A payment that fits into no shard leaves its line out, even if the stored sums alone would fit.
+#[tokio::test]
+async fn a_total_that_lacks_a_transaction_is_left_out_and_reported() {
+    let stack = without_counting().parameter("TotalsWriteShards", "1").parameter("TotalsReadShards", "1");
+    let shop = Shop::of(Books::of(stack.start().await.expect("a stack")).await).await;
+    let yen = [shop.books.source("JPY").await, shop.books.source("JPY").await];
+    for (key, from, amount) in [("less", 0, "2"), ("more", 1, "9")] {
+        let mut body = payment(&yen[from], &yen[1 - from], &amount.repeat(38));
+        body["currency"] = "JPY".into();
+        let at = shop.books.at("2020-01-02T12:00:00Z".parse().expect("a time"));
+        assert_eq!(at.post_once(TRANSACTIONS, key, &body).await.status, 201);
+    }
+    let records = insertions(&shop.books.headers().await);
+    assert_eq!(retried_from(&shop.count(&records).await), None);
+    let balance = shop.books.operator.get("/ledger/trial-balance?date=2020-01-02").await;
+    assert_eq!(balance.body, json!({"date": "2020-01-02", "items": [], "skipped": 1}));
+    let found = shop.discrepancies().await;
+    assert_eq!(found[0]["kind"], "unreadable-item", "{found}");
     shop.books.stack.stop().await;
 }

@@ -194,7 +194,7 @@ async fn a_crash_between_any_two_calls_neither_loses_nor_repeats_a_transfer() {
                 number += 1;
                 let wanted = transfer(&format!("P-{number}"), &from, &to, amount);
                 proxy.rule(move |call| if call.number >= at { Fault::Death(moment) } else { Fault::None });
-                let died = tokio::time::timeout(Duration::from_secs(20), async {
+                let died = tokio::time::timeout(Duration::from_mins(2), async {
                     tokio::select! {
                         biased;
                         () = proxy.death() => true,

@@ -92,6 +92,7 @@ const ABSENT: [(&str, &[(&str, &str)]); 10] = [
             ("Credits", "N"),
             ("Currency", "S"),
             ("Debits", "N"),
+            ("Incomplete", "BOOL"),
             ("TransactionType", "S"),
             ("Transactions", "N"),
         ],

@@ -193,7 +193,7 @@ async fn records_progress_as_in_the_requirement() {
     assert_eq!((answer.status, &answer.body), (200, &expected));
     let points = admin.get("/wellness/users/123/points?year=2020").await.body;
     assert_eq!((&points["total"], &points["items"][0]["kind"]), (&json!(40), &json!("Milestone")));
-    let entries = stored(&stack, Some("GSI3"), "UserId-123#Registrations").await;
+    let entries = stored(&stack, Some("GSI3"), "CompanyId-123#UserId-123#Registrations").await;
     assert_eq!(entries[0]["Progress"], AttributeValue::N("40.4".to_owned()));
     let answer = admin.patch(REPORT, &json!({"progress": 40.4, "data": {"device": "watch"}})).await;
     let mut with_data = expected;
@@ -933,7 +933,7 @@ async fn changes_consume_their_declared_cost() {
             parts: 1,
             reference: of(Some("GSI2"), &format!("CompanyId-123#{}", OF[0]), "Program").await,
             references,
-            registration: of(Some("GSI3"), "UserId-123#Registrations", "Registration").await,
+            registration: of(Some("GSI3"), "CompanyId-123#UserId-123#Registrations", "Registration").await,
             ..Case::default()
         };
         let path = path_of("123");

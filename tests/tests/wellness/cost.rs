@@ -608,7 +608,8 @@ impl Measured {
         assert_eq!(joined.status, 201, "{}", joined.body);
         let employee = employee_key(COMPANY, user);
         let stored_employee = stored(&self.stack, None, employee.partition()).await;
-        let registrations = stored(&self.stack, Some("GSI3"), &format!("UserId-{user}#Registrations")).await;
+        let registrations =
+            stored(&self.stack, Some("GSI3"), &format!("CompanyId-{COMPANY}#UserId-{user}#Registrations")).await;
         let removed = send(client.request("DELETE", &of(&format!("employees/{user}")))).await;
         let job = text(&removed.body, "jobId");
         let case = Case {

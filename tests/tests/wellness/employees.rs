@@ -100,7 +100,10 @@ impl Offer {
         self.company == who.company
             && self.kind == ActivityType::Challenge
             && self.status == Status::Active
-            && end[..19] >= at[..19]
+            && match end.strip_suffix("T00:00:00") {
+                Some(day) => *day >= at[..10],
+                None => end[..19] >= at[..19],
+            }
             && holds(&self.roles, who.role)
             && holds(&self.departments, who.department)
     }
@@ -483,6 +486,8 @@ async fn eligibility_uses_the_time_of_the_change_and_current_employee_data() {
         offer("ends-later", "2030-12-31T23:59:59"),
         offer("ends-this-second", "2030-06-15T12:00:00"),
         offer("ended-a-second-ago", "2030-06-15T11:59:59"),
+        offer("ends-today", "2030-06-15"),
+        offer("ended-yesterday", "2030-06-14"),
         offer("ends-in-the-previous-year", "2029-12-31T23:59:59"),
         offer("ends-in-the-next-year", "2031-01-01T00:00:00"),
         Offer { kind: ActivityType::Event, ..offer("an-event", "2030-12-31") },
@@ -503,7 +508,8 @@ async fn eligibility_uses_the_time_of_the_change_and_current_employee_data() {
     let scene = Scene::start(&who, &offers).await;
     assert_eq!(scene.deliver(&changes(&who, AT)).await, nothing_failed());
     let names = |registered: &Registered| registered.iter().map(|(_, id, _)| id.clone()).collect::<BTreeSet<_>>();
-    let right = ["ends-later", "ends-this-second", "ends-in-the-next-year", "the-role", "two-departments"];
+    let right =
+        ["ends-later", "ends-this-second", "ends-today", "ends-in-the-next-year", "the-role", "two-departments"];
     let first = registered(&scene.stack).await;
     assert_eq!(names(&first), right.map(str::to_owned).into());
     assert_eq!(first, eligible(&offers, [(&who[0], AT)]), "the expected registrations match the names");
@@ -531,7 +537,7 @@ async fn eligibility_uses_the_time_of_the_change_and_current_employee_data() {
     let now = eligible(&offers, [(&placed("U-0", ROLES[1], "Legal"), AT)]);
     assert_eq!(
         names(&now),
-        ["ends-later", "ends-this-second", "ends-in-the-next-year", "another-role", "two-departments"]
+        ["ends-later", "ends-this-second", "ends-today", "ends-in-the-next-year", "another-role", "two-departments"]
             .map(str::to_owned)
             .into()
     );
@@ -652,7 +658,7 @@ fn is_of(call: &Call, member: &str, user: &str) -> bool {
 #[tokio::test(flavor = "multi_thread")]
 async fn failed_changes_are_retried_and_the_others_complete() {
     type Hits = fn(&Call) -> bool;
-    let cases: [(&str, Hits, Fault, usize, usize); 7] = [
+    let cases: [(&str, Hits, Fault, usize, usize); 8] = [
         ("a put is throttled", |call| is_of(call, "Item", "U-3"), Fault::throttled(), 3, 1),
         (
             "puts are throttled",
@@ -670,6 +676,13 @@ async fn failed_changes_are_retried_and_the_others_complete() {
             1,
         ),
         ("the list cannot be read", |call| call.action == "Query", Fault::internal(), 0, 5),
+        (
+            "the registrations of an employee cannot be read, so that nobody knows whether there are none",
+            |call| call.body["ExpressionAttributeValues"][":p"]["S"] == "CompanyId-1#UserId-U-2#Registrations",
+            Fault::internal(),
+            2,
+            1,
+        ),
         ("the end dates cannot be read", |call| call.action == "BatchGetItem", Fault::throttled(), 0, 0),
         ("an end date cannot be updated", |call| is_of(call, "Key", "U-4"), Fault::throttled(), 4, 0),
     ];

@@ -151,7 +151,7 @@ async fn a_removed_file_leaves_no_object() {
     assert_eq!((download(&url).await.0, uploads(&stack).await), (404, 0));
     // The presigned upload is still valid. The new object is deleted as well.
     assert_eq!(upload_file(&upload, PDF).await, 200);
-    for _ in 0..200 {
+    for _ in 0..1_200 {
         if download(&url).await.0 == 404 {
             return;
         }

@@ -148,6 +148,128 @@ async fn missing_employees_are_removed_only_by_a_file_without_rejected_lines() {
     assert_eq!(others.get(&of_company("other", "employees/u-1100")).await.status, 200);
 }
 
+/// Someone chooses a name, or a value of a column that the import ignores, which contains a line
+/// about somebody else.
+#[tokio::test(flavor = "multi_thread")]
+async fn text_in_a_quoted_value_is_never_an_employee() {
+    let stack = stack().start().await.expect("a stack");
+    let admin = admin(&stack, COMPANY);
+    let boss = json!({"role": "CEO", "department": "Board", "name": "Ann"});
+    assert_eq!(admin.put(&of("employees/boss"), &boss).await.status, 201);
+    let header = "userId,role,department,name,note\n";
+    for (number, end) in ["\r\n", "\n", "\r"].into_iter().enumerate() {
+        let text = format!("Eve{end}boss,Intern,Mailroom,Fired,{end}x");
+        let file = format!("{header}eve,R,D,\"{text}\",\nbob-{number},R,D,Bob,\"{text}\"\nc,,D,,\n");
+        let done = import(&admin, &file, false).await;
+        assert_eq!((&done["status"], counts(&done)), (&json!("done"), [3, 1, 0, 0, 0, 2]), "{done}");
+        let lines: Vec<_> = done["rejectedLines"].as_array().expect("lines").iter().map(|row| &row["line"]).collect();
+        assert_eq!(lines, [2, 8]);
+    }
+    // Nothing is imported of a file whose quotes are misplaced.
+    let forged = "boss,Intern,Mailroom,Fired,";
+    for (value, reason) in [
+        (format!("\"Eve\n{forged}\n"), "The quoted value that starts on line 3 has no closing quote."),
+        (format!("\"5\" Eve\n{forged}\n\""), "After the closing quote on line 3"),
+        (format!(" \"Eve\n{forged}\n\""), "A value on line 3 has a quote"),
+    ] {
+        let failed = import(&admin, &format!("{header}new,R,D,,\neve,R,D,,{value}\n"), true).await;
+        assert_eq!((&failed["status"], counts(&failed)), (&json!("failed"), [0; 6]), "{failed}");
+        assert!(text(&failed, "reason").starts_with(reason), "{failed}");
+    }
+    let right = [("boss", "CEO Board Ann"), ("bob-0", "R D Bob"), ("bob-1", "R D Bob"), ("bob-2", "R D Bob")];
+    assert_eq!(employees(&admin).await, expected(right));
+}
+
+/// Blank rows, line ends and headers as programs write them. Each file has the same employee.
+#[tokio::test(flavor = "multi_thread")]
+async fn files_of_spreadsheets_are_read() {
+    let stack = stack().start().await.expect("a stack");
+    let admin = admin(&stack, COMPANY);
+    for (number, file) in [
+        "userId,role,department\na,R,D\n,,\n,,\n\"\", ,\"\u{a0}\"\n",
+        "\n,,\nuserId,role,department\n,,,,\na,R,D",
+        "userId,role,department\ra,R,D\r",
+        "userId,role,department\r\na,R,D\r\r\n",
+        " userId ,ROLE,\u{a0}Department\r\na,R,D",
+        "\u{feff}USERID,role,\"department \",Name,name of the pet,,\r\na,R,D,,Rex, ,",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let missing = json!({"role": "R", "department": "D"});
+        assert_eq!(admin.put(&of(&format!("employees/gone-{number}")), &missing).await.status, 201);
+        let done = import(&admin, file, true).await;
+        let is_new = u64::from(number == 0);
+        assert_eq!(
+            (&done["status"], counts(&done)),
+            (&json!("done"), [1, is_new, 0, 1 - is_new, 1, 0]),
+            "{file}: {done}"
+        );
+        assert_eq!(employees(&admin).await, expected([("a", "R D -")]), "{file}");
+    }
+    for file in ["userId,role,Role,department\na,R,R,D", "userId,role,department,name, NAME\na,R,D,,"] {
+        let failed = import(&admin, file, true).await;
+        assert!(text(&failed, "reason").ends_with("more than once."), "{failed}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_changes_only_its_columns() {
+    let stack = stack().start().await.expect("a stack");
+    let admin = admin(&stack, COMPANY);
+    let first = "userId,role,department,name\na,R,D,Ann\nb,R,D,Bob\nc,R,D,\n";
+    assert_eq!(counts(&import(&admin, first, true).await), [3, 3, 0, 0, 0, 0]);
+    let second = "userId,role,department\na,R,D\nb,R,Legal\nc,R,D\nd,R,D\n";
+    let done = import(&admin, second, true).await;
+    assert_eq!(counts(&done), [4, 1, 1, 2, 0, 0], "{done}");
+    let right = expected([("a", "R D Ann"), ("b", "R Legal Bob"), ("c", "R D -"), ("d", "R D -")]);
+    assert_eq!(employees(&admin).await, right);
+    // An empty value of the column removes the name, as the list of employees shows it.
+    let third = "userId,role,department,NAME\na,R,D,\nb,R,Legal,Rob\nc,R,D,\nd,R,D,\n";
+    assert_eq!(counts(&import(&admin, third, true).await), [4, 0, 2, 2, 0, 0]);
+    let right = expected([("a", "R D -"), ("b", "R Legal Rob"), ("c", "R D -"), ("d", "R D -")]);
+    assert_eq!(employees(&admin).await, right);
+}
+
+/// The list of employees as a CSV file is the same people, whatever their names look like.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_exported_list_is_the_same_people() {
+    let stack = stack().start().await.expect("a stack");
+    let admin = admin(&stack, COMPANY);
+    let texts = [
+        "-x",
+        "'-x",
+        "''-x",
+        "=1",
+        "'=1",
+        "'t",
+        "'",
+        "''",
+        "\"",
+        "a\"b",
+        "a,b",
+        "@a;",
+        "'\u{ff1d}b",
+        "\u{ff1d}b",
+        "x'=1",
+    ];
+    for (number, user) in texts.into_iter().enumerate() {
+        let other = texts[(number + 1) % texts.len()];
+        let name = format!("{}{} ", texts[(number + 2) % texts.len()], " ".repeat(number % 2));
+        let placed = json!({"role": other, "department": user, "name": name});
+        let path = of(&format!("employees/{}", function::percent_encoded(user)));
+        assert_eq!(admin.put(&path, &placed).await.status, 201, "{user}");
+    }
+    let before = employees(&admin).await;
+    assert_eq!(before.len(), texts.len());
+    let exported = admin.request("GET", &of("employees?limit=100")).header("accept", "text/csv").send().await;
+    let exported = exported.expect("a response").text().await.expect("a text");
+    let again = import(&admin, &exported, true).await;
+    let count = texts.len() as u64;
+    assert_eq!((&again["status"], counts(&again)), (&json!("done"), [count, 0, 0, count, 0, 0]), "{again}");
+    assert_eq!(employees(&admin).await, before);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn wrong_imports_are_rejected_and_others_are_not_found() {
     let stack = stack().start().await.expect("a stack");
@@ -250,13 +372,19 @@ async fn an_import_killed_at_any_call_completes_later() {
 async fn unreadable_employees_are_repaired_or_kept() {
     let stack: Stack = stack().start().await.expect("a stack");
     let admin = admin(&stack, COMPANY);
-    let placed = json!({"role": "R", "department": "D"});
+    let placed = json!({"role": "R", "department": "D", "name": "Ann"});
     let (dynamo, own) = system_tests::wellness::table(&stack);
     for user in ["a", "b"] {
         assert_eq!(admin.put(&of(&format!("employees/{user}")), &placed).await.status, 201);
         let key = system_tests::wellness::employee_key(COMPANY, user);
         dynamo.write(own.update(key).set(wellness::Employee::ROLE, 1)).await.expect("written");
     }
+    let done = import(&admin, "userId,role,department\na,R,D\n", true).await;
+    assert_eq!((&done["status"], &done["skipped"], counts(&done)), (&json!("done"), &json!(1), [1, 0, 1, 0, 0, 0]));
+    assert_eq!(employees(&admin).await, expected([("a", "R D Ann")]));
+    // A name that cannot be read is lost, but the version is not.
+    let key = system_tests::wellness::employee_key(COMPANY, "a");
+    dynamo.write(own.update(key).set(wellness::Employee::NAME, 1)).await.expect("written");
     let done = import(&admin, "userId,role,department\na,R,D\n", true).await;
     assert_eq!((&done["status"], &done["skipped"], counts(&done)), (&json!("done"), &json!(1), [1, 0, 1, 0, 0, 0]));
     assert_eq!(employees(&admin).await, expected([("a", "R D -")]));

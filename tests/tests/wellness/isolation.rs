@@ -18,8 +18,11 @@ use std::{
     fmt::Debug,
 };
 use system_tests::{
-    Answer, Client, dynamo, parsed, send, stack, until,
-    wellness::{admin, challenge, of_company},
+    Answer, Client, drained, dynamo, parsed, send, stack, until,
+    wellness::{
+        activity, admin, challenge, create, employee, json_text, of_company, put, registration, registrations_of,
+        stored,
+    },
 };
 use table::{BatchWrite, Item, JsonText};
 use wellness::{
@@ -173,10 +176,6 @@ impl Tenant {
         put(stack, &activities.iter().map(|activity| self.registration(activity, &user)).collect::<Vec<_>>()).await;
         put(stack, &activities).await;
     }
-}
-
-async fn put<T: Item>(stack: &Stack, items: &[T]) {
-    put_into("Activities", stack, items).await;
 }
 
 async fn put_into<T: Item>(table: &str, stack: &Stack, items: &[T]) {
@@ -795,4 +794,50 @@ async fn body_query_and_headers_do_not_set_the_identity() {
         }
     }
     wrong.none();
+}
+
+/// Puts registrations of the user `u` for activities that end in the same second.
+async fn register(stack: &Stack, company: &str, count: usize, filling: usize) {
+    let event = |number| Activity {
+        activity_type: ActivityType::Event,
+        ..activity(company, &format!("{company}-{number:04}"), "Flu shots", "2099-12-31")
+    };
+    let events: Vec<_> = (0..count).map(event).collect();
+    let award = Award { kind: parsed("Attendance"), points: 1, at: parsed("2026-01-01T00:00:00Z") };
+    let earned = |event| Registration {
+        data: Some(json_text(&json!({"filling": "x".repeat(filling)}))),
+        earned_points: 1,
+        awards: vec![award.clone()],
+        ..registration(event, "u")
+    };
+    put(stack, &events.iter().map(earned).collect::<Vec<_>>()).await;
+    put(stack, &events).await;
+}
+
+/// An administrator may add any user id. However many registrations it has, the employee of another
+/// company with this id reads and gets registrations as before. So does the employee who has them.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_registrations_of_a_namesake_change_nothing() {
+    let stack = stack().start().await.expect("a stack");
+    let operator = Client::operator(&stack);
+    register(&stack, THEIRS, 2_500, 2_000).await;
+    register(&stack, OURS, 2, 10).await;
+    for (company, count, pages) in [(OURS, 2, 1), (THEIRS, 2_500, 3)] {
+        let admin = admin(&stack, company);
+        create(&admin, company, &challenge("Walk", "2099-12-31")).await;
+        let placed = json!({"role": "R", "department": "Sales"});
+        assert_eq!(admin.put(&of_company(company, "employees/u"), &placed).await.status, 201);
+        drained(&operator, "register-new-employee").await;
+        let client = employee(&stack, company, "u");
+        let (items, read) = client.all("/wellness/users/u/registrations?year=2099").await;
+        let ids: BTreeSet<_> = items.iter().map(|item| item["activityId"].to_string()).collect();
+        assert_eq!((items.len(), ids.len(), read), (count + 1, count + 1, pages), "{company}");
+        assert!(items.iter().any(|item| item["name"] == "Walk"), "the new employee takes part in the challenge");
+        let points = client.get("/wellness/users/u/points?year=2099").await;
+        assert_eq!((points.status, &points.body["total"]), (200, &json!(count)), "{company}");
+        let partition = format!("CompanyId-{company}#UserId-u#Registrations");
+        assert_eq!(stored(&stack, Some("GSI3"), &partition).await.len(), count + 1);
+        let (items, _) = operator.all(&format!("{}&year=2099&limit=100", registrations_of(company, "u"))).await;
+        assert_eq!(items.len(), count + 1, "pages of 100");
+    }
 }

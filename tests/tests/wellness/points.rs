@@ -7,9 +7,9 @@ use std::time::Duration;
 use system_tests::{
     Answer, Asks, Client, assert_problem,
     faults::{Fault, MOMENTS, Process, Twins},
-    parsed, stack,
+    parsed, send, stack,
     wellness::{
-        activity, admin, employee, employee_key, of_company, put,
+        activity, admin, create, employee, employee_key, of_company, put,
         references::{by_hand, step_of},
         registration, registration_of, registrations_of, reward, stored, table,
     },
@@ -417,5 +417,73 @@ async fn the_end_date_alone_completes_an_activity() {
                 assert_eq!(count, Some(usize::from(asked == status)), "{list} {asked}: {found}");
             }
         }
+    }
+}
+
+/// A date as an end includes its day, in UTC. A time does not.
+#[tokio::test]
+async fn an_activity_that_ends_today_is_open_until_the_day_is_over() {
+    for (now, end, is_open) in [
+        ("2020-06-15T00:00:00Z", "2020-06-15", true),
+        ("2020-06-15T00:00:01Z", "2020-06-15", true),
+        ("2020-06-15T23:59:59Z", "2020-06-15", true),
+        ("2020-06-15T23:59:59Z", "2020-06-15T00:00:00Z", true),
+        ("2020-06-16T00:00:00Z", "2020-06-15", false),
+        ("2020-06-15T12:00:00Z", "2020-06-15T11:59:59Z", false),
+    ] {
+        let stack = stack().clock(parsed(now)).start().await.expect("a stack");
+        let (admin, user) = (admin(&stack, COMPANY), employee(&stack, COMPANY, USER));
+        put(&stack, &[staff()]).await;
+        let venue = json!([{"facet": "venues", "id": "v", "data": {}}]);
+        let event = json!({"name": "Flu shots", "type": "event", "subType": "Health", "startDate": "2020-06-15",
+            "endDate": end, "references": venue});
+        let created = create(&admin, COMPANY, &event).await;
+        let status = if is_open { "active" } else { "completed" };
+        assert_eq!(created["status"], status, "{now} {end}: {created}");
+        assert_eq!(
+            stored(&stack, Some("GSI1"), "CompanyId-C#Program").await[0]["GSI1SK"].as_s().map(|it| &it[..18]),
+            Ok("EndDate#2020-06-15")
+        );
+        let id = created["activityId"].as_str().expect("an id");
+        for asked in ["active", "completed"] {
+            let lists = ["activities?year=2020&", "activity-options?year=2020&", "references/venues/v/activities?"];
+            for list in lists {
+                let from = if list.starts_with("references") { "&from=2020-06-01" } else { "" };
+                let found = admin.get(&of_company(COMPANY, &format!("{list}status={asked}{from}"))).await.body;
+                let count = found["items"].as_array().map(Vec::len);
+                assert_eq!(count, Some(usize::from(asked == status)), "{now} {end} {list}{asked}: {found}");
+            }
+        }
+        let path = registration_of(COMPANY, USER, id);
+        let joined = send(user.request("PUT", &path)).await;
+        assert_eq!(joined.status, if is_open { 201 } else { 409 }, "{now} {end}: {}", joined.body);
+        if !is_open {
+            assert_eq!(send(admin.request("PUT", &path)).await.status, 201, "an administrator may");
+        }
+        let listed = user.get("/wellness/users/erin/registrations?year=2020").await.body["items"][0].clone();
+        let right = if is_open { "enrolled" } else { "not-completed" };
+        assert_eq!((&listed["activityStatus"], &listed["status"]), (&json!(status), &json!(right)), "{now} {end}");
+        let reported = user.patch(&path, &json!({"progress": 1})).await;
+        assert_eq!(reported.status, if is_open { 200 } else { 409 }, "{now} {end}: {}", reported.body);
+        let left = send(user.request("DELETE", &path)).await;
+        assert_eq!(left.status, if is_open { 204 } else { 409 }, "{now} {end}: {}", left.body);
+    }
+}
+
+/// An event in the evening of a day may have this day as its end. So may a section.
+#[tokio::test]
+async fn an_end_includes_a_start_on_its_day() {
+    let stack = stack().start().await.expect("a stack");
+    let admin = admin(&stack, COMPANY);
+    let evening = |end: &str| json!({"name": "Dinner", "type": "event", "subType": "Social", "startDate": "2099-06-15T18:00:00", "endDate": end});
+    let section = |end: &str| json!({"name": "Dinner", "startDate": "2099-06-15T18:00:00", "endDate": end});
+    let created = create(&admin, COMPANY, &evening("2099-06-15")).await;
+    let path = of_company(COMPANY, &format!("activities/{}", created["activityId"].as_str().expect("an id")));
+    for (end, status) in [("2099-06-15", 201), ("2099-06-14", 400), ("2099-06-15T17:59:59", 400)] {
+        assert_eq!(admin.post(&of_company(COMPANY, "activities"), &evening(end)).await.status, status, "{end}");
+        let put = admin.put(&of_company(COMPANY, "sections/dinner"), &section(end)).await.status;
+        assert_eq!(put, status, "{end}");
+        let moved = admin.patch(&path, &json!({"version": 1, "endDate": end})).await.status;
+        assert_eq!(moved, if status == 201 { 200 } else { 400 }, "{end}");
     }
 }

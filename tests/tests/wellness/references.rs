@@ -3,10 +3,7 @@
 
 use jiff::Timestamp;
 use jobs::Job;
-use keys::{
-    TimestampSeconds,
-    wellness::{Facet, ShownStatus, Status},
-};
+use keys::wellness::{Facet, Status};
 use local::Stack;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -149,8 +146,19 @@ fn noon() -> Timestamp {
     "2020-06-15T12:00:00Z".parse().expect("a time")
 }
 
-const ENDS: [&str; 5] =
-    ["2020-06-14T23:59:59", "2020-06-15T00:00:00", "2020-06-15T12:00:00", "2020-12-31T00:00:00", "2021-01-01T00:00:00"];
+const ENDS: [&str; 6] = [
+    "2020-06-14T23:59:59",
+    "2020-06-15T00:00:00",
+    "2020-06-15T11:59:59",
+    "2020-06-15T12:00:00",
+    "2020-12-31T00:00:00",
+    "2021-01-01T00:00:00",
+];
+
+/// Whether this one of the `ENDS` is over at `noon`. The second one is the date of the day.
+fn has_ended(number: usize) -> bool {
+    [0, 2].contains(&number)
+}
 
 /// Puts one activity for each status and end date, all with the same venue.
 async fn of_all_kinds(rows: &Rows, company: &str) -> Vec<Activity> {
@@ -166,11 +174,23 @@ async fn of_all_kinds(rows: &Rows, company: &str) -> Vec<Activity> {
 /// Query strings, each with the positions in `ENDS` of the end dates that are within the period.
 /// The requests are sent at `noon`.
 const PERIODS: [(&str, &[usize]); 5] = [
-    ("", &[1, 2, 3, 4]),
-    ("to=2020-12-31", &[1, 2, 3]),
-    ("from=2020-06-15T00:00:01", &[2, 3, 4]),
-    ("from=2000-01-01&to=2020-06-15T12:00:00Z", &[0, 1, 2]),
-    ("from=2020-12-31&to=2020-12-31", &[3]),
+    ("", &[1, 2, 3, 4, 5]),
+    ("to=2020-12-31", &[1, 2, 3, 4]),
+    ("from=2020-06-15T00:00:01", &[2, 3, 4, 5]),
+    ("from=2000-01-01&to=2020-06-15T12:00:00Z", &[0, 1, 2, 3]),
+    ("from=2020-12-31&to=2020-12-31", &[4]),
+];
+
+/// Status filters of the list. Active and completed activities share a range of keys.
+const SHOWN: [&str; 8] = [
+    "active",
+    "cancelled",
+    "completed",
+    "draft",
+    "active,completed",
+    "draft,cancelled",
+    "draft,active",
+    "completed,draft,cancelled,active",
 ];
 
 fn asks<'a>(route: &'a str, path: &'a str, body: Option<&'a Value>) -> Asks<'a> {
@@ -190,24 +210,32 @@ async fn the_default_period_starts_today() {
     let (rows, client) = (Rows::of(&stack), Client::operator(&stack));
     of_all_kinds(&rows, "list").await;
     for (query, numbers) in PERIODS {
-        for status in ShownStatus::ALL {
-            let path = path("list", "venues", "1", &format!("/activities?status={status}&{query}"));
+        for statuses in SHOWN {
+            let path = path("list", "venues", "1", &format!("/activities?status={statuses}&{query}"));
             let route = "GET /wellness/companies/{companyId}/references/{facet}/{facetId}/activities";
             let answer =
                 client.invoke("list-references", &asks(route, path.trim_end_matches('&'), None).at(noon())).await;
             let items = body(&answer)["items"].clone();
-            let now = TimestampSeconds::containing(noon()).expect("a time");
-            let is_shown = |number: &&usize| status.stored().shown(read(ENDS[**number]), now) == status;
-            let shown = numbers.iter().filter(is_shown);
-            let ids: Vec<_> = shown.map(|number| json!(format!("list-{}-{number}", status.stored()))).collect();
+            let is_shown = |(stored, number): &(Status, usize)| {
+                let shown = match stored {
+                    Status::Active if has_ended(*number) => "completed",
+                    Status::Active => "active",
+                    Status::Cancelled => "cancelled",
+                    Status::Draft => "draft",
+                };
+                statuses.split(',').any(|status| status == shown)
+            };
+            let all = Status::ALL.into_iter().flat_map(|stored| numbers.iter().map(move |number| (stored, *number)));
+            let ids: Vec<_> =
+                all.filter(is_shown).map(|(stored, number)| json!(format!("list-{stored}-{number}"))).collect();
             let found: Vec<_> =
                 items.as_array().expect("items").iter().map(|item| item["activityId"].clone()).collect();
-            assert_eq!(found, ids, "{status} {query}");
+            assert_eq!(found, ids, "{statuses} {query}");
         }
     }
     for (number, (query, numbers)) in PERIODS.into_iter().enumerate() {
         // Activities that have ended are completed, and keep their references.
-        let numbers: Vec<_> = numbers.iter().filter(|number| **number >= 2).collect();
+        let numbers: Vec<_> = numbers.iter().filter(|number| !has_ended(**number)).collect();
         let touched = |activity: &Activity| {
             let open = [Status::Active, Status::Draft].contains(&activity.status);
             open && numbers.iter().any(|number| activity.end() == read(ENDS[**number]))
@@ -264,6 +292,22 @@ async fn lists_references_in_pages_sorted_by_end_date() {
     for limit in ["", "&limit=1", "&limit=7", "&limit=25", "&limit=100"] {
         assert_eq!(listed(&client, &format!("{list}{limit}")).await, sorted, "{limit}");
     }
+    let others = [Status::Cancelled, Status::Draft].map(|status| {
+        (0..5).map(|number| activity("C", &format!("{status}-{number}"), status, &end(number))).collect::<Vec<_>>()
+    });
+    rows.put_uses(&others.concat(), "VenueId-1", &json!({})).await;
+    let admin = admin(&stack, "C");
+    let whole = format!("{list}&status=draft,active,cancelled,completed");
+    let all = listed(&admin, &format!("{whole}&limit=100")).await;
+    assert_eq!((&all[..25], all.len()), (&sorted[..], 35));
+    assert!(
+        all[25..30].iter().all(|id| id.starts_with("cancelled-"))
+            && all[30..].iter().all(|id| id.starts_with("draft-"))
+    );
+    for limit in [1, 2, 5, 7, 25, 30, 34, 35] {
+        assert_eq!(listed(&admin, &format!("{whole}&limit={limit}")).await, all, "{limit}");
+    }
+    assert_eq!(listed(&client, &whole).await, sorted, "employees see neither drafts nor cancelled activities");
     let first = client.get(&format!("{list}&limit=5")).await;
     let cursor = first.body["nextCursor"].as_str().expect("a cursor");
     for other in [
@@ -292,7 +336,7 @@ async fn reports_all_faults_of_a_request() {
         (get(venue("/activities?from=2020-02-01&to=2020-01-31")), &["/query/to"]),
         (get(venue("/activities?to=2019-12-31")), &["/query/to"]),
         (get(venue("/activities?limit=0&cursor=x&year=2020")), &["/query/cursor", "/query/limit", "/query/year"]),
-        (get(venue("/activities?status=active,draft")), &["/query/status"]),
+        (get(venue("/activities?status=active,open")), &["/query/status"]),
         (get(job("C", "Venue-1")), &["/path/jobId"]),
         (get(job("C", "VenueId-")), &["/path/jobId"]),
         (("POST", venue("/replacement"), json!({})), &["/body/replacementId", "/body/data"]),
@@ -607,7 +651,7 @@ async fn references_are_isolated_by_company() {
 #[tokio::test]
 async fn requests_consume_their_declared_cost() {
     for (references, bytes) in [(0, 10), (3, 10), (3, 3_000), (40, 1_000)] {
-        let stack = in_2020().start().await.expect("a stack");
+        let stack = in_2020().clock(noon()).start().await.expect("a stack");
         let (rows, client) = (Rows::of(&stack), Client::operator(&stack));
         let all: Vec<_> = (0..references)
             .map(|number| activity("C", &format!("A{number:03}"), Status::Active, "2020-12-31T00:00:00"))

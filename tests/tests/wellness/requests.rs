@@ -259,7 +259,9 @@ const TIMES: &[&str] = &[
     r#""2020-12-31T00:00""#,
     r#""2020-12-31 00:00:00""#,
     r#""2020-12-31T00:00:00+24:00""#,
-    r#""2020-12-31T00:00:00z""#,
+    r#""2020-12-31T00:00:60Z""#,
+    r#""9999-12-31T23:59:59Z""#,
+    r#""0000-01-01T00:00:00+02:00""#,
     r#""2020-12-31#""#,
     r#""10000-01-01""#,
     r#""-2020-01-01""#,
@@ -351,10 +353,10 @@ const REFERENCES: &[&str] = &[
     r#"[{"facet": "venues", "id": "1", "data": {}, "more": 1}]"#,
     r#"[{"facet": "venues", "id": "1", "data": {}}, {"facet": "venues", "id": "1", "data": {"a": 1}}]"#,
 ];
-const VERSIONS: &[&str] = &["null", r#""1""#, "1.5", "1.0", "1e0", "true", "[1]", "{}", "9223372036854775808"];
+const VERSIONS: &[&str] = &["null", r#""1""#, "1.5", "-1", "true", "[1]", "{}", "9007199254740992"];
 const PERCENTS: &[&str] =
     &["null", r#""40.4""#, "-1", "-0.01", "0.001", "40.405", "10000.01", "1e5", "1e400", "true", "[40]", "{}"];
-const POINTS: &[&str] = &["null", r#""40""#, "0", "1.5", "1000001", "-1000001", "1e2", "true", "[40]"];
+const POINTS: &[&str] = &["null", r#""40""#, "0", "1.5", "1000001", "-1000001", "1e-2", "1e400", "true", "[40]"];
 
 /// Fields of a body, each with invalid values.
 type Wrong = &'static [(&'static str, &'static [&'static str])];
@@ -757,7 +759,7 @@ fn everywhere(world: &World) -> Vec<Case> {
         cases.push(Case::faults(format!("{name}?x="), request("?x="), "/query/x"));
         cases.push(Case::faults(format!("{name}?a/b"), request("?a%2Fb=1"), "/query/a~1b"));
         if route.method == "POST" {
-            for key in ["", "a#b", "#", "a\tb", &"x".repeat(129)] {
+            for key in ["", "a#b", "#", "a\tb", "a,a", "a, a", "..", &"x".repeat(129)] {
                 let keyed = request("").header("idempotency-key", key);
                 cases.push(Case::faults(
                     format!("{name} with key {}", shortened(key)),

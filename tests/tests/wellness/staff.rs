@@ -250,6 +250,22 @@ async fn a_removed_employee_loses_future_registrations_and_the_seat() {
     assert_eq!(theirs.status, 200, "{}", theirs.body);
 }
 
+/// More registrations end in the same second than the job reads at once, and all of them stay in
+/// the index.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_departure_ends_all_registrations_with_the_same_end() {
+    let stack = stack().start().await.expect("a stack");
+    let admin = admin(&stack, COMPANY);
+    put(&stack, &[staff(COMPANY, "u", "Sales")]).await;
+    let walks: Vec<_> = (0..120).map(|number| activity(COMPANY, &format!("W-{number}"), "Walk", END)).collect();
+    let walked = |walk| wellness::Registration { progress_text: "1 / 2".to_owned(), ..registration(walk, "u") };
+    put(&stack, &walks.iter().map(walked).collect::<Vec<_>>()).await;
+    put(&stack, &walks).await;
+    assert_eq!(send(admin.request("DELETE", &of("employees/u"))).await.status, 202);
+    let job = departed(&admin, "u").await;
+    assert_eq!((&job["status"], &job["done"]), (&json!("done"), &json!(120)), "{job}");
+}
+
 /// Kills the job at each of its calls. The next run ends the same registrations.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_departure_killed_at_any_call_ends_the_same_registrations() {

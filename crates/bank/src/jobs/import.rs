@@ -2,33 +2,31 @@
 
 use crate::{
     Bank, Payment,
-    model::import::{Counts, ImportProgress, ImportedFile, Phase},
+    model::import::{Ahead, Counts, ImportProgress, ImportedFile, Phase},
     schedule::Scheduled,
+    service::MEMBERS,
 };
 use function::{Deadline, Error, Fields, Input};
-use futures::{
-    StreamExt,
-    stream::{self, FuturesOrdered},
-};
-use intake::{Expected, File, Invalid, Line, Opened, Report, Row, Stop, Totals, described};
+use futures::StreamExt;
+use intake::{Expected, File, Invalid, Opened, Place, RawRecord, Report, Row, Schema, Stop, Totals, described};
 use jobs::{Job, JobRunner, Next, Step};
 use keys::{AccountId, IdempotencyKey, Random, TimestampSeconds, bank::PaymentId};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use std::{ops, time::Duration};
+use std::{
+    future::ready,
+    pin::pin,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 use table::{Error as Store, JsonText};
 
-/// Columns of a CSV file that are not members of `data`.
-const COLUMNS: [&str; 3] = ["id", "accountId", "scheduledTime"];
+/// Columns of a CSV file.
+const SCHEMA: Schema<'_> = Schema { own: &["id", "accountId", "scheduledTime"], rest: "data", known: &MEMBERS };
 /// Maximum duration of a step, so that the job reports its progress in the meantime.
 const STEP: Duration = Duration::from_secs(5);
-/// Size of the ranges that the workers read: for scheduling and for checking.
-const SCHEDULED_RANGE: u64 = 128 * 1024;
-const CHECKED_RANGE: u64 = 1024 * 1024;
-/// Number of workers, each with its own range.
-const WORKERS: usize = 4;
-/// Number of payments that a worker schedules concurrently.
-const SIDE_BY_SIDE: usize = 16;
+/// Number of payments that are scheduled concurrently.
+const SIDE_BY_SIDE: usize = 64;
 /// Size of the rows after which a step ends. They are kept in memory.
 const MAX_ROWS: usize = 4 * 1024 * 1024;
 
@@ -60,7 +58,7 @@ impl Input for Record {
     }
 }
 
-/// Result of a line.
+/// Result of a record.
 enum Outcome {
     Blank,
     Scheduled(JsonText),
@@ -68,23 +66,22 @@ enum Outcome {
     Rejected { id: Option<String>, reason: String, data: Option<JsonText> },
 }
 
-/// Result of a range, or of its first lines.
+/// Result of the records of a step.
 #[derive(Default)]
 struct Part {
     counts: Counts,
     scheduled: Totals,
     duplicates: Totals,
     rejected: Totals,
-    lines: u64,
-    /// Rejected lines. Their numbers count from the start of the range.
-    rows: Vec<(u64, Option<String>, String)>,
-    end: u64,
-    is_complete: bool,
+    /// Rows of the report.
+    rows: Vec<u8>,
+    /// The place after the records. `None` if there are none.
+    end: Option<Place>,
 }
 
 impl Part {
-    fn add(&mut self, outcome: Outcome) {
-        self.lines += 1;
+    fn add(&mut self, record: &RawRecord, outcome: Outcome) -> Result<(), Error> {
+        self.end = Some(record.next);
         if !matches!(outcome, Outcome::Blank) {
             self.counts.read += 1;
         }
@@ -92,44 +89,41 @@ impl Part {
             Outcome::Blank => {}
             Outcome::Scheduled(data) => {
                 self.counts.scheduled += 1;
-                self.scheduled.add_data(data.text());
+                self.counts.without_amount += u64::from(!self.scheduled.add_data(data.text()));
             }
             Outcome::Duplicate(data) => {
                 self.counts.duplicates += 1;
-                self.duplicates.add_data(data.text());
+                self.counts.without_amount += u64::from(!self.duplicates.add_data(data.text()));
             }
             Outcome::Rejected { id, reason, data } => {
                 self.counts.rejected += 1;
                 if let Some(data) = data {
                     self.rejected.add_data(data.text());
                 }
-                self.rows.push((self.lines, id, reason));
+                let row = Row { line: record.line, id: id.as_deref(), reason: &reason };
+                serde_json::to_writer(&mut self.rows, &row).map_err(|error| Error::Internal(error.to_string()))?;
+                self.rows.push(b'\n');
             }
         }
+        Ok(())
     }
 
-    /// Adds the part to the progress. Returns the rows with the numbers of their lines.
-    fn apply(self, progress: &mut ImportProgress) -> Result<Vec<u8>, Error> {
-        let mut text = Vec::new();
-        for (line, id, reason) in &self.rows {
-            let row = Row { line: progress.line + line, id: id.as_deref(), reason };
-            serde_json::to_writer(&mut text, &row).map_err(|error| Error::Internal(error.to_string()))?;
-            text.push(b'\n');
-        }
-        progress.line += self.lines;
-        progress.position = self.end;
+    /// Adds the part to the progress. Returns the rows of the report.
+    fn apply(self, progress: &mut ImportProgress) -> Vec<u8> {
+        progress.place = self.end.unwrap_or(progress.place);
         progress.counts += self.counts;
         progress.scheduled.add_all(&self.scheduled);
         progress.duplicates.add_all(&self.duplicates);
         progress.rejected.add_all(&self.rejected);
-        Ok(text)
+        self.rows
     }
 }
 
-/// Ranges of this size from a position to the end of the file.
-fn ranges(from: u64, size: u64, step: u64) -> impl Iterator<Item = ops::Range<u64>> {
-    let next = move |start: u64| (start < size).then(|| start..start.saturating_add(step).min(size));
-    std::iter::successors(next(from), move |range| next(range.end))
+impl Ahead {
+    fn add_record(&mut self, data: &str) {
+        self.scheduled += 1;
+        self.without_amount += u64::from(!self.totals.add_data(data));
+    }
 }
 
 impl<'a> Steps<'a> {
@@ -140,20 +134,24 @@ impl<'a> Steps<'a> {
     }
 
     async fn run_phase(&mut self, job: &Job, progress: &mut ImportProgress, stop: Deadline) -> Result<Next, Stop> {
+        // The report of a run whose object was replaced can still be composed.
+        match progress.phase {
+            Phase::Report => return self.compose(progress).await,
+            Phase::End => return Ok(Next::End),
+            Phase::Start | Phase::Check | Phase::Schedule => {}
+        }
         let opened = match self.opened.take() {
             Some(opened) => opened,
-            None => self.file.open(&COLUMNS, "data").await?,
+            None => self.file.open(&SCHEMA).await?,
         };
         let done = match progress.phase {
-            Phase::Start => {
+            Phase::Check => self.check(progress, &opened, stop).await.map(|()| Next::Continue),
+            Phase::Schedule => self.schedule(job, progress, &opened, stop).await,
+            _ => {
                 let phase = if opened.expected.is_empty() { Phase::Schedule } else { Phase::Check };
                 go_to(progress, phase, &opened);
                 Ok(Next::Continue)
             }
-            Phase::Check => self.check(progress, &opened, stop).await.map(|()| Next::Continue),
-            Phase::Schedule => self.schedule(job, progress, &opened, stop).await,
-            Phase::Report => self.compose(progress).await,
-            Phase::End => Ok(Next::End),
         };
         self.opened = Some(opened);
         done
@@ -163,12 +161,18 @@ impl<'a> Steps<'a> {
     /// ended.
     async fn check(&self, progress: &mut ImportProgress, opened: &Opened, stop: Deadline) -> Result<(), Stop> {
         let soon = stop.at_most(STEP);
-        let ranges = ranges(progress.position, opened.size, CHECKED_RANGE).take_while(|_| !soon.has_passed());
-        let mut parts = stream::iter(ranges).map(|range| self.check_range(opened, range)).buffered(WORKERS);
-        while let Some(part) = parts.next().await {
-            part?.apply(progress)?;
+        let mut records = pin!(self.file.records(opened, progress.place));
+        let mut part = Part::default();
+        while !soon.has_passed()
+            && let Some(record) = records.next().await
+        {
+            let record = record?;
+            part.add(&record, counted(opened, &record))?;
+            // Only counts are needed.
+            part.rows.clear();
         }
-        if progress.position >= opened.size {
+        part.apply(progress);
+        if progress.place.position >= opened.size {
             if let Some(difference) = opened.expected.difference(progress.counts.read, &progress.scheduled) {
                 return Err(Stop::File(difference));
             }
@@ -177,19 +181,8 @@ impl<'a> Steps<'a> {
         Ok(())
     }
 
-    async fn check_range(&self, opened: &Opened, range: ops::Range<u64>) -> Result<Part, Stop> {
-        let range = self.file.read(opened, range).await?;
-        let mut part = Part { end: range.end(), is_complete: true, ..Part::default() };
-        for line in range.lines() {
-            part.add(counted(opened, &line));
-            // A range of short lines has up to half a million rows, and only counts are needed.
-            part.rows.clear();
-        }
-        part.end = part.end.max(range.end());
-        Ok(part)
-    }
-
-    /// Schedules the payments of the next ranges.
+    /// Schedules the payments of the next records. Their order and their ends come from one stream,
+    /// and only their payments are scheduled concurrently.
     async fn schedule(
         &self,
         job: &Job,
@@ -198,101 +191,76 @@ impl<'a> Steps<'a> {
         stop: Deadline,
     ) -> Result<Next, Stop> {
         let soon = stop.at_most(STEP);
-        let ranges = ranges(progress.position, opened.size, SCHEDULED_RANGE).take_while(|_| !soon.has_passed());
-        let run = |range| self.schedule_range(opened, range, job.started_at, stop);
-        let mut parts = stream::iter(ranges).map(run).buffered(WORKERS);
-        let (mut rows, mut next) = (Vec::new(), Next::Continue);
-        let first = progress.position;
-        while let Some(part) = parts.next().await {
-            let part = match part {
-                Ok(part) => part,
-                // What is done is written. The next run meets the error again, or not.
-                Err(Stop::Error(error)) if progress.position > first => {
-                    tracing::warn!(%error, "an import pauses");
-                    next = Next::Wait;
-                    break;
+        // After a record that cannot be scheduled, no other is started.
+        let (closed, mut ahead) = (AtomicBool::new(false), Ahead::default());
+        let is_open = || !closed.load(Ordering::Relaxed);
+        // The first record is scheduled even if reading it took the time of a step.
+        let in_time = |number| !soon.has_passed() || number == 0 && !stop.has_passed();
+        let records = self.file.records(opened, progress.place).enumerate();
+        let records = records.take_while(|(number, _)| ready(is_open() && in_time(*number)));
+        let outcomes = records.map(|(_, record)| self.schedule_record(opened, record, job.started_at));
+        let mut outcomes = pin!(outcomes.buffered(SIDE_BY_SIDE));
+        let (mut part, mut next) = (Part::default(), Ok(Next::Continue));
+        while let Some(outcome) = outcomes.next().await {
+            match outcome {
+                Ok((record, outcome)) if is_open() => {
+                    part.add(&record, outcome)?;
+                    closed.store(part.rows.len() >= MAX_ROWS, Ordering::Relaxed);
                 }
-                Err(error) => return Err(error),
-            };
-            let is_complete = part.is_complete;
-            rows.extend(part.apply(progress)?);
-            if !is_complete || rows.len() >= MAX_ROWS {
-                break;
+                Ok((_, Outcome::Scheduled(data))) => ahead.add_record(data.text()),
+                Err(error) if is_open() => {
+                    closed.store(true, Ordering::Relaxed);
+                    next = match error {
+                        // What is done is written. The next step meets the error again, or not.
+                        Stop::Error(error) if part.end.is_some() => {
+                            tracing::warn!(%error, "an import pauses");
+                            Ok(Next::Wait)
+                        }
+                        error => Err(error),
+                    };
+                }
+                Ok(_) | Err(_) => {}
             }
         }
-        if progress.position == first && first < opened.size {
-            let reason = "no time was left for a line".to_owned();
+        progress.ahead = ahead;
+        if next.is_ok() && part.end.is_none() && progress.place.position < opened.size {
+            let reason = "no time was left for a record".to_owned();
             return Err(Error::from(Store::Unavailable(reason)).into());
         }
+        let rows = part.apply(progress);
         if !rows.is_empty() {
             self.report.put_rows(&mut progress.rows, rows).await?;
         }
-        if progress.position >= opened.size {
+        if progress.place.position >= opened.size {
             progress.phase = Phase::Report;
         }
-        Ok(next)
+        next
     }
 
-    async fn schedule_range(
+    async fn schedule_record(
         &self,
         opened: &Opened,
-        range: ops::Range<u64>,
+        record: Result<RawRecord, Stop>,
         now: TimestampSeconds,
-        stop: Deadline,
-    ) -> Result<Part, Stop> {
-        let first = range.start;
-        let range = self.file.read(opened, range).await?;
-        let mut part = Part { end: range.end(), is_complete: true, ..Part::default() };
-        let (mut waiting, mut under_way) = (range.lines().peekable(), FuturesOrdered::new());
-        let mut end = None;
-        loop {
-            while under_way.len() < SIDE_BY_SIDE && !stop.has_passed() {
-                let Some(line) = waiting.next() else { break };
-                under_way.push_back(self.schedule_line(opened, line, now));
-            }
-            let Some((line_end, outcome)) = under_way.next().await else { break };
-            match outcome {
-                Ok(outcome) => part.add(outcome),
-                // The lines before this one are done.
-                Err(error) if end.is_some() => {
-                    tracing::warn!(%error, "an import pauses");
-                    part.is_complete = false;
-                    break;
-                }
-                Err(error) => return Err(error.into()),
-            }
-            end = Some(line_end);
-        }
-        if !part.is_complete || waiting.peek().is_some() {
-            part.is_complete = false;
-            part.end = end.unwrap_or(first);
-        }
-        Ok(part)
+    ) -> Result<(RawRecord, Outcome), Stop> {
+        let record = record?;
+        let outcome = self.outcome(opened, &record, now).await?;
+        Ok((record, outcome))
     }
 
-    /// Schedules the payment of a line. Returns the outcome with the position after the line.
-    async fn schedule_line(
-        &self,
-        opened: &Opened,
-        line: Line<'_>,
-        now: TimestampSeconds,
-    ) -> (u64, Result<Outcome, Error>) {
-        (line.end, self.outcome(opened, &line, now).await)
-    }
-
-    /// Schedules the payment of a line, as the same request of an operator would.
-    async fn outcome(&self, opened: &Opened, line: &Line<'_>, now: TimestampSeconds) -> Result<Outcome, Error> {
-        let record = match opened.record(line, id_of) {
+    /// Schedules the payment of a record, as the same request of an operator would.
+    async fn outcome(&self, opened: &Opened, raw: &RawRecord, now: TimestampSeconds) -> Result<Outcome, Error> {
+        let record = match opened.record(raw, id_of) {
             Ok(Some(record)) => record,
             Ok(None) => return Ok(Outcome::Blank),
             Err(Invalid { id, reason }) => return Ok(Outcome::Rejected { id, reason, data: None }),
         };
         let Record { id, account, scheduled_time, data } = record;
-        let payment = PaymentId::imported(scheduled_time, &self.task.import, &self.task.run, line.start);
+        let payment = PaymentId::imported(scheduled_time, &self.task.import, &self.task.run, raw.start);
         let shard = self.bank.due.shards.pick(&self.random);
         let mut payment = Payment::scheduled(account, payment, shard, data.clone(), now);
         payment.by_operator = true;
-        let scheduled = match payment.must_fit() {
+        let scheduled = match payment.must_fit().and_then(|()| self.bank.payer.check_line(&payment)) {
             Ok(()) => self.bank.schedule_once(&mut payment, &id, now, true).await,
             Err(error) => Err(error),
         };
@@ -313,16 +281,10 @@ impl<'a> Steps<'a> {
     }
 
     async fn compose(&self, progress: &mut ImportProgress) -> Result<Next, Stop> {
-        let Counts { read, scheduled, duplicates, rejected } = progress.counts;
-        let summary = serde_json::json!({
-            "read": read,
-            "scheduled": scheduled,
-            "duplicates": duplicates,
-            "rejected": rejected,
-            "totals": progress.totals(),
-        });
+        let summary =
+            serde_json::to_string(&progress.last_line()).map_err(|error| Error::Internal(error.to_string()))?;
         let done = std::mem::take(&mut progress.composition);
-        if let Some(composition) = self.report.compose(&progress.rows, &summary.to_string(), done).await? {
+        if let Some(composition) = self.report.compose(&progress.rows, &summary, done).await? {
             progress.composition = composition;
             return Ok(Next::Continue);
         }
@@ -331,9 +293,9 @@ impl<'a> Steps<'a> {
     }
 }
 
-/// Starts a phase at the first line of the file.
+/// Starts a phase at the first record of the file.
 fn go_to(progress: &mut ImportProgress, phase: Phase, opened: &Opened) {
-    *progress = ImportProgress { phase, position: opened.start, line: opened.lines, ..ImportProgress::default() };
+    *progress = ImportProgress { phase, place: opened.start, ..ImportProgress::default() };
 }
 
 /// Returns the id of a record that is not valid otherwise.
@@ -345,17 +307,16 @@ fn id_of(json: &str) -> Option<String> {
     serde_json::from_str::<Named>(json).ok().map(|named| named.id.to_string())
 }
 
-/// Counts a line for the control totals. A line that is not valid has no amount.
-fn counted(opened: &Opened, line: &Line<'_>) -> Outcome {
-    let is_blank = line.text.is_ok_and(|text| text.trim().is_empty());
-    if is_blank {
+/// Counts a record for the control totals. A record that is not valid has no amount.
+fn counted(opened: &Opened, raw: &RawRecord) -> Outcome {
+    let rejected = |reason| Outcome::Rejected { id: None, reason, data: None };
+    if raw.values == Ok(None) {
         return Outcome::Blank;
     }
-    let rejected = |reason| Outcome::Rejected { id: None, reason, data: None };
     if !Expected::has_sum(&opened.expected) {
         return rejected(String::new());
     }
-    match opened.record::<Record>(line, id_of) {
+    match opened.record::<Record>(raw, id_of) {
         Ok(Some(record)) => Outcome::Scheduled(record.data),
         Ok(None) => Outcome::Blank,
         Err(Invalid { reason, .. }) => rejected(reason),
@@ -377,11 +338,21 @@ impl JobRunner for Steps<'_> {
             Err(Stop::File(reason)) => {
                 tracing::warn!(import = %self.task.import, run = %self.task.run, reason, "a file was rejected");
                 function::count("RejectedFiles", 1);
-                if progress.phase == Phase::Check {
-                    progress = ImportProgress::default();
-                }
-                progress.fault = Some(reason);
-                Next::End
+                let next = match progress.phase {
+                    Phase::Check => {
+                        progress = ImportProgress::default();
+                        Next::End
+                    }
+                    // The payments of the lines before are scheduled. The report shows the others.
+                    Phase::Schedule => {
+                        progress.count_ahead();
+                        progress.phase = Phase::Report;
+                        Next::Continue
+                    }
+                    Phase::Start | Phase::Report | Phase::End => Next::End,
+                };
+                progress.fault.get_or_insert(reason);
+                next
             }
         };
         let done = if progress.phase == Phase::Check { 0 } else { progress.counts.read };

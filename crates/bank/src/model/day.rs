@@ -7,7 +7,7 @@ use keys::{
     bank::{CertificateSort, CloseNumber, DayPartition, DiscrepancySort, OpenSort, PaymentId, Status},
     ledger::ItemHash,
 };
-use money::{Currency, Decimal, Money};
+use money::{Currency, Decimal, Money, payable};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use table::{Item, JsonText, Key};
@@ -33,10 +33,10 @@ pub(crate) struct Tally {
     without_amount: u64,
 }
 
-/// Returns the amount of a payment, if its `data` has a valid amount and currency. The totals of an
+/// Returns the amount of a payment, if its `data` has an amount that can be paid. The totals of an
 /// import use the same amounts.
 pub(crate) fn money_of(data: &JsonText) -> Option<Money> {
-    intake::amount_of(data.text())
+    payable(data.text()).ok()
 }
 
 impl Tally {

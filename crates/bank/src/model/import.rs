@@ -1,7 +1,10 @@
-use function::Error;
-use intake::{Composition, Report, RowObjects, Totals};
+use function::{Error, is_zero};
+use intake::{Composition, Place, Report, RowObjects, Totals};
 use jobs::{Job, JobBody};
-use keys::bank::{ImportId, ImportPartition, ImportRun, ImportSort};
+use keys::{
+    TimestampSeconds,
+    bank::{ImportId, ImportPartition, ImportRun, ImportSort},
+};
 use money::Money;
 use serde::{Deserialize, Serialize};
 use table::Key;
@@ -60,20 +63,29 @@ pub(crate) enum Phase {
 #[serde(rename_all = "PascalCase", default)]
 pub struct ImportProgress {
     pub(crate) phase: Phase,
-    /// Position in the file. All lines that start before it are done.
-    pub(crate) position: u64,
-    /// Number of lines before the position.
-    pub(crate) line: u64,
+    /// Place in the file. All records that start before it are done.
+    pub(crate) place: Place,
     pub(crate) counts: Counts,
     pub(crate) scheduled: Totals,
     pub(crate) duplicates: Totals,
     pub(crate) rejected: Totals,
+    pub(crate) ahead: Ahead,
     /// The objects with rows of the report.
     pub(crate) rows: RowObjects,
     pub(crate) composition: Composition,
     /// Reason for which the file cannot be imported.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) fault: Option<String>,
+}
+
+/// Payments after the position that the last step has scheduled. The next step reads their lines
+/// again and counts them, unless the object was replaced.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub(crate) struct Ahead {
+    pub(crate) scheduled: u64,
+    pub(crate) without_amount: u64,
+    pub(crate) totals: Totals,
 }
 
 /// Numbers of records. Blank lines and the header are not records.
@@ -88,6 +100,8 @@ pub(crate) struct Counts {
     pub duplicates: u64,
     /// Number of records that are not valid, or whose id was used for another payment.
     pub rejected: u64,
+    /// Number of scheduled records and duplicates that no transaction service can pay.
+    pub without_amount: u64,
 }
 
 impl std::ops::AddAssign for Counts {
@@ -96,6 +110,7 @@ impl std::ops::AddAssign for Counts {
         self.scheduled += other.scheduled;
         self.duplicates += other.duplicates;
         self.rejected += other.rejected;
+        self.without_amount += other.without_amount;
     }
 }
 
@@ -107,8 +122,30 @@ pub(crate) struct Total {
     amount: String,
 }
 
+/// Last line of a report.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct LastLine<'a> {
+    #[serde(flatten)]
+    counts: Counts,
+    totals: Vec<Total>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+}
+
 impl ImportProgress {
-    pub(crate) fn totals(&self) -> Vec<Total> {
+    /// Counts what no further step will read.
+    pub(crate) fn count_ahead(&mut self) {
+        let Ahead { scheduled, without_amount, totals } = std::mem::take(&mut self.ahead);
+        self.counts += Counts { read: scheduled, scheduled, without_amount, ..Counts::default() };
+        self.scheduled.add_all(&totals);
+    }
+
+    pub(crate) fn last_line(&self) -> LastLine<'_> {
+        LastLine { counts: self.counts, totals: self.totals(), reason: self.fault.as_deref() }
+    }
+
+    fn totals(&self) -> Vec<Total> {
         let of = |outcome, totals: &Totals| -> Vec<Total> {
             let total =
                 |sum: Money| Total { outcome, currency: sum.currency().code(), amount: sum.amount().to_string() };
@@ -119,14 +156,31 @@ impl ImportProgress {
     }
 }
 
-/// Response body of an import.
+/// Response body of an import: one of its runs, and the runs before it.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ImportBody {
     #[serde(flatten)]
+    pub(crate) run: RunBody,
+    /// The run and those before it, newest first.
+    pub(crate) runs: Vec<RunBody>,
+    /// The run before the last one of `runs`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) earlier_run: Option<ImportRun>,
+    /// Number of runs that cannot be read.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(crate) skipped: usize,
+}
+
+/// Response body of a run of an import.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RunBody {
+    #[serde(flatten)]
     job: JobBody,
     import_id: ImportId,
     run: ImportRun,
+    started_at: TimestampSeconds,
     #[serde(flatten)]
     counts: Counts,
     totals: Vec<Total>,
@@ -136,21 +190,22 @@ pub struct ImportBody {
     report: Option<String>,
 }
 
-impl ImportBody {
-    /// Describes the job of an import.
+impl RunBody {
+    /// Describes the job of a run.
     ///
     /// # Errors
-    /// The task or the progress cannot be deserialized.
+    /// The progress cannot be deserialized.
     pub(crate) fn of(job: Job, file: ImportedFile) -> Result<Self, Error> {
         // What the check counts was neither scheduled nor rejected.
         let progress: ImportProgress = job.progress()?;
         let progress = if progress.phase == Phase::Check { ImportProgress::default() } else { progress };
-        let report = (progress.phase == Phase::End && progress.fault.is_none())
-            .then(|| format!("s3://{}/{}", file.bucket, Report::key(&file.report())));
+        let report =
+            (progress.phase == Phase::End).then(|| format!("s3://{}/{}", file.bucket, Report::key(&file.report())));
         Ok(Self {
+            started_at: job.started_at,
             totals: progress.totals(),
             counts: progress.counts,
-            lines: progress.line,
+            lines: progress.place.line,
             report,
             import_id: file.import,
             run: file.run,

@@ -1,18 +1,21 @@
-//! B13: reads the progress of an import (docs/requirements/bank.md#import-payments).
+//! B13: reads the runs of an import (docs/requirements/bank.md#import-payments).
 
 use crate::{
     Bank, DOMAIN,
     cost::{self, Calls, Pattern},
     jobs::Task,
-    model::import::{ImportBody, ImportedFile},
+    model::import::{ImportBody, ImportedFile, RunBody},
 };
 use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger};
 use jobs::Job;
-use keys::bank::{ImportId, ImportPartition, ImportSort};
+use keys::bank::{ImportId, ImportPartition, ImportRun, ImportSort};
 use table::{
-    Query,
+    Item, Key, Query,
     cost::{Cost, read},
 };
+
+/// Maximum number of runs in a response. Each is a job item, usually of 1 KB.
+const MAX_RUNS: usize = 20;
 
 /// Entry point of the Lambda.
 #[must_use]
@@ -27,21 +30,47 @@ pub const PATTERN: Pattern = Pattern {
     trigger: Trigger::Http(&[Route { method: "GET", path: "/bank/imports/{importId}", scopes: &["bank:operate"] }]),
     calls: &[Calls {
         variant: "",
-        condition: "PK = IMPORT#<import id>, SK begins with RUN#, newest first",
-        formula: "1 R",
+        condition: "PK = IMPORT#<import id>, SK from RUN# to RUN#<run> (default: the latest), newest first, up to 21 items",
+        formula: "⌈Σ runs⌉ R. The table shows the cost of runs of 4 KB in all",
         cost: |_| Cost::default().read(cost::JOBS, read(0)),
     }],
     function,
 };
 
-/// Path parameter of the request: the import id.
+/// Path parameter of the requests of an import: the import id.
 #[derive(Debug, Clone)]
-pub struct Wanted(pub(crate) ImportId);
+pub struct ImportPath(pub(crate) ImportId);
 
-impl Input for Wanted {
+impl Input for ImportPath {
     fn read(fields: &mut Fields) -> Option<Self> {
         fields.path("importId").map(Self)
     }
+}
+
+/// Path and query of the request.
+#[derive(Debug, Clone)]
+pub struct GetImportInput {
+    import: ImportId,
+    run: Option<ImportRun>,
+}
+
+impl Input for GetImportInput {
+    fn read(fields: &mut Fields) -> Option<Self> {
+        let (import, run) = (fields.path("importId"), fields.query("run"));
+        Some(Self { import: import?, run })
+    }
+}
+
+fn file_of(job: &Job) -> Result<ImportedFile, Error> {
+    match job.task::<Task>()? {
+        Task::Import(file) => Ok(file),
+        Task::Dispatch | Task::Close { .. } => Err(Error::NotFound("import")),
+    }
+}
+
+fn run_of(job: Job) -> Result<RunBody, Error> {
+    let file = file_of(&job)?;
+    RunBody::of(job, file)
 }
 
 impl Bank {
@@ -53,10 +82,8 @@ impl Bank {
         let range = ImportSort::latest();
         let query = Query::new(&ImportPartition(import.clone()), &range).consistent();
         let job = self.jobs.table().page::<Job>(&query, 1).await?.complete()?.pop().ok_or(Error::NotFound("import"))?;
-        match job.task::<Task>()? {
-            Task::Import(file) => Ok((job, file)),
-            Task::Dispatch | Task::Close { .. } => Err(Error::NotFound("import")),
-        }
+        let file = file_of(&job)?;
+        Ok((job, file))
     }
 
     pub(crate) async fn warm_by_query_imports(self) {
@@ -65,12 +92,34 @@ impl Bank {
     }
 }
 
-/// Reads the latest run of an import.
+/// Reads a run of an import, by default the latest, and the runs before it.
 ///
 /// # Errors
-/// 403 for a caller without the operator scope, 404 for an unknown import.
-pub async fn get_import(bank: Bank, request: Request<Wanted>) -> Result<Json<ImportBody>, Error> {
+/// 403 for a caller without the operator scope, 404 for an unknown import or run.
+pub async fn get_import(bank: Bank, request: Request<GetImportInput>) -> Result<Json<ImportBody>, Error> {
     request.caller.must_operate(DOMAIN)?;
-    let (job, file) = bank.latest_import(&request.input.0).await?;
-    ImportBody::of(job, file).map(Json)
+    let GetImportInput { import, run } = &request.input;
+    let range = run.as_ref().map_or_else(ImportSort::latest, ImportSort::until);
+    let query = Query::new(&ImportPartition(import.clone()), &range).consistent();
+    let (mut page, unreadable) = bank.jobs.table().page_with_unreadable::<Job>(&query, MAX_RUNS + 1).await?;
+    let mut sorts: Vec<&str> = page.items.iter().map(|job| job.sort.as_str()).collect();
+    sorts.extend(unreadable.iter().map(Key::sort));
+    sorts.sort_unstable();
+    sorts.reverse();
+    let (first, earlier) =
+        (sorts.first().map(|sort| (*sort).to_owned()), sorts.get(MAX_RUNS).map(|sort| (*sort).to_owned()));
+    let is_wanted = |sort: &String| run.as_ref().is_none_or(|run| ImportSort(run.clone()).to_string() == *sort);
+    let first = first.filter(is_wanted).ok_or(Error::NotFound("import"))?;
+    page.skipped -= unreadable.iter().filter(|key| Some(key.sort()) == earlier.as_deref()).count();
+    page.items.retain(|job| Some(&job.sort) != earlier.as_ref());
+    // The requested run must be readable. Unreadable runs before it are left out.
+    let job = page.items.first().filter(|job| job.sort == first).cloned();
+    let job = job.ok_or_else(|| table::Error::unreadable(Job::TYPE, &"the run of an import"))?;
+    let runs = page.try_map(run_of);
+    Ok(Json(ImportBody {
+        run: run_of(job)?,
+        earlier_run: earlier.and_then(|sort| sort.parse().ok()).map(|ImportSort(run)| run),
+        skipped: runs.skipped,
+        runs: runs.items,
+    }))
 }

@@ -36,6 +36,9 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
+/// Maximum number of objects whose names differ only in their endings, and with equal sequencers.
+const MAX_EQUAL: usize = 16;
+
 /// The imports of an event.
 #[derive(Debug, Default, Serialize)]
 pub struct Started {
@@ -53,29 +56,42 @@ struct Run {
 /// Starts an import for each object. If the event is delivered again, the imports continue.
 ///
 /// # Errors
-/// An object whose name is not an import id. The other objects of the event are imported.
+/// An object outside the inbox, or with a key that S3 does not allow. The other objects of the event
+/// are imported.
 pub async fn import_payments(bank: Bank, event: Objects) -> Result<Started, Error> {
     let (mut started, mut faults) = (Started::default(), Vec::new());
     for (index, object) in event.created.iter().enumerate() {
         // A console creates such objects as folders.
-        if object.key.ends_with('/') {
+        if object.key.ends_with('/') && object.size == 0 {
             continue;
         }
-        let file = match imported(object) {
-            Ok(file) => file,
+        match imported(object) {
+            Ok(file) => started.started.push(bank.start_import(file, &event).await?),
             Err((member, detail)) => {
                 faults.push(Fault { pointer: format!("/Records/{index}/s3/object/{member}"), detail });
-                continue;
             }
-        };
-        let key = file.job_key();
-        let request = RequestId::new(event.now.instant(), &event.random);
-        let (import_id, run) = (file.import.clone(), file.run.clone());
-        let job = Job::new(&key, &import_id, &request, &Task::Import(file), event.now)?;
-        bank.jobs.start(job, &request).await?;
-        started.started.push(Run { import_id, run });
+        }
     }
     if faults.is_empty() { Ok(started) } else { Err(Error::Invalid(faults)) }
+}
+
+impl Bank {
+    /// Starts the run of an object, or wakes it up.
+    async fn start_import(&self, mut file: ImportedFile, event: &Objects) -> Result<Run, Error> {
+        for _ in 0..MAX_EQUAL {
+            let request = RequestId::new(event.now.instant(), &event.random);
+            let task = Task::Import(file.clone());
+            let job = Job::new(&file.job_key(), &file.import, &request, &task, event.now)?;
+            let found = self.jobs.start(job, &request).await?;
+            // `a.csv` and `a.jsonl` are runs of one import, and S3 compares sequencers of one key.
+            if matches!(found.task()?, Task::Import(other) if other.key != file.key) {
+                file.run = file.run.next();
+                continue;
+            }
+            return Ok(Run { import_id: file.import, run: file.run });
+        }
+        Err(Error::Internal("too many objects have the same import and sequencer".to_owned()))
+    }
 }
 
 fn imported(object: &ObjectCreated) -> Result<ImportedFile, (&'static str, String)> {

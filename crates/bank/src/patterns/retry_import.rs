@@ -3,8 +3,8 @@
 use crate::{
     Bank, DOMAIN,
     cost::{self, Calls, Pattern},
-    model::import::{ImportBody, ImportProgress},
-    patterns::get_import::{self, Wanted},
+    model::import::{ImportProgress, RunBody},
+    patterns::get_import::{self, ImportPath},
 };
 use function::{Accepted, Error, Function, Problem, Request, Route, Trigger};
 use table::{
@@ -29,7 +29,7 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "as get-import. Then update the job if it is still failed at the same step",
+        condition: "query PK = IMPORT#<import id>, SK begins with RUN#, newest first, one item. Then update the job if it is still failed at the same step",
         formula: "1 R; ⌈job⌉ W",
         cost: |_| Cost::default().read(cost::JOBS, read(0)).write(cost::JOBS, Units::whole(1)),
     }],
@@ -41,7 +41,7 @@ pub const PATTERN: Pattern = Pattern {
 /// # Errors
 /// 403 for a caller without the operator scope, 404 for an unknown import, 409 for an import that
 /// has not failed, or that has failed because of its file.
-pub async fn retry_import(bank: Bank, request: Request<Wanted>) -> Result<Accepted<ImportBody>, Error> {
+pub async fn retry_import(bank: Bank, request: Request<ImportPath>) -> Result<Accepted<RunBody>, Error> {
     request.caller.must_operate(DOMAIN)?;
     let (job, file) = bank.latest_import(&request.input.0).await?;
     if job.progress::<ImportProgress>()?.fault.is_some() {
@@ -50,5 +50,5 @@ pub async fn retry_import(bank: Bank, request: Request<Wanted>) -> Result<Accept
     }
     let job = bank.jobs.retry(job, &request.id, request.now, |_| Ok(Vec::new())).await?;
     let location = get_import::PATTERN.location(|_| Some(file.import.to_string()));
-    Ok(Accepted { location, body: ImportBody::of(job, file)? })
+    Ok(Accepted { location, body: RunBody::of(job, file)? })
 }

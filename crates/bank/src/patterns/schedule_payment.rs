@@ -62,7 +62,7 @@ impl Input for NewPayment {
 /// `<time>#<payment id>`, unless it exists. The item is on a random shard of GSI1.
 ///
 /// # Errors
-/// 400 for a scheduled time before today, 403 for an account that the caller does not own, 413 for
+/// 400 for a scheduled time before today, or an instruction that the ledger cannot pay. 403 for an account that the caller does not own, 413 for
 /// an item over 8 KB, 422 for an idempotency key that was used for a different request.
 pub async fn schedule_payment(bank: Bank, request: Request<NewPayment>) -> Result<Created<PaymentBody>, Error> {
     let NewPayment { account, scheduled_time, data } = request.input.clone();
@@ -71,6 +71,7 @@ pub async fn schedule_payment(bank: Bank, request: Request<NewPayment>) -> Resul
     let mut payment = Payment::scheduled(account, id, bank.due.shards.pick(&request.random), data, request.now);
     payment.by_operator = request.caller.operates(DOMAIN);
     payment.must_fit()?;
+    bank.payer.check(&payment)?;
     if let Some(key) = &request.idempotency_key {
         bank.schedule_once(&mut payment, key, request.now, false).await?;
     } else {

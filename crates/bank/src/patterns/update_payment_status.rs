@@ -4,7 +4,6 @@
 use crate::{
     Bank, DOMAIN, Execution, Payment, PaymentBody,
     cost::{self, Calls, Case, Pattern},
-    dispatch::Handover,
     model::transaction::TransactionGuard,
 };
 use function::{Error, Fields, Function, Input, Json, Problem, Request, Route, Trigger};
@@ -159,7 +158,7 @@ pub async fn update_payment_status(bank: Bank, request: Request<Move>) -> Result
 impl Bank {
     /// Whether the bank executes the payment itself.
     fn executes(&self, payment: &Payment) -> bool {
-        self.handover == Handover::Executor && payment.is_in_execution()
+        self.payer.is_inside() && payment.is_in_execution()
     }
 
     /// The error for a payment that does not allow the change.
@@ -181,7 +180,7 @@ impl Bank {
             return Ok(change);
         }
         let change = change.remove(Payment::EXECUTION).remove(Payment::NEXT_ATTEMPT_AT);
-        if self.handover == Handover::Outside {
+        if !self.payer.is_inside() {
             return Ok(change);
         }
         // While the bank executes the payment, only its executor knows the outcome.

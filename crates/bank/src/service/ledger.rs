@@ -5,12 +5,17 @@ use crate::Payment;
 use ::ledger::{PostedTransfers, Rejection, Transfer, TransferOutcome, Transfers};
 use function::{Clients, Error, SettingsReader};
 use keys::{AccountId, TransactionId, bank::PaymentId, ledger::TransactionType};
-use money::{Currency, JsonDecimal, Money};
+use money::{Money, Unpayable, payable};
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use std::{collections::BTreeSet, time::Duration};
+use table::JsonText;
 
 /// The transaction type of a payment in the ledger.
 const PAYMENT: &str = "payment";
+
+/// The member of `data` with the account to credit.
+const CREDIT: &str = "creditAccountId";
 
 /// Part of the invocation's time in which a transfer is not repeated after a conflict. It is longer
 /// than the time that the executor reserves to write the outcome.
@@ -23,14 +28,60 @@ pub struct LedgerService {
     transaction_type: TransactionType,
 }
 
-/// The payment that `data` describes. `data` may have other members.
-#[derive(Debug, Deserialize)]
+/// The members of `data` that the ledger reads. The columns of an imported file may differ in their
+/// case.
+pub(crate) const MEMBERS: [&str; 4] = [CREDIT, "amount", "currency", "debitAccountId"];
+
+/// The accounts in the `data` of a payment. `data` may have other members.
+#[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
+struct Accounts {
+    credit_account_id: Option<Box<RawValue>>,
+    debit_account_id: Option<Box<RawValue>>,
+}
+
+/// The payment that `data` describes.
 struct Instruction {
-    credit_account_id: AccountId,
-    amount: JsonDecimal,
-    currency: Currency,
-    debit_account_id: Option<AccountId>,
+    amount: Money,
+    /// Absent if `data` does not say where to pay.
+    credit: Option<AccountId>,
+    debit: Option<AccountId>,
+}
+
+impl Instruction {
+    fn read(data: &JsonText) -> Result<Self, Unpayable> {
+        let amount = payable(data.text())?;
+        let Accounts { credit_account_id: credit, debit_account_id: debit } = accounts(data)?;
+        let credit = account(CREDIT, credit.as_deref())?;
+        Ok(Self { amount, credit, debit: account("debitAccountId", debit.as_deref())? })
+    }
+}
+
+fn accounts(data: &JsonText) -> Result<Accounts, Unpayable> {
+    // A derived deserializer would also accept an array.
+    let read = if data.is_object() { serde_json::from_str(data.text()) } else { Ok(Accounts::default()) };
+    read.map_err(|_| Unpayable::new(CREDIT, "and debitAccountId must each occur once"))
+}
+
+fn account(member: &'static str, value: Option<&RawValue>) -> Result<Option<AccountId>, Unpayable> {
+    let Some(value) = value else { return Ok(None) };
+    let text: String =
+        serde_json::from_str(value.get()).map_err(|_| Unpayable::new(member, "must be the id of an account"))?;
+    text.parse().map(Some).map_err(|error| Unpayable::new(member, error))
+}
+
+/// Whether `data` names an account to credit, and is therefore an instruction to the ledger.
+pub(super) fn is_instruction(payment: &Payment) -> bool {
+    accounts(&payment.data).is_ok_and(|accounts| accounts.credit_account_id.is_some())
+}
+
+/// Checks what does not change until the day of the payment. Accounts and balances may change.
+pub(super) fn check(payment: &Payment) -> Result<(), Error> {
+    let read = Instruction::read(&payment.data).and_then(|Instruction { credit, debit, .. }| {
+        let is_same = credit.as_ref() == Some(debit.as_ref().unwrap_or(&payment.account));
+        if is_same { Err(Unpayable::new(CREDIT, "must not be the account to debit")) } else { Ok(()) }
+    });
+    read.map_err(|Unpayable { member, reason }| Error::invalid(&format!("/body/data/{member}"), reason))
 }
 
 impl LedgerService {
@@ -65,20 +116,18 @@ impl LedgerService {
 /// account to debit, because a customer controls `data` and could name any account.
 fn transfer(payment: &Payment, by_operator: bool, transaction_type: TransactionType) -> Result<Transfer, String> {
     let unclear = |why: String| format!("data does not say what to pay: {why}");
-    // A derived deserializer would also accept an array.
     if !payment.data.is_object() {
         return Err(unclear("it is not an object".to_owned()));
     }
-    let read = serde_json::from_str(payment.data.text());
-    let Instruction { credit_account_id, amount, currency, debit_account_id } =
-        read.map_err(|error| unclear(error.to_string()))?;
-    let amount = Money::new(amount.0, currency).map_err(|error| unclear(format!("amount {error}")))?;
-    let debit = debit_account_id.unwrap_or_else(|| payment.account.clone());
+    let Instruction { amount, credit, debit } =
+        Instruction::read(&payment.data).map_err(|error| unclear(error.to_string()))?;
+    let credit = credit.ok_or_else(|| unclear(format!("{CREDIT} is missing")))?;
+    let debit = debit.unwrap_or_else(|| payment.account.clone());
     if debit != payment.account && !by_operator {
         return Err("debitAccountId names another account, which requires bank:operate.".to_owned());
     }
     let key = payment.id().into();
-    Ok(Transfer { key, debit, credit: credit_account_id, amount, transaction_type })
+    Ok(Transfer { key, debit, credit, amount, transaction_type })
 }
 
 impl TransactionService for LedgerService {

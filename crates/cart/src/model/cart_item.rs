@@ -1,4 +1,4 @@
-use function::{Error, Problem};
+use function::{Error, Problem, Whole};
 use keys::{
     AccountId, OrderId, Sku, TimestampMillis,
     cart::{CartItemSort, ItemId, Status},
@@ -104,7 +104,7 @@ impl Item for CartItem {
 
 /// Quantity of a product: 1 to 9,999.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "u32", into = "u32")]
+#[serde(from = "Whole<1, 9_999>", into = "u32")]
 pub struct Quantity(u32);
 
 impl Quantity {
@@ -126,6 +126,12 @@ impl TryFrom<u32> for Quantity {
 
     fn try_from(number: u32) -> Result<Self, Self::Error> {
         if (1..=Self::MAX).contains(&number) { Ok(Self(number)) } else { Err("must be a whole number from 1 to 9999") }
+    }
+}
+
+impl From<Whole<1, 9_999>> for Quantity {
+    fn from(number: Whole<1, 9_999>) -> Self {
+        Self(number.into())
     }
 }
 

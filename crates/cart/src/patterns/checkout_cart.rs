@@ -19,7 +19,7 @@ use keys::{
     AccountId, OrderId, TimestampMillis,
     cart::{LinesSort, OrderSort},
 };
-use money::{JsonDecimal, Money};
+use money::{Currency, Decimal, JsonDecimal, Money};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::{cmp::Reverse, collections::BTreeSet};
@@ -77,13 +77,33 @@ fn ordered(case: &Case) -> Cost {
 pub struct Checkout {
     account: AccountId,
     /// Total that the customer has seen.
-    expected: Option<JsonDecimal>,
+    expected: Option<Expected>,
+}
+
+/// Total that the customer has seen. It is in the currency of the cart items, unless the request
+/// names another.
+#[derive(Debug, Clone, Copy)]
+struct Expected {
+    total: Decimal,
+    currency: Option<Currency>,
 }
 
 impl Input for Checkout {
     fn read(fields: &mut Fields) -> Option<Self> {
-        let (account, expected) = (fields.path("accountId"), fields.body_if_any("expectedTotal"));
+        let account = fields.path("accountId");
+        if fields.has_body("expectedCurrency") && !fields.has_body("expectedTotal") {
+            fields.fault::<()>("/body/expectedTotal", "is required with expectedCurrency");
+        }
+        let (total, currency) = (fields.body_if_any("expectedTotal"), fields.body_if_any("expectedCurrency"));
+        let expected = total.map(|JsonDecimal(total)| Expected { total, currency });
         Some(Self { account: account?, expected })
+    }
+}
+
+impl Expected {
+    /// Returns whether the total is the expected one. `shown` is the currency of the cart items.
+    fn is(self, total: Money, shown: Currency) -> bool {
+        Money::new(self.total, self.currency.unwrap_or(shown)) == Ok(total)
     }
 }
 
@@ -93,7 +113,8 @@ impl Input for Checkout {
 ///
 /// # Errors
 /// 403 for an account that the caller does not own. 409 for an empty cart, for a product that
-/// cannot be bought or has another currency, and for a total other than `expectedTotal`. 422 for an
+/// cannot be bought or has another currency, and for a total other than `expectedTotal`, also in
+/// another currency. 422 for an
 /// idempotency key that was used for a different request.
 pub async fn checkout_cart(cart: Cart, request: Request<Checkout>) -> Result<Json<OrderBody>, Error> {
     request.caller.must_own(&request.input.account, DOMAIN)?;
@@ -110,8 +131,9 @@ struct Bought {
 
 impl Checkout {
     fn fingerprint(&self) -> Fingerprint {
-        let expected = self.expected.as_ref().map(|JsonDecimal(total)| total.to_string());
-        Fingerprint::of(&["checkout-cart", expected.as_deref().unwrap_or_default()])
+        let total = self.expected.map(|expected| expected.total.to_string());
+        let currency = self.expected.and_then(|expected| expected.currency).map(Currency::code);
+        Fingerprint::of(&["checkout-cart", total.as_deref().unwrap_or_default(), currency.unwrap_or_default()])
     }
 }
 
@@ -148,8 +170,9 @@ impl Cart {
         }
         let lines = priced(bought, &self.products_of(bought, true).await?.complete()?)?;
         let total = sum(&lines)?;
-        if let Some(JsonDecimal(expected)) = expected
-            && Money::new(*expected, total.currency()).ok() != Some(total)
+        // All items of a cart have one currency, but their products can have changed to another.
+        if let Some((expected, shown)) = expected.zip(bought.first().map(|shown| shown.price.currency()))
+            && !expected.is(total, shown)
         {
             return Err(total_changed(total, lines));
         }
@@ -218,7 +241,9 @@ fn total_changed(total: Money, lines: Vec<Line>) -> Error {
     let items: Vec<_> = lines.into_iter().map(crate::model::order::OrderLineBody::from).collect();
     let current = [("total", json!(total.amount())), ("currency", json!(total.currency())), ("items", json!(items))];
     let current = current.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-    let detail = format!("The total is {total}. Nothing was bought.");
+    let detail = format!(
+        "The total is {total}. Nothing was bought. To buy at this total, send it as expectedTotal and expectedCurrency."
+    );
     Error::Differs(Problem::TotalChanged, detail, current)
 }
 

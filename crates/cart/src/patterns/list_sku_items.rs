@@ -7,7 +7,7 @@ use crate::{
     store::unexpired,
 };
 use function::{Error, Fields, Function, Input, List, Request, Route, Trigger};
-use keys::{Bound, Day, KeyRange, Sku, TimestampMillis, cart::CartItemSort};
+use keys::{Day, KeyRange, Sku, TimestampMillis, cart::CartItemSort};
 use table::{
     Query,
     cost::{Cost, read_eventually},
@@ -54,16 +54,13 @@ impl Input for OfSku {
         fields.paging(50);
         let (sku, status) = (fields.path("sku"), fields.query("status"));
         let date = fields.query("date");
-        let (from, to) = (fields.query::<Bound>("from"), fields.query::<Bound>("to"));
-        if from.zip(to).is_some_and(|(from, to)| from > to) {
-            fields.fault::<()>("/query/to", "must not be before from");
-        }
+        let (from, to) = fields.bounds("from", "to").millis();
         let when = match date {
             Some(_) if from.is_some() || to.is_some() => {
                 fields.fault("/query/date", "cannot be combined with from or to")
             }
             Some(day) => Some(When::Day(day)),
-            None => Some(When::Between(from.map(Bound::first_milli), to.map(Bound::last_milli))),
+            None => Some(When::Between(from, to)),
         };
         Some(Self { sku: sku?, status: status.unwrap_or_default(), when: when? })
     }

@@ -10,7 +10,7 @@ use crate::{
     },
 };
 use function::{
-    Error, Fields, Fingerprint, Function, IdempotentRequest, Input, Json, Problem, Request, Route, Trigger, is_zero,
+    Error, Fields, Fingerprint, Function, IdempotentRequest, Input, Json, Problem, Request, Route, Trigger,
     optimistically,
 };
 use futures::future::try_join;
@@ -80,7 +80,6 @@ pub struct MergeResult {
     merged: usize,
     /// Number of items that stay with the guest, because they, or the same product in the cart of
     /// the account, cannot be read.
-    #[serde(default, skip_serializing_if = "is_zero")]
     skipped: usize,
 }
 

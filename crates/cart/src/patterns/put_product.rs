@@ -5,7 +5,7 @@ use crate::{
     cost::{self, Calls, Pattern},
     model::product::{ProductBody, read_price},
 };
-use function::{Error, Fields, Function, Input, Put, Request, Route, Trigger, optimistically};
+use function::{Error, Fields, Function, Input, Put, Request, Route, Trigger, Version, optimistically};
 use table::{
     Condition,
     cost::{Cost, read, write},
@@ -49,8 +49,11 @@ impl Input for NewProduct {
 
     fn read(fields: &mut Fields) -> Option<Self> {
         let (sku, name, price) = (fields.path("sku"), fields.body("name"), read_price(fields));
-        let (active, version) = (fields.body_if_any("active"), fields.body_if_any("version"));
-        Some(Self { product: Product::new(sku?, name?, price?, active.unwrap_or(true)), version })
+        let (active, version) = (fields.body_if_any("active"), fields.body_if_any::<Version>("version"));
+        Some(Self {
+            product: Product::new(sku?, name?, price?, active.unwrap_or(true)),
+            version: version.map(i64::from),
+        })
     }
 }
 

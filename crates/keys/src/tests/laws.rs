@@ -7,9 +7,10 @@ use std::{
     str::FromStr,
 };
 
-/// A character of an identifier.
+/// A character of each identifier. Other identifiers than idempotency keys may have commas, and dots
+/// if they are not alone.
 pub(crate) fn allowed_character() -> impl Strategy<Value = char> {
-    any::<char>().prop_filter("allowed", |c| !['#', '[', ']'].contains(c) && is_visible(*c))
+    any::<char>().prop_filter("allowed", |c| !"#[],.\u{fffd}".contains(*c) && is_visible(*c))
 }
 
 /// Checks that parsing the text of a key returns an equal key.

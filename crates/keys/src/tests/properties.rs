@@ -2,8 +2,8 @@
 
 use super::laws::{allowed_character, orders, round_trips};
 use crate::{
-    AccountId, Bound, Day, IdempotencySort, KeyRange, Random, Shard, Shards, TimestampMillis, TimestampSeconds,
-    TransactionId,
+    AccountId, Bound, Bounds, Day, IdempotencyKey, IdempotencySort, KeyRange, Random, Shard, Shards, TimestampMillis,
+    TimestampSeconds, TransactionId,
     bank::{DueSort, GuardPartition, PaymentId, PaymentSort, Status},
     cart::{self, CartItemSort, ItemId, ItemSort, JobPartition, LinesSort, OrderSort, SkuSort},
     is_identifier, is_plain_text,
@@ -220,6 +220,19 @@ proptest! {
     }
 
     #[test]
+    fn a_url_parser_keeps_every_identifier_of_a_path(dots in "(\\.|%2e|%2E){0,4}", rest in "[a./%2eE]{0,3}", text in any::<String>()) {
+        // The dot segments of https://url.spec.whatwg.org, which clients remove from a path.
+        const REMOVED: [&str; 6] = [".", "%2e", "..", ".%2e", "%2e.", "%2e%2e"];
+        for text in [dots.clone(), format!("{dots}{rest}"), text] {
+            let is_removed = text.is_empty() || REMOVED.contains(&text.to_ascii_lowercase().as_str());
+            let is_refused = [text.parse::<AccountId>().is_err(), text.parse::<Department>().is_err()];
+            prop_assert!(!is_removed || is_refused == [true; 2], "{:?}", text);
+            let is_plain = !text.is_empty() && text.bytes().all(|byte| b"a./%2eE".contains(&byte));
+            prop_assert!(is_removed || !is_plain || is_refused == [false; 2], "{:?}", text);
+        }
+    }
+
+    #[test]
     fn identifiers_and_labels_contain_only_visible_characters(text in any::<String>(), odd in odd_character(), at in 0_usize..4) {
         let put = |odd: &str| { let mut text: Vec<char> = "a-1b".chars().collect(); text.splice(at..at, odd.chars()); text.into_iter().collect::<String>() };
         prop_assert!(!is_identifier(&put(&odd.to_string())), "{:?}", odd);
@@ -248,16 +261,42 @@ proptest! {
 fn rejects_invalid_identifiers() {
     assert!("a".repeat(128).parse::<AccountId>().is_ok());
     assert!("é".repeat(128).parse::<TransactionId>().is_ok());
-    for bad in
-        ["", " ", "a b", "a#b", " a", "[a", "a]", "a\nb", "a\u{7f}", "a\u{85}b", &"a".repeat(129), &"a".repeat(10_000)]
-    {
+    for bad in [
+        "",
+        " ",
+        "a b",
+        "a#b",
+        " a",
+        "[a",
+        "a]",
+        ".",
+        "..",
+        "%2e",
+        ".%2E",
+        "\u{fffd}",
+        "a\u{fffd}",
+        "a\nb",
+        "a\u{7f}",
+        "a\u{85}b",
+        &"a".repeat(129),
+        &"a".repeat(10_000),
+    ] {
         assert!(bad.parse::<AccountId>().is_err(), "{bad:?}");
     }
     for label in ["Sales", "Human Resources", "Vertrieb & Ärzte", "人事 部"] {
         assert!(label.parse::<Department>().is_ok(), "{label:?}");
     }
-    for bad in ["", " ", " Sales", "Sales ", "Human  Resources", "Human\u{a0}Resources", "a #"] {
+    for bad in ["", " ", " Sales", "Sales ", "Human  Resources", "Human\u{a0}Resources", "a #", "..", "a \u{fffd}"] {
         assert!(bad.parse::<Department>().is_err(), "{bad:?}");
+        assert!(bad.parse::<IdempotencyKey>().is_err(), "{bad:?}");
+    }
+    for good in ["...", ".a", "a..", "Dept . 5", "a%2e"] {
+        assert!(good.parse::<Department>().is_ok(), "{good:?}");
+    }
+    for bad in ["k,k", "k, k", ",", "k,"] {
+        let error = bad.parse::<IdempotencyKey>().expect_err(bad).to_string();
+        assert!(error.starts_with("must be sent once, without commas"), "{error}");
+        assert!(!bad.contains(' ') || bad.parse::<Department>().is_ok(), "{bad:?}");
     }
 }
 
@@ -268,6 +307,24 @@ fn times_are_converted_to_utc_and_truncated_to_the_second() {
     assert_eq!(second("2026-12-01T23:59:59.999Z").as_deref(), Ok("2026-12-01T23:59:59Z"));
     assert_eq!(second("1969-12-31T23:59:59.5Z").as_deref(), Ok("1969-12-31T23:59:59Z"));
     assert_eq!(second("2028-02-29T00:00:00-00:30").as_deref(), Ok("2028-02-29T00:30:00Z"));
+    // RFC 3339 in full. A leap second stays on its day.
+    for (text, expected) in [
+        ("2027-06-30t10:00:00z", "2027-06-30T10:00:00Z"),
+        ("2027-06-30T10:00:00.1234567891Z", "2027-06-30T10:00:00Z"),
+        ("2027-06-30T10:00:00.00000000000000000000001+00:00", "2027-06-30T10:00:00Z"),
+        ("2027-06-30t23:59:59-23:59", "2027-07-01T23:58:59Z"),
+        ("2027-06-30T10:00:00-00:00", "2027-06-30T10:00:00Z"),
+        ("1998-12-31T23:59:60Z", "1998-12-31T23:59:59Z"),
+        ("1998-12-31T15:59:60.123-08:00", "1998-12-31T23:59:59Z"),
+        ("0000-01-01T02:00:00+02:00", "0000-01-01T00:00:00Z"),
+        ("9999-12-30T22:00:00.9999999999Z", "9999-12-30T22:00:00Z"),
+        ("9999-12-31T10:00:00+12:00", "9999-12-30T22:00:00Z"),
+    ] {
+        assert_eq!(second(text).as_deref(), Ok(expected), "{text}");
+    }
+    let milli = |text: &str| text.parse::<TimestampMillis>().map(|milli| milli.to_string());
+    assert_eq!(milli("2027-06-30t10:00:00.1239999999z").as_deref(), Ok("2027-06-30T10:00:00.123Z"));
+    assert_eq!(milli("1998-12-31T23:59:60Z").as_deref(), Ok("1998-12-31T23:59:59.999Z"));
     for bad in [
         "",
         "now",
@@ -289,7 +346,12 @@ fn times_are_converted_to_utc_and_truncated_to_the_second() {
         "+12026-12-01T09:30:00Z",
         "0000-01-01T00:30:00+02:00",
         "9999-12-31T23:59:59Z",
-        "2026-12-01T09:30:00.0000000001Z",
+        "2026-12-01T09:30:60Z",
+        "2026-12-31T23:58:60Z",
+        "2026-12-31T23:59:61Z",
+        "2026-12-31T23:59:60+01:00",
+        "2026-12-01T09:30:00ZZ",
+        "2026-12-01T09:30:00.5",
         "２026-12-01T09:30:00Z",
     ] {
         assert!(second(bad).is_err(), "{bad:?}");
@@ -342,6 +404,9 @@ fn errors_name_the_short_month_and_the_encoded_plus() {
     assert_eq!(plan("2026-06-31"), "must be an existing date: June 2026 has 30 days");
     assert_eq!(plan("2026-06-31T10:00:00"), "must be an existing date: June 2026 has 30 days");
     assert!(second("2026-06-30T09:30:00 02:00").ends_with("send the + of the offset as %2B"));
+    for out in ["9999-12-31T23:59:59Z", "0000-01-01T00:00:00+02:00"] {
+        assert_eq!(second(out), "must be a time from 0000-01-01T00:00:00Z to 9999-12-30T22:00:00Z", "{out}");
+    }
     assert!(plan("2026-06-30T09:30:00 02:00").ends_with("send the + of the offset as %2B"));
     assert_eq!(day("2026-13-01"), "must be an existing date such as 2026-12-01");
     assert_eq!(day("2026-12-00"), "must be an existing date such as 2026-12-01");
@@ -356,17 +421,75 @@ fn rejects_nonexistent_days_and_other_date_formats() {
 }
 
 #[test]
-fn bounds_round_inwards_to_whole_seconds() {
-    let bound = |text: &str| text.parse::<Bound>().expect("a time");
-    for (text, first, last) in [
-        ("2026-12-01T09:30:00Z", "2026-12-01T09:30:00Z", "2026-12-01T09:30:00Z"),
-        ("2026-12-01T09:30:00.001Z", "2026-12-01T09:30:01Z", "2026-12-01T09:30:00Z"),
-        ("2026-12-01T23:59:59.999+00:00", "2026-12-02T00:00:00Z", "2026-12-01T23:59:59Z"),
+fn bounds_round_inwards_and_include_whole_days() {
+    let bound = |text: &str| text.parse::<Bound>().expect(text);
+    let range = |from: &str, to: &str| Bounds::new(Some(bound(from)), Some(bound(to)));
+    for (text, seconds, millis) in [
+        ("2026-12-01T09:30:00Z", ["2026-12-01T09:30:00Z"; 2], ["2026-12-01T09:30:00.000Z"; 2]),
+        (
+            "2026-11-26",
+            ["2026-11-26T00:00:00Z", "2026-11-26T23:59:59Z"],
+            ["2026-11-26T00:00:00.000Z", "2026-11-26T23:59:59.999Z"],
+        ),
+        // No time of a range without a whole second or millisecond.
+        ("2026-12-01T09:30:00.001Z", ["2026-12-01T09:30:01Z", "2026-12-01T09:30:00Z"], ["2026-12-01T09:30:00.001Z"; 2]),
+        (
+            "2026-12-31T23:59:60Z",
+            ["2027-01-01T00:00:00Z", "2026-12-31T23:59:59Z"],
+            ["2027-01-01T00:00:00.000Z", "2026-12-31T23:59:59.999Z"],
+        ),
+        (
+            "1969-12-31T23:59:59.9999Z",
+            ["1970-01-01T00:00:00Z", "1969-12-31T23:59:59Z"],
+            ["1970-01-01T00:00:00.000Z", "1969-12-31T23:59:59.999Z"],
+        ),
+        // Bounds out of the range of stored times: before it, after it, and on the last day.
+        (
+            "0000-01-01T00:00:00+02:00",
+            ["9999-12-30T22:00:00Z", "0000-01-01T00:00:00Z"],
+            ["9999-12-30T22:00:00.999Z", "0000-01-01T00:00:00.000Z"],
+        ),
+        (
+            "9999-12-31T23:59:59Z",
+            ["9999-12-30T22:00:00Z", "0000-01-01T00:00:00Z"],
+            ["9999-12-30T22:00:00.999Z", "0000-01-01T00:00:00.000Z"],
+        ),
+        (
+            "9999-12-31",
+            ["9999-12-30T22:00:00Z", "0000-01-01T00:00:00Z"],
+            ["9999-12-30T22:00:00.999Z", "0000-01-01T00:00:00.000Z"],
+        ),
+        (
+            "9999-12-30",
+            ["9999-12-30T00:00:00Z", "9999-12-30T22:00:00Z"],
+            ["9999-12-30T00:00:00.000Z", "9999-12-30T22:00:00.999Z"],
+        ),
     ] {
-        assert_eq!((bound(text).first().to_string(), bound(text).last().to_string()), (first.into(), last.into()));
+        let bounds = range(text, text).expect(text);
+        let (from, to) = bounds.seconds();
+        assert_eq!([from, to].map(|time| time.expect("a bound").to_string()), seconds, "{text}");
+        let (from, to) = bounds.millis();
+        assert_eq!([from, to].map(|time| time.expect("a bound").to_string()), millis, "{text}");
     }
-    assert!(bound("2026-12-01T09:30:00.1Z") < bound("2026-12-01T09:30:00.9Z"));
-    assert!(bound("2026-12-01T09:30:00.9Z") < bound("2026-12-01T09:30:01Z"));
+    let whole = range("0000-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59").expect("a range");
+    assert_eq!(whole.seconds(), (Some(TimestampSeconds::MIN), Some(TimestampSeconds::MAX)));
+    assert_eq!(whole.millis(), (Some(TimestampMillis::MIN), Some(TimestampMillis::MAX)));
+    assert_eq!(Bounds::default().seconds(), (None, None));
+    for (from, to) in [
+        ("2026-12-02", "2026-12-01"),
+        ("2026-12-02T00:00:00Z", "2026-12-01"),
+        ("2026-12-02", "2026-12-01T23:59:59.999Z"),
+        ("2026-12-01T09:30:00.9Z", "2026-12-01T09:30:00.1Z"),
+        ("9999-12-31", "0000-01-01"),
+    ] {
+        assert_eq!(range(from, to), None, "{from} {to}");
+    }
+    let now: TimestampMillis = "2026-12-01T09:30:00.5Z".parse().expect("a time");
+    let until = |text: &str| bound(text).until(now).map(|time| time.to_string());
+    assert_eq!(until("2026-12-01").as_deref(), Some("2026-12-01T09:30:00.500Z"));
+    assert_eq!(until("2026-11-30").as_deref(), Some("2026-11-30T23:59:59.999Z"));
+    assert_eq!(until("2026-12-01T09:30:00.5009Z").as_deref(), Some("2026-12-01T09:30:00.500Z"));
+    assert_eq!(["2026-12-01T09:30:00.501Z", "2026-12-02", "9999-12-31"].map(until), [None, None, None]);
 }
 
 #[test]
@@ -463,18 +586,5 @@ proptest! {
         prop_assert!(planned.shards > 0 && shards(count, percent) > 0);
         prop_assert_eq!(peak(&loads) > 0, from < until && count > 0);
         prop_assert!(warm(count, percent, units_each).is_none_or(|asked| asked > 0));
-    }
-}
-
-#[test]
-fn bounds_round_inwards_to_whole_milliseconds() {
-    let bound = |text: &str| text.parse::<Bound>().expect("a time");
-    for (text, first, last) in [
-        ("2026-12-01T09:30:00Z", "2026-12-01T09:30:00.000Z", "2026-12-01T09:30:00.000Z"),
-        ("2026-12-01T09:30:00.0001Z", "2026-12-01T09:30:00.001Z", "2026-12-01T09:30:00.000Z"),
-        ("1969-12-31T23:59:59.9999Z", "1970-01-01T00:00:00.000Z", "1969-12-31T23:59:59.999Z"),
-    ] {
-        let both = (bound(text).first_milli().to_string(), bound(text).last_milli().to_string());
-        assert_eq!(both, (first.into(), last.into()));
     }
 }

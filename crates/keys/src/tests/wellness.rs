@@ -3,15 +3,15 @@
 
 use super::laws::{allowed_character, kinds, must_be_canonical, orders, round_trips};
 use crate::{
-    IdempotencySort, KeyRange, TimestampSeconds,
+    Bounds, IdempotencySort, KeyRange, TimestampSeconds,
     wellness::{
         ActivityEndDateSort, ActivityId, ActivityPartition, CompanyId, CompanyPartition, CorrectionSort, DrawnEntry,
         EmployeeKey, EmployeeSort, EmployeesPartition, EmployeesPosition, EndDateSort, Facet, FacetRef,
         GroupsPartition, GroupsSort, HoldSort, JobId, JobSort, Level, ListPartition, Owner, Period, PlanBound, PlanId,
         PlanTime, PlansSort, PointsPartition, ProgramPartition, ProgramSort, RecordSort, ReferencePartition,
-        RegistrationSort, RegistrationsPartition, ReportRowSort, ReportSort, ReportsPartition, SectionSort,
-        ShownStatus, Status, TemplateSetSort, TemplateSort, TicketSort, TicketsSort, UploadKey, UploadSort, UseSort,
-        UserId, Year,
+        RegistrationPlace, RegistrationSort, RegistrationsPartition, ReportRowSort, ReportSort, ReportsPartition,
+        SectionSort, ShownStatus, Status, TemplateSetSort, TemplateSort, TicketSort, TicketsSort, UploadKey,
+        UploadSort, UseSort, UserId, Year,
     },
 };
 use proptest::{prelude::*, sample::select};
@@ -93,7 +93,7 @@ proptest! {
         round_trips(&EmployeesPartition::of(company.clone(), &user))?;
         round_trips(&ProgramPartition(company.clone()))?;
         round_trips(&ListPartition(company.clone()))?;
-        round_trips(&RegistrationsPartition(user))?;
+        round_trips(&RegistrationsPartition(EmployeeKey { company: company.clone(), user }))?;
         round_trips(&Owner::Company(company.clone()))?;
         round_trips(&Owner::Global)?;
         round_trips(&ReportsPartition(company.clone()))?;
@@ -320,15 +320,18 @@ proptest! {
         for now in [now, end, period.first(), period.last()].map(PlanTime::second) {
             let part = shown.within(period, now).is_some_and(|part| part.contains(end));
             let is_shown = status.shown(end, now) == shown && period.contains(end);
-            prop_assert_eq!(status == shown.stored() && part, is_shown);
+            prop_assert!(part || !is_shown, "no activity with the status is outside its part");
+            let is_today = end.second().day() == now.day();
+            prop_assert!(is_shown || !part || status != shown.stored() || is_today, "all others in the part end today");
+            let of_today = period.over_today(now).is_some_and(|part| part.contains(end));
+            let is_open = period.open_at(now).is_some_and(|part| part.contains(end)) && !of_today;
+            prop_assert_eq!(is_open, period.contains(end) && !end.is_over(now));
         }
     }
 
     #[test]
-    fn a_period_can_be_cut_to_a_later_start(period in period(), from in plan_time(), at in plan_time()) {
-        let inside = |period: Period| period.first() <= at && at <= period.last();
-        prop_assert_eq!(period.from(from).is_some_and(inside), inside(period) && from <= at);
-        prop_assert_eq!(inside(Period::since(from)), from <= at);
+    fn a_period_without_an_end_contains_all_later_times(from in plan_time(), at in plan_time()) {
+        prop_assert_eq!(Period::since(from).contains(at), from <= at);
     }
 
     #[test]
@@ -412,6 +415,11 @@ proptest! {
         let employees = EmployeesPartition::of(company.clone(), &company.as_str().parse().expect("an id"));
         must_be_canonical::<EmployeesPartition>(&changed(employees.to_string()))?;
         must_be_canonical::<PointsPartition>(&changed(PointsPartition(company.clone()).to_string()))?;
+        let user: UserId = company.as_str().parse().expect("an id");
+        let own = RegistrationsPartition(EmployeeKey { company: company.clone(), user });
+        must_be_canonical::<RegistrationsPartition>(&changed(own.to_string()))?;
+        let place = RegistrationPlace { end: time, activity: company.as_str().parse().expect("an id") };
+        must_be_canonical::<RegistrationPlace>(&changed(place.to_string()))?;
         let (user, id) = (company.as_str().parse().expect("an id"), company.as_str().parse().expect("an id"));
         must_be_canonical::<CorrectionSort>(&changed(CorrectionSort { user, at: time, id }.to_string()))?;
         must_be_canonical::<ReferencePartition>(&changed(ReferencePartition { company, of }.to_string()))?;
@@ -430,12 +438,14 @@ proptest! {
 
     #[test]
     fn a_day_includes_every_second_of_the_day(time in plan_time()) {
-        let day: PlanBound = time.second().day().to_string().parse().expect("a day");
-        prop_assert!(day.first() <= time && time <= day.last());
-        let exact: PlanBound = time.to_string().parse().expect("a time");
+        let period = |text: &str| {
+            let bound = text.parse::<PlanBound>().expect(text).into();
+            Period::within(Bounds::new(Some(bound), Some(bound)).expect("one bound"))
+        };
+        prop_assert!(period(&time.second().day().to_string()).contains(time));
+        let exact = period(&time.to_string());
         prop_assert_eq!((exact.first(), exact.last()), (time, time));
-        let with_offset: PlanBound = time.second().to_string().parse().expect("a time");
-        prop_assert_eq!(exact, with_offset);
+        prop_assert_eq!(exact, period(&time.second().to_string()));
     }
 }
 
@@ -451,7 +461,11 @@ fn keys_match_the_requirement() {
         (ProgramPartition(company.clone()).to_string(), "CompanyId-123#Program"),
         (ListPartition(company.clone()).to_string(), "CompanyId-123#Program#List"),
         (EndDateSort(time).to_string(), "EndDate#2020-12-31T00:00:00"),
-        (RegistrationsPartition("123".parse().expect("an id")).to_string(), "UserId-123#Registrations"),
+        (
+            RegistrationsPartition(EmployeeKey { company: company.clone(), user: "123".parse().expect("an id") })
+                .to_string(),
+            "CompanyId-123#UserId-123#Registrations",
+        ),
         (ActivityEndDateSort(time).to_string(), "ActivityEndDate#2020-12-31T00:00:00"),
         (ActivityPartition(activity.clone()).to_string(), "ActivityId-123"),
         (ProgramSort::Reward("Attendance".parse().expect("a kind")).to_string(), "Program#Reward#Attendance"),
@@ -462,10 +476,33 @@ fn keys_match_the_requirement() {
             UseSort { status: Status::Active, end: time, activity }.to_string(),
             "active#2020-12-31T00:00:00#ActivityId-123",
         ),
+        (
+            range(&ActivityEndDateSort::within(year)),
+            "ActivityEndDate#2020-01-01T00:00:00 ActivityEndDate#2020-12-31T23:59:59$",
+        ),
         (range(&EndDateSort::within(year)), "EndDate#2020-01-01T00:00:00 EndDate#2020-12-31T23:59:59"),
         (range(&Level::Groups.range()), "Program#Groups Program#Groupt"),
     ] {
         assert_eq!(written, required);
+    }
+}
+
+/// A date has the stored form of its first second, and ends with its last one.
+#[test]
+fn an_end_is_over_after_its_second_or_its_day() {
+    for (end, last) in [
+        ("2020-12-31", "2020-12-31T23:59:59Z"),
+        ("2020-12-31T00:00:00", "2020-12-31T23:59:59Z"),
+        ("2020-12-31T01:00:00+01:00", "2020-12-31T23:59:59Z"),
+        ("2020-12-31T00:00:01", "2020-12-31T00:00:01Z"),
+        ("2020-12-31T12:00:00", "2020-12-31T12:00:00Z"),
+        ("2020-12-31T23:59:59", "2020-12-31T23:59:59Z"),
+        ("9999-12-30", "9999-12-30T22:00:00Z"),
+    ] {
+        let (end, last): (PlanTime, TimestampSeconds) = (end.parse().expect("an end"), last.parse().expect("a time"));
+        assert_eq!(end.last_second(), last);
+        assert!(!end.is_over(last));
+        assert!(end.is_over(last.plus_seconds(1)) || last == TimestampSeconds::MAX);
     }
 }
 

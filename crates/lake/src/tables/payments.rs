@@ -5,7 +5,7 @@ use crate::model::{
 };
 use bank::{Execution, Payment};
 use keys::{AccountId, bank::PaymentSort};
-use money::{Currency, Decimal, JsonDecimal};
+use money::{Currency, Decimal, Payable, Written};
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use std::collections::HashMap;
@@ -94,11 +94,11 @@ fn member<T: DeserializeOwned>(data: &JsonText, name: &str) -> Option<T> {
 }
 
 pub(super) fn amount(data: &JsonText) -> Option<Decimal> {
-    member::<JsonDecimal>(data, "amount").map(|amount| amount.0).filter(|amount| fits(*amount))
+    member::<Written<Payable>>(data, "amount").map(|amount| amount.0.decimal()).filter(|amount| fits(*amount))
 }
 
 pub(super) fn currency(data: &JsonText) -> Option<String> {
-    member::<Currency>(data, "currency").map(|currency| currency.code().to_owned())
+    member::<Written<Currency>>(data, "currency").map(|currency| currency.0.code().to_owned())
 }
 
 pub(super) fn debited(data: &JsonText) -> Option<AccountId> {
@@ -128,8 +128,17 @@ mod tests {
         assert_eq!(amount(&full).map(|amount| amount.to_string()).as_deref(), Some("12.5"));
         assert_eq!((currency(&full).as_deref(), debited(&full)), (Some("USD"), None));
         assert_eq!(credited(&full), "B".parse().ok());
-        for bad in ["[]", "1", "{}", r#"{"amount": "x", "currency": 1, "creditAccountId": {}}"#, r#"{"amount": 1e30}"#]
-        {
+        let spaced = data(r#"{"amount": " 5.00 ", "currency": "USD "}"#);
+        assert_eq!(amount(&spaced).map(|amount| amount.to_string()).as_deref(), Some("5.00"));
+        assert_eq!(currency(&spaced).as_deref(), Some("USD"));
+        for bad in [
+            "[]",
+            "1",
+            "{}",
+            r#"{"amount": "x", "currency": 1, "creditAccountId": {}}"#,
+            r#"{"amount": 1e30}"#,
+            r#"{"amount": "-5"}"#,
+        ] {
             let bad = data(bad);
             assert_eq!((amount(&bad), currency(&bad), credited(&bad)), (None, None, None));
         }

@@ -87,7 +87,7 @@ pub(crate) async fn drive(
         drive.invocations += 1;
         assert!(drive.invocations < 200 + records.len(), "the shard is never completed: {drive:?} at {next}");
         let batch = &records[next..records.len().min(next + size())];
-        let work = invoke(service, json!({ "Records": batch }), Duration::from_secs(20));
+        let work = invoke(service, json!({ "Records": batch }), Duration::from_mins(1));
         match killed_after(polls().unwrap_or(usize::MAX), work).await {
             None => drive.killed += 1,
             Some(invocation) => match lowest_failure(invocation) {

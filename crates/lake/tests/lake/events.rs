@@ -29,7 +29,7 @@ fn event(why: &str) -> Value {
 
 async fn outcome(event: Value) -> Outcome {
     let stub = Stub::start(|_| Fault::None).await;
-    let invocation = invoke(&service(&stub), event, Duration::from_secs(10)).await;
+    let invocation = invoke(&service(&stub), event, Duration::from_mins(1)).await;
     assert_eq!(lowest_failure(invocation), None);
     let taken = stub.taken();
     Outcome {
@@ -167,7 +167,7 @@ async fn stores_unreadable_records_with_the_reason() {
 #[tokio::test]
 async fn rejects_an_event_that_is_not_a_batch() {
     let stub = Stub::start(|_| Fault::None).await;
-    let invocation = invoke(&service(&stub), event(".no-batch"), Duration::from_secs(10)).await;
+    let invocation = invoke(&service(&stub), event(".no-batch"), Duration::from_mins(1)).await;
     assert_eq!(invocation.answer.expect_err("an error").error_type, "invalid-request");
 }
 

@@ -34,7 +34,7 @@ async fn rows_have_tokens_instead_of_account_ids_if_a_key_is_set() {
     let function = lake::patterns::export_changes::function();
     let service = function.bind(&settings([("ACCOUNT_TOKEN_KEY", KEY)]), clients(&stub)).expect("valid settings");
     let event = serde_json::from_str(include_str!("../../../../events/lake/export-changes.json")).expect("JSON");
-    invoke(&service, event, Duration::from_secs(10)).await.answer.expect("an answer");
+    invoke(&service, event, Duration::from_mins(1)).await.answer.expect("an answer");
     let rows = stub.taken().rows();
     assert!(!rows.is_empty());
     for row in rows {

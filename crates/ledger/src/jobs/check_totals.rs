@@ -191,7 +191,7 @@ impl Ledger {
         }
         for (scope, total) in totals {
             let id = pass.id(scope, &total);
-            let Ok(more) = total.sums() else {
+            let Some(more) = total.sums().ok().filter(|_| !total.incomplete) else {
                 unreadable.push(total.key());
                 continue;
             };

@@ -42,6 +42,15 @@ impl Window {
     pub(crate) fn settled(self, now: TimestampMillis) -> Self {
         Self { to: self.to.min(now.minus_seconds(SETTLES)), ..self }
     }
+
+    /// The first and the last day that lie in the window.
+    pub(crate) fn days(self) -> Option<(Day, Day)> {
+        let Self { from, to } = self;
+        let first = if from.day().first_milli() < from { from.day().next() } else { from.day() };
+        let last = if to.day().last_milli() > to { to.day().before() } else { to.day() };
+        // The first and the last supported day have no neighbours.
+        (first <= last && first.first_milli() >= from && last.last_milli() <= to).then_some((first, last))
+    }
 }
 
 /// The task of a reconciliation job, and the fingerprint of the request that started the job. A
@@ -52,6 +61,9 @@ pub(crate) struct Task {
     /// The window to check, which ends at least 90 seconds before the request.
     #[serde(flatten)]
     pub(crate) window: Window,
+    /// The end of the requested window, if it is later.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) requested_to: Option<TimestampMillis>,
     pub(crate) request: Fingerprint,
 }
 
@@ -103,6 +115,7 @@ impl Progress {
 pub(crate) struct Reconciliation {
     pub(crate) id: ReconciliationId,
     pub(crate) window: Window,
+    requested_to: Option<TimestampMillis>,
     pub(crate) step: i64,
 }
 
@@ -115,20 +128,55 @@ impl Reconciliation {
         request: Fingerprint,
         now: TimestampMillis,
     ) -> Result<Job, Error> {
-        let task = Task { window: window.settled(now), request };
+        let settled = window.settled(now);
+        let requested_to = Some(window.to).filter(|to| *to > settled.to);
+        let task = Task { window: settled, requested_to, request };
         // The id of the reconciliation also identifies its first run. A retry starts another run.
         Ok(Job { expires_at: None, ..Job::new(&Self::key_of(id), id, id, &task, now.second())? })
     }
 
     pub(crate) fn of(job: &Job) -> Result<Self, Error> {
         let id = job.id.parse().map_err(|error| table::Error::unreadable("Job", &error))?;
-        Ok(Self { id, window: job.task::<Task>()?.window, step: job.step })
+        let Task { window, requested_to, .. } = job.task()?;
+        Ok(Self { id, window, requested_to, step: job.step })
+    }
+
+    /// What the reconciliation checks, and what it leaves out.
+    pub(crate) fn coverage(&self) -> Coverage {
+        let Window { from, to } = self.window;
+        Coverage {
+            from,
+            to,
+            unchecked: self.requested_to.map(|end| Span { from: to.next(), to: end }),
+            totals: self.window.days().map(|(from, to)| Span { from, to }),
+        }
     }
 
     /// The primary key of the job.
     pub(crate) fn key_of(id: &ReconciliationId) -> Key {
         Key::new(&ReconciliationPartition(id.clone()), &Metadata)
     }
+}
+
+/// The part of the requested time that a reconciliation checks, in a response.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Coverage {
+    from: TimestampMillis,
+    to: TimestampMillis,
+    /// The end of the requested time, whose transactions may not be written yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unchecked: Option<Span<TimestampMillis>>,
+    /// The days whose totals are compared. None lies completely in the window if it is absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    totals: Option<Span<Day>>,
+}
+
+/// A range that includes both ends, in a response.
+#[derive(Debug, Clone, Copy, Serialize)]
+struct Span<T> {
+    from: T,
+    to: T,
 }
 
 /// Maximum number of stored discrepancies. The number is limited because one response returns all
@@ -392,8 +440,8 @@ impl Finding {
 pub struct ReconciliationBody {
     reconciliation_id: ReconciliationId,
     status: State,
-    from: TimestampMillis,
-    to: TimestampMillis,
+    #[serde(flatten)]
+    coverage: Coverage,
     transactions: u64,
     accounts: u64,
     discrepancies: Vec<DiscrepancyBody>,
@@ -480,12 +528,11 @@ impl ReconciliationBody {
     /// Returns an internal error if the task or the progress of the job cannot be read.
     pub(crate) fn of(job: Job, found: Page<Finding>) -> Result<Self, Error> {
         let body = |finding: Finding| DiscrepancyBody::of(finding.what);
-        let (Reconciliation { id, window, .. }, progress) = (Reconciliation::of(&job)?, job.progress::<Progress>()?);
+        let (of, progress) = (Reconciliation::of(&job)?, job.progress::<Progress>()?);
         Ok(Self {
-            reconciliation_id: id,
+            coverage: of.coverage(),
+            reconciliation_id: of.id,
             status: job.state,
-            from: window.from,
-            to: window.to,
             transactions: progress.transactions,
             accounts: progress.accounts,
             more: progress.discrepancies > MAX_KEPT,

@@ -32,6 +32,9 @@ pub struct Total {
     pub credits: Decimal,
     /// The number of transactions that have such a leg.
     pub transactions: i64,
+    /// Whether the total lacks a transaction, because no shard had room for its amount.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) incomplete: bool,
 }
 
 impl Item for Total {
@@ -150,6 +153,12 @@ impl Total {
             .add(Self::DEBITS, Value::number(&sums.debits.amount()))
             .add(Self::CREDITS, Value::number(&sums.credits.amount()))
             .add(Self::TRANSACTIONS, sums.transactions)
+    }
+
+    /// Marks the total in a shard as incomplete, or creates it.
+    pub(crate) fn lacking(table: &Table, id: &TotalId, shard: Shard) -> Result<Change, table::Error> {
+        let nothing = Sums::nothing(id.dimensions.currency);
+        Ok(Self::adding(table, id, shard, &nothing).set(Self::INCOMPLETE, Value::of(&true)?))
     }
 
     pub(crate) fn dimensions(&self) -> Dimensions {

@@ -35,11 +35,11 @@ pub(crate) struct TotalsProgress {
 
 impl TotalsProgress {
     /// The day to check. `None` if all days that lie in the window are checked.
-    pub(crate) fn day(&self, Window { from, to }: Window) -> Option<Day> {
-        let first = if from.day().first_milli() < from { from.day().next() } else { from.day() };
+    pub(crate) fn day(&self, window: Window) -> Option<Day> {
+        let (first, last) = window.days()?;
         let day = self.done.map_or(first, Day::next);
         // The last supported day has no next day.
-        (day.first_milli() >= from && day.last_milli() <= to && self.done != Some(day)).then_some(day)
+        (day <= last && self.done != Some(day)).then_some(day)
     }
 
     /// Moves on to the next pass over the day, or to the next day.

@@ -32,10 +32,23 @@ pub(crate) const JOURNAL: &str = "journal";
 /// The transaction types that only the ledger itself writes.
 pub(crate) const RESERVED: [&str; 4] = [REVERSAL, CLOSING, JOURNAL, CAPTURE];
 
-/// Whether the type is reserved, or differs from a reserved type only in case or outer spaces.
+/// Whether the type is reserved, or looks like a reserved type.
 pub(crate) fn is_reserved(kind: &TransactionType) -> bool {
-    let folded = kind.as_str().trim().to_uppercase();
-    RESERVED.iter().any(|reserved| reserved.to_uppercase() == folded)
+    let shape = shape_of(kind.as_str());
+    RESERVED.iter().any(|reserved| shape_of(reserved) == shape)
+}
+
+/// Returns the same text for words that look alike: without regard to case, hyphens and
+/// underscores, and with one sign for those that look alike in many fonts.
+fn shape_of(word: &str) -> String {
+    let sign = |character: char| match character.to_ascii_lowercase() {
+        '-' | '_' => None,
+        'i' | '1' => Some('l'),
+        '0' => Some('o'),
+        '5' => Some('s'),
+        other => Some(other),
+    };
+    word.chars().filter_map(sign).collect::<String>().replace("rn", "m")
 }
 
 /// The header of a transaction

@@ -54,12 +54,12 @@ pub const PATTERN: Pattern = Pattern {
 #[derive(Debug, Clone)]
 pub struct BalanceAt {
     account: AccountId,
-    at: Option<TimestampMillis>,
+    at: Option<Bound>,
 }
 
 impl Input for BalanceAt {
     fn read(fields: &mut Fields) -> Option<Self> {
-        let at = fields.query::<Bound>("at").map(Bound::last_milli);
+        let at = fields.query("at");
         Some(Self { account: fields.path("accountId")?, at })
     }
 }
@@ -83,12 +83,11 @@ pub struct BalanceBody {
 /// unreadable leg is an internal error.
 pub async fn get_balance(ledger: Ledger, request: Request<BalanceAt>) -> Result<Json<BalanceBody>, Error> {
     let BalanceAt { account: id, at } = &request.input;
-    if at.is_some_and(|at| at > request.milli) {
-        return Err(Error::invalid("/query/at", "must not be in the future"));
-    }
+    let is_future = || Error::invalid("/query/at", "must not be in the future");
+    let at = at.map(|at| at.until(request.milli).ok_or_else(is_future)).transpose()?;
     let newest = async {
         let Some(at) = at else { return Ok(None) };
-        Ok(Some((*at, ledger.newest_through(id, *at).await?)))
+        Ok(Some((at, ledger.newest_through(id, at).await?)))
     };
     let (account, newest) = Box::pin(try_join(ledger.books.account(id, &request.caller), newest)).await?;
     let balance = match newest {

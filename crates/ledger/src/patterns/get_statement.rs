@@ -14,7 +14,7 @@ use crate::{
 use function::{Error, Fields, Function, Input, JsonOrCsv, MediaType, Request, Route, Trigger};
 use futures::future::{try_join, try_join3};
 use keys::{
-    AccountId, Bound, TimestampMillis,
+    AccountId, TimestampMillis,
     ledger::{AccountPartition, LegTimeSort},
 };
 use money::{Currency, Money};
@@ -77,12 +77,8 @@ pub struct StatementOf {
 impl Input for StatementOf {
     fn read(fields: &mut Fields) -> Option<Self> {
         fields.paging(100);
-        let (from, to) = (fields.query::<Bound>("from"), fields.query::<Bound>("to"));
-        if from.zip(to).is_some_and(|(from, to)| from > to) {
-            fields.fault::<()>("/query/to", "must not be before from");
-        }
+        let (from, to) = fields.bounds("from", "to").millis();
         let format = fields.header("accept").unwrap_or_default();
-        let (from, to) = (from.map(Bound::first_milli), to.map(Bound::last_milli));
         Some(Self { account: fields.path("accountId")?, from, to, format })
     }
 }

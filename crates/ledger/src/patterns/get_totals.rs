@@ -69,7 +69,7 @@ impl Period {
         if to < from {
             return Err(Error::invalid("/query/to", "must not be before from"));
         }
-        if from.first_milli().plus_days(MAX_DAYS) <= to.first_milli() {
+        if to.days_since(from) >= MAX_DAYS {
             return Err(Error::invalid("/query/from", format!("must be less than {MAX_DAYS} days before to")));
         }
         Ok((from, to))
@@ -84,7 +84,7 @@ pub struct TotalsBody {
     from: Day,
     to: Day,
     items: Vec<TotalBody>,
-    /// Number of unreadable items. The sums lack them.
+    /// Number of unreadable totals, which the sums lack, and of lines with more than 38 digits.
     #[serde(skip_serializing_if = "is_zero")]
     skipped: usize,
 }
@@ -124,7 +124,6 @@ pub async fn get_totals(ledger: Ledger, request: Request<Period>) -> Result<Json
     let totals = ledger.totals.sums(&scope, &range, Total::dimensions);
     let (merchant, totals) = join(ledger.books.table.get::<Merchant>(&key), totals).await;
     merchant?.ok_or(Error::NotFound("merchant"))?;
-    let totals = totals?;
-    let items = totals.sums.into_iter().map(TotalBody::of).collect();
-    Ok(Json(TotalsBody { merchant_id: id, from, to, items, skipped: totals.skipped }))
+    let (items, skipped) = totals?.lines(|total| Some(TotalBody::of(total)));
+    Ok(Json(TotalsBody { merchant_id: id, from, to, items, skipped }))
 }

@@ -52,7 +52,7 @@ impl Input for AsOf {
 pub struct TrialBalance {
     date: Day,
     items: Vec<Line>,
-    /// Number of unreadable totals. The sums lack them.
+    /// Number of unreadable totals, which the sums lack, and of lines with more than 38 digits.
     #[serde(skip_serializing_if = "is_zero")]
     skipped: usize,
 }
@@ -70,12 +70,12 @@ struct Line {
 }
 
 impl Line {
-    fn of(((account_type, currency), sums): ((AccountType, Currency), Sums)) -> Result<Self, Error> {
+    /// Returns `None` if the balance has more than 38 digits.
+    fn of(((account_type, currency), sums): ((AccountType, Currency), Sums)) -> Option<Self> {
         let Sums { debits, credits, .. } = sums;
-        let too_large = || Error::Internal("a balance has more than 38 digits".to_owned());
-        let balance = credits.checked_add(-debits).ok_or_else(too_large)?;
+        let balance = credits.checked_add(-debits)?;
         let [debits, credits, balance] = [debits, credits, balance].map(money::Money::amount);
-        Ok(Self { account_type, currency, debits, credits, balance })
+        Some(Self { account_type, currency, debits, credits, balance })
     }
 }
 
@@ -93,6 +93,6 @@ pub async fn get_trial_balance(ledger: Ledger, request: Request<AsOf>) -> Result
     }
     let of = |total: &Total| (total.account_type.clone(), total.currency);
     let totals = ledger.totals.sums(&TotalScope::All, &TotalSort::through(date), of).await?;
-    let items = totals.sums.into_iter().map(Line::of).collect::<Result<_, _>>()?;
-    Ok(Json(TrialBalance { date, items, skipped: totals.skipped }))
+    let (items, skipped) = totals.lines(Line::of);
+    Ok(Json(TrialBalance { date, items, skipped }))
 }

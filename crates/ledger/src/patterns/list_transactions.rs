@@ -9,7 +9,7 @@ use crate::{
 };
 use function::{Error, Fields, Function, Input, List, Listing, Request, Route, Trigger};
 use keys::{
-    Bound, IdempotencyKey, KeyRange, TimestampMillis, TransactionId,
+    IdempotencyKey, KeyRange, TimestampMillis, TransactionId,
     ledger::{
         ByKeyPartition, ByKeySort, CreatedPlace, CreatedSort, StatusPartition, TransactionPartition, TransactionStatus,
     },
@@ -67,19 +67,13 @@ impl Input for Wanted {
     fn read(fields: &mut Fields) -> Option<Self> {
         fields.paging(50);
         let (status, key) = (fields.query("status"), fields.query("idempotencyKey"));
-        let (since, until) = (fields.query::<Bound>("since"), fields.query::<Bound>("until"));
-        if since.zip(until).is_some_and(|(since, until)| since > until) {
-            fields.fault::<()>("/query/until", "must not be before since");
-        }
+        let (since, until) = fields.bounds("since", "until").millis();
         match key {
             Some(_) if ["status", "since", "until"].iter().any(|name| fields.has_query(name)) => {
                 fields.fault("/query/idempotencyKey", "cannot be combined with status, since or until")
             }
             Some(key) => Some(Self::ByKey(key)),
-            None => {
-                let (since, until) = (since.map(Bound::first_milli), until.map(Bound::last_milli));
-                Some(Self::ByTime(status.unwrap_or_default(), since, until))
-            }
+            None => Some(Self::ByTime(status.unwrap_or_default(), since, until)),
         }
     }
 }

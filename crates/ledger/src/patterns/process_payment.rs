@@ -103,7 +103,7 @@ fn read_type(fields: &mut Fields) -> Option<TransactionType> {
     if is_reserved(&transaction_type) {
         let [others @ .., last] = &RESERVED;
         let reserved = others.join(", ");
-        let detail = format!("must not be {reserved} or {last}, which the ledger writes itself");
+        let detail = format!("must not be, or look like, {reserved} or {last}, which the ledger writes itself");
         return fields.fault("/body/transactionType", detail);
     }
     Some(transaction_type)

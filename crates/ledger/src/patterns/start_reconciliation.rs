@@ -5,13 +5,13 @@
 use crate::{
     DOMAIN, Ledger,
     cost::{self, Calls, Pattern},
-    model::reconciliation::{Reconciliation, Task, Window},
+    model::reconciliation::{Coverage, Reconciliation, Task, Window},
     patterns::get_reconciliation,
     store::user,
 };
 use function::{Accepted, Error, Fields, Fingerprint, Function, Input, Request, Route, Trigger};
 use jobs::Job;
-use keys::{TimestampMillis, ledger::ReconciliationId};
+use keys::{Bound, Bounds, TimestampMillis, ledger::ReconciliationId};
 use serde::Serialize;
 use std::fmt::Display;
 use table::{Units, cost::Cost};
@@ -36,20 +36,25 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// The request body.
+/// The request body: the window, both ends included. A date is a whole day.
 #[derive(Debug, Clone)]
-pub struct Wanted(Window);
+pub struct Wanted {
+    from: TimestampMillis,
+    to: TimestampMillis,
+    /// The end as in the request. A day that is not over ends at the time of the request.
+    until: Bound,
+}
 
 impl Input for Wanted {
     const BODY: bool = true;
 
     fn read(fields: &mut Fields) -> Option<Self> {
-        let (from, to) = (fields.body::<TimestampMillis>("from"), fields.body::<TimestampMillis>("to"));
-        let window = Window { from: from?, to: to? };
-        if window.to < window.from {
-            return fields.fault("/body/to", "must not be before from");
+        let (from, until) = (fields.body("from"), fields.body("to"));
+        let (from, until) = (Some(from?), until?);
+        match Bounds::new(from, Some(until)).map(Bounds::millis) {
+            Some((Some(from), Some(to))) if from <= to => Some(Self { from, to, until }),
+            _ => fields.fault("/body/to", "must not be before from"),
         }
-        Some(Self(window))
     }
 }
 
@@ -59,8 +64,8 @@ impl Input for Wanted {
 #[serde(rename_all = "camelCase")]
 pub struct Started {
     reconciliation_id: ReconciliationId,
-    from: TimestampMillis,
-    to: TimestampMillis,
+    #[serde(flatten)]
+    coverage: Coverage,
 }
 
 /// Starts a job that checks the transactions of a window and the balances of all accounts.
@@ -71,20 +76,19 @@ pub struct Started {
 /// idempotency key was used with a different request.
 pub async fn start_reconciliation(ledger: Ledger, request: Request<Wanted>) -> Result<Accepted<Started>, Error> {
     request.caller.must_operate(DOMAIN)?;
-    let (Wanted(window), now) = (request.input, request.milli);
+    let (Wanted { from, to, until }, now) = (request.input, request.milli);
+    let asked = Fingerprint::of(&["start-reconciliation", &from.to_string(), &to.to_string()]);
     let id = ReconciliationId::of_request(
         &user(&request.caller)?,
         request.idempotency_key.as_ref(),
         now.instant(),
         &request.random,
     );
-    if window.to > now {
-        return Err(Error::invalid("/body/to", "must not be in the future"));
-    }
+    let is_future = || Error::invalid("/body/to", "must not be in the future");
+    let window = Window { from, to: until.until(now).ok_or_else(is_future)? };
     if window.from > window.settled(now).to {
         return Err(Error::invalid("/body/from", "must be at least 90 seconds before the request"));
     }
-    let asked = Fingerprint::of(&["start-reconciliation", &window.from.to_string(), &window.to.to_string()]);
     let started = ledger.start(Reconciliation::job(&id, window, asked, now)?, &request.id).await?;
     let location = get_reconciliation::PATTERN.location(|_| Some(started.reconciliation_id.to_string()));
     Ok(Accepted { location, body: started })
@@ -109,7 +113,7 @@ impl Ledger {
             }
             Err(error) => return Err(error.into()),
         };
-        let Reconciliation { id, window: Window { from, to }, .. } = Reconciliation::of(&job)?;
-        Ok(Started { reconciliation_id: id, from, to })
+        let of = Reconciliation::of(&job)?;
+        Ok(Started { coverage: of.coverage(), reconciliation_id: of.id })
     }
 }

@@ -16,7 +16,8 @@ use crate::{
     store::user,
 };
 use function::{
-    Caller, Error, Fields, Fingerprint, Function, Input, Json, Problem, Request, Route, Trigger, optimistically,
+    Caller, Error, Fields, Fingerprint, Function, Input, Json, Problem, Request, Route, Trigger, Version,
+    optimistically,
 };
 use keys::{
     AccountId, TimestampMillis, TransactionId,
@@ -105,7 +106,8 @@ impl Input for Change {
     const BODY: bool = true;
 
     fn read(fields: &mut Fields) -> Option<Self> {
-        let (account, version) = (fields.path::<AccountId>("accountId"), fields.body_if_any("version"));
+        let (account, version) = (fields.path::<AccountId>("accountId"), fields.body_if_any::<Version>("version"));
+        let version = version.map(i64::from);
         if fields.has_body("posting") {
             let posting = fields.body("posting");
             for other in ["status", "transferTo"] {

@@ -40,6 +40,49 @@ fn a_checked_token_returns_its_claims() {
 }
 
 #[test]
+fn scopes_are_texts_or_lists_in_either_claim() {
+    for (given, expected) in [
+        (json!({"scope": "a b"}), vec!["a", "b"]),
+        (json!({"scope": ["a", "b"]}), vec!["a", "b"]),
+        (json!({"scp": ["a", "b"]}), vec!["a", "b"]),
+        (json!({"scp": "a  b "}), vec!["a", "b"]),
+        (json!({"scp": ["b"], "scope": "a b"}), vec!["a", "b"]),
+        (json!({"scope": null, "scp": "a"}), vec!["a"]),
+        (json!({"scope": ["a", null, 7, ["b"], {"c": "d"}]}), vec!["a"]),
+        (json!({"scope": "", "scp": []}), vec![]),
+        (json!({"scope": {"a": "b"}, "scp": true}), vec![]),
+        (json!({"roles": ["a"], "SCOPE": "a"}), vec![]),
+    ] {
+        assert_eq!(scopes(&checked(given.clone()).unwrap()), expected, "{given}");
+    }
+}
+
+#[test]
+fn client_id_is_the_audience_of_a_token_without_aud() {
+    for (given, expected) in [
+        (json!({"aud": null, "client_id": "local"}), Ok(())),
+        (json!({"aud": "local", "client_id": "other"}), Ok(())),
+        (json!({"aud": ["other", 7, "local"]}), Ok(())),
+        (json!({"aud": null}), Err("The token has neither a claim aud nor a claim client_id.")),
+        (json!({"aud": null, "client_id": null}), Err("The token has neither a claim aud nor a claim client_id.")),
+        (json!({"aud": null, "client_id": "other"}), Err("The claim client_id of the token names another audience.")),
+        (json!({"aud": null, "client_id": ["local"]}), Err("The claim client_id of the token names another audience.")),
+        (json!({"aud": "other", "client_id": "local"}), Err("The claim aud of the token names another audience.")),
+        (json!({"aud": [], "client_id": "local"}), Err("The claim aud of the token names another audience.")),
+        (json!({"aud": {"local": "local"}}), Err("The claim aud of the token names another audience.")),
+    ] {
+        assert_eq!(checked(given.clone()).map(drop), expected.map_err(str::to_owned), "{given}");
+    }
+}
+
+#[test]
+fn a_claim_that_is_null_is_no_claim() {
+    let given = json!({"sub": null, "nbf": null, "iat": null, "scope": null, "account_ids": null, "company_id": null});
+    let claims = checked(given).unwrap();
+    assert_eq!(claims.keys().collect::<Vec<_>>(), ["aud", "exp", "iss"]);
+}
+
+#[test]
 fn accepts_only_headers_that_it_understands() {
     for (header, expected) in [
         (r#"{"alg":"HS256"}"#, Ok(())),

@@ -29,6 +29,7 @@ pub(super) async fn invoke(options: InvokeOptions) -> Result<(), CliError> {
 async fn on_fresh(stack: &Stack, call: &Call) -> Result<(), CliError> {
     let client = Client::new(stack.url())?;
     sample::load(&client, stack).await.map_err(|error| CliError::Failed(error.to_string()))?;
+    sample::load_events(stack).await.map_err(|error| CliError::Failed(error.to_string()))?;
     print(&client.send(call).await?)
 }
 

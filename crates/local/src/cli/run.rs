@@ -52,6 +52,7 @@ pub(super) async fn run(options: RunOptions) -> Result<(), CliError> {
 async fn serve(stack: &Stack, options: &RunOptions) -> Result<(), CliError> {
     let client = Client::new(stack.url())?.with_token(stack.operator_token()?);
     let loaded = sample::load(&client, stack).await.map_err(|error| CliError::Failed(error.to_string()))?;
+    sample::load_events(stack).await.map_err(|error| CliError::Failed(error.to_string()))?;
     stack.ready();
     // The stack continues without a reader of its output.
     let _ = writeln!(io::stdout(), "{}", welcome(stack, options, &loaded));

@@ -2,6 +2,7 @@
 //! so that functions do not wait for it.
 use std::{
     collections::VecDeque,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         mpsc::{self, SyncSender, TrySendError},
@@ -18,11 +19,12 @@ use aws_smithy_runtime_api::client::{
 use aws_smithy_types::{body::SdkBody, byte_stream::ByteStream};
 use axum::body::Bytes;
 use jiff::Timestamp;
+use serde::Serialize;
 use serde_json::Value;
 
 use super::{
     heat::Heat,
-    trace::{Call, Summary, Trace},
+    trace::{Call, Cause, Summary, Trace},
 };
 use crate::{
     hostile::{Injected, Notes, noted, noting},
@@ -45,7 +47,9 @@ tokio::task_local! {
 /// A running invocation.
 pub(crate) struct Running {
     function: String,
-    event: Value,
+    /// `None` if the event is larger than [`MAX_BODY`].
+    event: Option<Value>,
+    cause: Cause,
     at: Timestamp,
     started: Instant,
     calls: Mutex<Vec<RawCall>>,
@@ -63,14 +67,18 @@ pub(super) struct RawCall {
     pub(super) status: Option<u16>,
     pub(super) request: Bytes,
     pub(super) response: Bytes,
+    /// Whether a body was too large to be kept.
+    pub(super) is_cut: bool,
     pub(super) faults: Vec<Injected>,
 }
 
 /// A finished invocation.
 pub(super) struct Finished {
     pub(super) function: String,
-    pub(super) event: Value,
-    pub(super) answer: Result<Value, String>,
+    pub(super) event: Option<Value>,
+    pub(super) cause: Cause,
+    /// The answer is `None` if it is larger than [`MAX_BODY`].
+    pub(super) answer: Result<Option<Value>, String>,
     pub(super) at: Timestamp,
     pub(super) micros: u64,
     pub(super) retries: u64,
@@ -84,12 +92,29 @@ struct Kept {
     traces: VecDeque<Arc<Trace>>,
     bytes: usize,
     next: u64,
-    /// Number of invocations that were not recorded.
-    lost: u64,
+    lost: Lost,
     heat: Heat,
 }
 
-/// Recorder of one stack. The thread ends when the recorder is dropped.
+/// Invocations that were not recorded.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Lost {
+    /// Number of those that were not recorded because too many waited for the thread.
+    too_many: u64,
+    /// Number of those whose recording failed.
+    failed: u64,
+    /// The function of the last one whose recording failed.
+    last_failed: Option<String>,
+}
+
+impl Lost {
+    pub(super) fn total(&self) -> u64 {
+        self.too_many + self.failed
+    }
+}
+
+/// Recorder of one stack. The thread ends when the recorder is dropped, and only then.
 pub(crate) struct Recorder {
     kept: Arc<Mutex<Kept>>,
     finished: SyncSender<Finished>,
@@ -97,13 +122,26 @@ pub(crate) struct Recorder {
 
 impl Recorder {
     pub(crate) fn start(store: Store) -> Arc<Self> {
+        Self::with(move |finished| Trace::digest(finished, &store))
+    }
+
+    fn with(digest: impl Fn(Finished) -> Trace + Send + 'static) -> Arc<Self> {
         let (finished, waiting) = mpsc::sync_channel::<Finished>(MAX_WAITING);
         let kept: Arc<Mutex<Kept>> = Arc::default();
         let digested = Arc::clone(&kept);
         thread::spawn(move || {
             for finished in waiting {
-                let trace = Trace::digest(finished, &store);
-                lock(&digested).keep(trace);
+                let function = finished.function.clone();
+                // An invocation that cannot be recorded must not end the record of all others.
+                let recorded = catch_unwind(AssertUnwindSafe(|| {
+                    let trace = digest(finished);
+                    lock(&digested).keep(trace);
+                }));
+                if recorded.is_err() {
+                    tracing::error!(function, "an invocation can't be recorded");
+                    let lost = &mut lock(&digested).lost;
+                    (lost.failed, lost.last_failed) = (lost.failed + 1, Some(function));
+                }
             }
         });
         Arc::new(Self { kept, finished })
@@ -111,10 +149,10 @@ impl Recorder {
 
     /// Starts an invocation.
     pub(crate) fn begin(function: &str, event: &Value) -> Arc<Running> {
-        let event = if crate::lambda::length(event) > MAX_BODY { Value::Null } else { event.clone() };
         Arc::new(Running {
             function: function.to_owned(),
-            event,
+            event: kept(event),
+            cause: Cause::of(event),
             at: Timestamp::now(),
             started: Instant::now(),
             calls: Mutex::default(),
@@ -125,13 +163,13 @@ impl Recorder {
     /// Ends an invocation.
     pub(crate) fn end(&self, running: &Running, outcome: &Outcome) {
         let answer = match &outcome.answer {
-            Ok(answer) if crate::lambda::length(answer) > MAX_BODY => Ok(Value::Null),
-            Ok(answer) => Ok(answer.clone()),
+            Ok(answer) => Ok(kept(answer)),
             Err(failure) => Err(format!("{}: {}", failure.kind, failure.message)),
         };
         let finished = Finished {
             function: running.function.clone(),
             event: running.event.clone(),
+            cause: running.cause.clone(),
             answer,
             at: running.at,
             micros: micros(running.started),
@@ -139,8 +177,8 @@ impl Recorder {
             calls: std::mem::take(&mut *lock(&running.calls)),
             faults: running.faults.clone(),
         };
-        if let Err(TrySendError::Full(_)) = self.finished.try_send(finished) {
-            lock(&self.kept).lost += 1;
+        if let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) = self.finished.try_send(finished) {
+            lock(&self.kept).lost.too_many += 1;
         }
     }
 
@@ -158,10 +196,10 @@ impl Recorder {
         kept.traces.get(index).cloned()
     }
 
-    /// Returns the number of the next trace, and the number of invocations that were not recorded.
-    pub(super) fn counts(&self) -> (u64, u64) {
+    /// Returns the number of the next trace, and the invocations that were not recorded.
+    pub(super) fn counts(&self) -> (u64, Lost) {
         let kept = lock(&self.kept);
-        (kept.next, kept.lost)
+        (kept.next, kept.lost.clone())
     }
 
     pub(super) fn summaries(&self, from: u64, limit: usize) -> Vec<Summary> {
@@ -189,6 +227,11 @@ impl Kept {
     }
 }
 
+/// The value, unless it is too large to be kept.
+fn kept(value: &Value) -> Option<Value> {
+    (crate::lambda::length(value) <= MAX_BODY).then(|| value.clone())
+}
+
 /// Runs an invocation whose calls are recorded.
 pub(crate) async fn recorded<F: Future>(running: Arc<Running>, work: F) -> F::Output {
     RUNNING.scope(running, work).await
@@ -199,6 +242,7 @@ pub(crate) fn call(request: HttpRequest, send: impl FnOnce(HttpRequest) -> HttpC
     let Ok(running) = RUNNING.try_with(Arc::clone) else { return send(request) };
     let target = request.headers().get("x-amz-target").unwrap_or_default().to_owned();
     let body = request.body().bytes().filter(|body| body.len() <= MAX_BODY);
+    let is_cut = body.is_none();
     let call = RawCall {
         path: if target.is_empty() { format!("{} {}", request.method(), path(request.uri())) } else { String::new() },
         request: body.map(Bytes::copy_from_slice).unwrap_or_default(),
@@ -207,6 +251,7 @@ pub(crate) fn call(request: HttpRequest, send: impl FnOnce(HttpRequest) -> HttpC
         micros: 0,
         status: None,
         response: Bytes::new(),
+        is_cut,
         faults: Vec::new(),
     };
     let mut recording = Recording { call: Some(call), started: Instant::now(), notes: Notes::default(), running };
@@ -247,6 +292,8 @@ async fn read(call: &mut RawCall, mut response: HttpResponse) -> Result<HttpResp
     let body = body.map_err(|error| ConnectorError::io(error.into()))?.into_bytes();
     if body.len() <= MAX_BODY {
         call.response = body.clone();
+    } else {
+        call.is_cut = true;
     }
     *response.body_mut() = SdkBody::from(body);
     Ok(response)
@@ -267,5 +314,62 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl RawCall {
     pub(super) fn digest(self) -> Call {
         Call::of(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A recorder whose thread panics for the function `odd`.
+    fn recorder() -> Arc<Recorder> {
+        let store = Store::open(None, &[]).unwrap();
+        Recorder::with(move |finished| {
+            assert_ne!(finished.function, "odd", "expected by the test");
+            Trace::digest(finished, &store)
+        })
+    }
+
+    fn invoke(recorder: &Recorder, function: &str, event: &Value) {
+        let outcome = Outcome { answer: Ok(Value::Null), usage: table::Usage::default() };
+        recorder.end(&Recorder::begin(function, event), &outcome);
+    }
+
+    /// Waits until the recorder has seen a number of invocations.
+    fn seen(recorder: &Recorder, count: u64) -> (u64, Lost) {
+        loop {
+            let (next, lost) = recorder.counts();
+            if next + lost.total() >= count {
+                return (next, lost);
+            }
+            thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn an_invocation_that_cannot_be_recorded_is_counted_and_loses_no_other() {
+        let recorder = recorder();
+        for function in ["first", "odd", "second", "odd"] {
+            invoke(&recorder, function, &Value::Null);
+        }
+        let lost = Lost { failed: 2, last_failed: Some("odd".to_owned()), ..Lost::default() };
+        assert_eq!(seen(&recorder, 4), (2, lost));
+        assert_eq!(recorder.summaries(0, 10).len(), 2);
+    }
+
+    #[test]
+    fn a_trace_says_what_was_too_large() {
+        let recorder = recorder();
+        let large = "x".repeat(MAX_BODY);
+        let event = serde_json::json!({"rawPath": format!("/{large}"), "requestContext": {"http": {"method": "GET"}}});
+        invoke(&recorder, "f", &event);
+        seen(&recorder, 1);
+        let detail = recorder.get(0).unwrap().detail(|_, _| None);
+        assert_eq!(
+            (&detail["omitted"], &detail["trigger"]),
+            (&serde_json::json!(["event"]), &serde_json::json!("http"))
+        );
+        let title = detail["title"].as_str().unwrap();
+        assert!(title.starts_with("GET /xxx") && title.len() < 300, "{title}");
     }
 }

@@ -27,12 +27,21 @@ pub(super) enum Trigger {
     Event,
 }
 
+/// Maximum length of a title, in characters.
+const MAX_TITLE: usize = 200;
+
+/// The trigger of an invocation, with the title of the event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Cause {
+    trigger: Trigger,
+    title: String,
+}
+
 /// A recorded invocation.
 pub(crate) struct Trace {
     pub(super) number: u64,
     function: String,
-    trigger: Trigger,
-    title: String,
+    cause: Cause,
     at: Timestamp,
     micros: u64,
     status: Option<u16>,
@@ -40,6 +49,8 @@ pub(crate) struct Trace {
     retries: u64,
     event: Value,
     answer: Value,
+    /// The event and the answer, if they were too large to be kept.
+    omitted: Vec<&'static str>,
     /// The faults of the event.
     faults: Vec<Injected>,
     pub(super) calls: Vec<Call>,
@@ -84,6 +95,7 @@ pub(super) struct Call {
     status: Option<u16>,
     request: Bytes,
     response: Bytes,
+    is_cut: bool,
     faults: Vec<Injected>,
 }
 
@@ -119,29 +131,32 @@ fn text(value: &Value) -> String {
 
 impl Trace {
     pub(super) fn digest(finished: Finished, store: &Store) -> Self {
-        let Finished { function, event, answer, at, micros, retries, calls, faults } = finished;
+        let Finished { function, event, cause, answer, at, micros, retries, calls, faults } = finished;
         let calls: Vec<Call> = calls.into_iter().map(RawCall::digest).collect();
-        let (trigger, title) = cause(&event);
+        let parts = [("event", event.is_none()), ("answer", matches!(answer, Ok(None)))];
+        let omitted = parts.into_iter().filter(|(_, is_omitted)| *is_omitted).map(|(part, _)| part).collect();
+        let event = event.unwrap_or_default();
         let (answer, error) = match answer {
-            Ok(answer) => (answer, None),
+            Ok(answer) => (answer.unwrap_or_default(), None),
             Err(error) => (Value::Null, Some(error)),
         };
+        let bodies = [&event, &answer].map(|body| 2 * crate::lambda::length(body)).into_iter().sum::<usize>();
         let mut trace = Self {
             number: 0,
-            trigger,
-            title,
+            cause,
             at,
             micros,
             status: answer["statusCode"].as_u64().and_then(|status| u16::try_from(status).ok()),
             error,
             retries,
-            bytes: calls.iter().map(Call::size).sum::<usize>() + 2 * crate::lambda::length(&event),
+            bytes: calls.iter().map(Call::size).sum::<usize>() + bodies,
             wrote: HashSet::new(),
             received: received(&event),
             heat: Vec::new(),
             function,
             event,
             answer,
+            omitted,
             faults,
             calls,
         };
@@ -162,8 +177,8 @@ impl Trace {
         Summary {
             number: self.number,
             function: self.function.clone(),
-            trigger: self.trigger,
-            title: self.title.clone(),
+            trigger: self.cause.trigger,
+            title: self.cause.title.clone(),
             at: self.at.as_millisecond(),
             micros: self.micros,
             status: self.status,
@@ -178,8 +193,9 @@ impl Trace {
 
     /// Whether a text occurs in the event, the answer or a call.
     pub(super) fn has(&self, text: &str) -> bool {
-        let is_in = |bytes: &[u8]| bytes.windows(text.len().max(1)).any(|part| part == text.as_bytes());
-        self.title.contains(text)
+        // The search for a text is linear, and that for a slice of bytes is not.
+        let is_in = |bytes: &[u8]| String::from_utf8_lossy(bytes).contains(text);
+        self.cause.title.contains(text)
             || self.function.contains(text)
             || self.calls.iter().any(|call| is_in(&call.request) || is_in(&call.response) || call.path.contains(text))
             || self.event.to_string().contains(text)
@@ -203,7 +219,7 @@ impl Trace {
     }
 
     pub(super) fn is_stream(&self) -> bool {
-        self.trigger == Trigger::Stream
+        self.cause.trigger == Trigger::Stream
     }
 
     pub(super) fn has_written(&self) -> bool {
@@ -222,13 +238,21 @@ impl Trace {
         let mut detail = json!(self.summary());
         detail["calls"] = calls.into();
         detail["faults"] = json!(self.faults);
+        detail["omitted"] = json!(self.omitted);
         detail["event"] = self.event.clone();
         detail["answer"] = self.answer.clone();
         detail
     }
 }
 
-/// Returns the trigger and the title of an event.
+impl Cause {
+    /// Returns the cause of an invocation. An event can be any JSON.
+    pub(super) fn of(event: &Value) -> Self {
+        let (trigger, title) = cause(event);
+        Self { trigger, title: title.chars().take(MAX_TITLE).collect() }
+    }
+}
+
 fn cause(event: &Value) -> (Trigger, String) {
     let http = &event["requestContext"]["http"];
     if let (Some(method), Some(path)) = (http["method"].as_str(), event["rawPath"].as_str()) {
@@ -239,7 +263,7 @@ fn cause(event: &Value) -> (Trigger, String) {
         );
     }
     if let Some(records) = event["Records"].as_array() {
-        let first = &records[0];
+        let first = records.first().unwrap_or(&Value::Null);
         let count = records.len();
         let plural = if count == 1 { "" } else { "s" };
         if let Some(table) = table_of(first) {
@@ -373,9 +397,9 @@ fn units_of(action: &str, response: &Value) -> BTreeMap<String, Heated> {
 
 impl Call {
     pub(super) fn of(raw: RawCall) -> Self {
-        let RawCall { target, path, at, micros, status, request, response, faults } = raw;
+        let RawCall { target, path, at, micros, status, request, response, is_cut, faults } = raw;
         let action = target.split_once('.').map_or("", |(_, action)| action).to_owned();
-        Self { action, path, at, micros, status, request, response, faults }
+        Self { action, path, at, micros, status, request, response, is_cut, faults }
     }
 
     fn size(&self) -> usize {
@@ -425,6 +449,7 @@ impl Call {
             "index": request["IndexName"],
             "condition": condition(&request),
             "returned": returned(&response),
+            "isCut": self.is_cut,
             "scanned": response["ScannedCount"],
             "units": units,
             "changes": changes,

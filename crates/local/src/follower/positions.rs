@@ -7,7 +7,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use crate::store::Position;
+use crate::store::{POSITIONS, Position, beside};
 
 /// Checkpoint of each mapping, by the mapping's name. Checkpoints are stored in a file only if the
 /// data is in a file.
@@ -30,9 +30,7 @@ impl Positions {
 
     /// The file with the checkpoints of a data file.
     pub(crate) fn file(data: &Path) -> PathBuf {
-        let mut name = data.as_os_str().to_owned();
-        name.push(".positions.json");
-        PathBuf::from(name)
+        beside(data, POSITIONS)
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<Position> {

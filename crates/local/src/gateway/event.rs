@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use axum::body::Bytes;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::{HeaderMap, Method, Version, header};
+use itertools::Itertools as _;
 use jiff::{Timestamp, tz::TimeZone};
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
@@ -104,7 +105,7 @@ impl Incoming<'_> {
         json!({
             "accountId": ACCOUNT,
             "apiId": "local",
-            "authorizer": {"jwt": {"claims": claims_as_text(claims), "scopes": auth::scopes(claims)}},
+            "authorizer": {"jwt": {"claims": claims_as_text(claims), "scopes": scopes(matched, claims)}},
             "domainName": domain,
             "domainPrefix": domain.split('.').next(),
             "http": {
@@ -147,17 +148,26 @@ fn is_text(content_type: &str) -> bool {
         || ["application/json", "application/xml", "application/javascript"].contains(&kind.as_str())
 }
 
-/// Converts every claim to text, as API Gateway does. A list becomes `[a b]`.
-fn claims_as_text(claims: &Claims) -> Map<String, Value> {
-    claims.iter().map(|(name, value)| (name.clone(), json!(as_text(value)))).collect()
+/// All scopes of the token, or null if the route requires none.
+fn scopes(matched: &Match<'_>, claims: &Claims) -> Value {
+    if matched.target.scopes.is_empty() { Value::Null } else { json!(auth::scopes(claims)) }
 }
 
+/// Converts every claim to text, as API Gateway does. A claim that is null is left out.
+fn claims_as_text(claims: &Claims) -> Map<String, Value> {
+    let claims = claims.iter().filter(|(_, value)| !value.is_null());
+    claims.map(|(name, value)| (name.clone(), json!(as_text(value)))).collect()
+}
+
+/// The text of a claim in the format of the Go verb `%v`, which API Gateway uses: a list becomes
+/// `[a b]`, and an object `map[a:b]`.
 fn as_text(value: &Value) -> String {
     match value {
+        Value::Null => "<nil>".to_owned(),
         Value::String(text) => text.clone(),
-        Value::Array(items) => {
-            let items: Vec<_> = items.iter().map(as_text).collect();
-            format!("[{}]", items.join(" "))
+        Value::Array(items) => format!("[{}]", items.iter().map(as_text).join(" ")),
+        Value::Object(members) => {
+            format!("map[{}]", members.iter().map(|(name, value)| format!("{name}:{}", as_text(value))).join(" "))
         }
         other => other.to_string(),
     }

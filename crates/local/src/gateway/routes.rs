@@ -127,6 +127,7 @@ impl Target {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::nearest::MAX_COMPARED;
 
     fn routes(paths: &[&str]) -> Routes {
         let routes: Vec<_> = paths
@@ -174,6 +175,12 @@ mod tests {
         }
         assert_eq!(routes.methods("/cart/1"), ["GET"]);
         assert!(routes.methods("/cart").is_empty());
+        // The time of a comparison grows with the square of the length, so only short paths are
+        // compared.
+        for length in [MAX_COMPARED, 9_900] {
+            let path = format!("/bank/accounts/{}/payment", "x".repeat(length));
+            assert_eq!(routes.nearest("GET", &path), None, "{length}");
+        }
     }
 
     #[test]

@@ -3,7 +3,10 @@ use std::{future::Future, path::Path, pin::pin, time::Duration};
 
 use aws_sdk_dynamodb::{
     Client,
-    config::{BehaviorVersion, Config, Credentials, Region, http::HttpResponse, retry::RetryConfig},
+    config::{
+        BehaviorVersion, Config, Credentials, Region, StalledStreamProtectionConfig, http::HttpResponse,
+        retry::RetryConfig,
+    },
     error::{ProvideErrorMetadata, SdkError},
     types::{
         AttributeValue, DeleteRequest, KeysAndAttributes, Put, PutRequest, ReturnConsumedCapacity, TransactWriteItem,
@@ -171,6 +174,8 @@ fn client(http: SharedHttpClient) -> Client {
         .credentials_provider(Credentials::new("local", "local", None, None, "local"))
         .endpoint_url("http://127.0.0.1:1")
         .retry_config(RetryConfig::disabled())
+        // It measures the throughput by the system's clock, between pauses of the paused clock.
+        .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
         .http_client(http);
     Client::from_conf(config.build())
 }

@@ -10,9 +10,10 @@ use std::{
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-use super::{Lake, events::Event};
+use super::{Lake, events::Event, presigned::hex};
 
 /// Folder of uploads, attributes and undelivered events. No bucket can have this name.
 pub(super) const OWN: &str = ".s3";
@@ -57,12 +58,23 @@ pub(crate) enum Fault {
     NoSuchKey,
     NoSuchUpload,
     InvalidPart,
-    /// The key is not a valid file path, or the body is malformed.
+    /// The body is malformed.
     Invalid,
+    /// The key cannot be the path of a file, for this reason.
+    Key(&'static str),
+    KeyTooLong,
+    /// The path of the request is not UTF-8.
+    InvalidUri,
+    /// The body stopped to arrive.
+    Incomplete,
     PreconditionFailed,
-    /// The body does not have the checksum of the header `x-amz-checksum-sha256`.
+    /// The body does not have the checksum of a header.
     BadDigest,
+    /// The header `content-md5` is no MD5 hash.
+    InvalidDigest,
     SignatureDoesNotMatch,
+    /// Headers of a presigned request that its signature does not cover.
+    HeadersNotSigned(String),
     /// A presigned URL is no longer valid.
     Expired,
     AccessDenied,
@@ -74,13 +86,21 @@ pub(crate) enum Fault {
 impl From<io::Error> for Fault {
     fn from(error: io::Error) -> Self {
         match error.kind() {
-            io::ErrorKind::InvalidInput | io::ErrorKind::InvalidFilename | io::ErrorKind::NotADirectory => {
-                Self::Invalid
+            io::ErrorKind::AlreadyExists
+            | io::ErrorKind::NotADirectory
+            | io::ErrorKind::IsADirectory
+            | io::ErrorKind::DirectoryNotEmpty => {
+                Self::Key("Another object has the key of a folder of this key, or this key is a folder of another key.")
             }
+            io::ErrorKind::InvalidFilename => Self::Key("A part of the key between slashes has more than 255 bytes."),
+            io::ErrorKind::InvalidInput => Self::Key("The key is not a file path."),
             _ => Self::Io(error),
         }
     }
 }
+
+/// Maximum length of a key in bytes, as in S3.
+const MAX_KEY: usize = 1024;
 
 /// Condition of a write.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -114,8 +134,9 @@ impl Lake {
         self.folder.join(format!(".part-{}", Uuid::new_v4()))
     }
 
+    // A hash as the name: the attributes of a removed object must not be in the way of a key below.
     fn attributes_file(&self, bucket: &str, key: &str) -> PathBuf {
-        self.folder.join(OWN).join("attributes").join(bucket).join(key)
+        self.folder.join(OWN).join("attributes").join(bucket).join(hex(&Sha256::digest(key)))
     }
 
     fn upload_folder(&self, bucket: &str, key: &str, upload: &str) -> Result<PathBuf, Fault> {
@@ -129,8 +150,11 @@ impl Lake {
 
     /// Returns the file of an object.
     pub(super) fn path(&self, bucket: &str, key: &str) -> Result<PathBuf, Fault> {
+        if key.len() > MAX_KEY {
+            return Err(Fault::KeyTooLong);
+        }
         if key.split('/').any(|part| matches!(part, "" | "." | "..")) || key.contains('\0') {
-            return Err(Fault::Invalid);
+            return Err(Fault::Key("Between slashes, a key has no empty part, `.` or `..`, and no NUL."));
         }
         self.bucket(bucket).map(|folder| folder.join(key))
     }
@@ -182,10 +206,10 @@ impl Lake {
         (only, event): (&Only, &'static str),
     ) -> Result<String, Fault> {
         let path = self.path(bucket, key)?;
-        path.parent().map_or(Ok(()), fs::create_dir_all)?;
         let metadata = fs::metadata(part)?;
         let created = tag(&metadata);
         let _writes = self.writes();
+        path.parent().map_or(Ok(()), fs::create_dir_all)?;
         let current = fs::metadata(&path).ok().filter(Metadata::is_file).map(|metadata| tag(&metadata));
         match (only, current) {
             (Only::New, Some(_)) => return Err(Fault::PreconditionFailed),
@@ -221,10 +245,15 @@ impl Lake {
         let path = self.path(bucket, key)?;
         let _writes = self.writes();
         let _ = fs::remove_file(self.attributes_file(bucket, key));
-        match fs::remove_file(path) {
-            Err(error) if !is_missing(&error) => Err(error.into()),
-            _ => Ok(()),
+        match fs::remove_file(&path) {
+            Err(error) if !is_missing(&error) => return Err(error.into()),
+            _ => {}
         }
+        // S3 has no folders: an empty one would be in the way of an object with its key.
+        let bucket = self.bucket(bucket)?;
+        let folders = path.ancestors().skip(1).take_while(|folder| *folder != bucket);
+        let _ = folders.map(fs::remove_dir).take_while(Result::is_ok).count();
+        Ok(())
     }
 
     /// Returns the objects of a bucket whose keys start with the prefix, sorted by key.

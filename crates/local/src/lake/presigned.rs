@@ -2,10 +2,10 @@
 //!
 //! The function's name is the access key id of its credentials, and [`SECRET_KEY`] is the secret of
 //! all of them. Requests without a signature in the query string are not checked.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hmac::{Hmac, KeyInit, Mac};
-use http::{HeaderMap, request::Parts};
+use http::{HeaderMap, HeaderName, HeaderValue, request::Parts};
 use jiff::{Timestamp, civil::DateTime, tz::TimeZone};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use sha2::{Digest, Sha256};
@@ -15,6 +15,9 @@ use super::{Lake, objects::Fault};
 /// The secret access key of every function on a local stack.
 pub(crate) const SECRET_KEY: &str = "local";
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
+const CONTENT_SHA256: &str = "x-amz-content-sha256";
+/// Date, region, service and terminator.
+const SCOPE_PARTS: usize = 4;
 /// Maximum validity in seconds.
 const MAX_SECONDS: i64 = 7 * 24 * 60 * 60;
 /// Characters that a canonical query string does not encode.
@@ -25,6 +28,10 @@ pub(super) fn check(lake: &Lake, parts: &Parts, now: Timestamp) -> Result<(), Fa
     let query: Vec<_> = form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes()).into_owned().collect();
     if !query.iter().any(|(name, _)| name.starts_with("X-Amz-")) {
         return Ok(());
+    }
+    let unsigned = unsigned(&query, &parts.headers);
+    if !unsigned.is_empty() {
+        return Err(Fault::HeadersNotSigned(unsigned.join(", ")));
     }
     let signed = Signed::read(query, parts).ok_or(Fault::SignatureDoesNotMatch)?;
     let age = now.as_second() - signed.at.as_second();
@@ -39,6 +46,17 @@ pub(super) fn check(lake: &Lake, parts: &Parts, now: Timestamp) -> Result<(), Fa
         Some(role) if role.may(method, path, parts.uri.query()) => Ok(()),
         _ => Err(Fault::AccessDenied),
     }
+}
+
+/// Headers that a presigned request may not have without a signature: the host, the checksum of the
+/// body, and everything that changes the stored object. S3 refuses the same headers, and takes
+/// `x-amz-content-sha256` as the hash of the body.
+fn unsigned<'a>(query: &[(String, String)], headers: &'a HeaderMap) -> Vec<&'a str> {
+    let signed = query.iter().find(|(name, _)| name == "X-Amz-SignedHeaders").map_or("", |(_, value)| value);
+    let signed: BTreeSet<_> = signed.split(';').collect();
+    let must =
+        |name: &&str| matches!(*name, "host" | "content-md5") || name.starts_with("x-amz-") && *name != CONTENT_SHA256;
+    headers.keys().map(HeaderName::as_str).filter(must).filter(|name| !signed.contains(name)).collect()
 }
 
 /// The parts of a presigned request.
@@ -63,7 +81,9 @@ impl Signed {
         let time = (*values.get("X-Amz-Date")?).to_owned();
         let at = DateTime::strptime("%Y%m%dT%H%M%SZ", &time).ok()?.to_zoned(TimeZone::UTC).ok()?.timestamp();
         let names: Vec<_> = values.get("X-Amz-SignedHeaders")?.split(';').collect();
-        if *values.get("X-Amz-Algorithm")? != ALGORITHM || !names.contains(&"host") {
+        // Repeated names would multiply a long header, and further parts of the scope the hashes.
+        let is_canonical = names.is_sorted_by(|left, right| left < right) && scope.split('/').count() == SCOPE_PARTS;
+        if *values.get("X-Amz-Algorithm")? != ALGORITHM || !names.contains(&"host") || !is_canonical {
             return None;
         }
         Some(Self {
@@ -92,14 +112,21 @@ fn canonical(query: &[(String, String)], parts: &Parts, names: &[&str]) -> Optio
     query.sort();
     let query: Vec<_> = query.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let headers: Option<String> = names.iter().map(|name| Some(format!("{name}:{}\n", header(parts, name)?))).collect();
-    let request =
-        [parts.method.as_str(), parts.uri.path(), &query.join("&"), &headers?, &names.join(";"), "UNSIGNED-PAYLOAD"];
+    let payload = joined(&parts.headers, CONTENT_SHA256).unwrap_or_else(|| "UNSIGNED-PAYLOAD".to_owned());
+    let request = [parts.method.as_str(), parts.uri.path(), &query.join("&"), &headers?, &names.join(";"), &payload];
     Some(request.join("\n"))
 }
 
 fn header(parts: &Parts, name: &str) -> Option<String> {
-    let text = |headers: &HeaderMap| Some(headers.get(name)?.to_str().ok()?.trim().to_owned());
-    text(&parts.headers).or_else(|| (name == "host").then(|| parts.uri.authority().map(ToString::to_string))?)
+    let host = || (name == "host").then(|| parts.uri.authority().map(ToString::to_string))?;
+    joined(&parts.headers, name).or_else(host)
+}
+
+/// The value of a header. Repeated headers are one header with a list.
+pub(super) fn joined(headers: &HeaderMap, name: &str) -> Option<String> {
+    let values: Result<Vec<_>, _> = headers.get_all(name).iter().map(HeaderValue::to_str).collect();
+    let values: Vec<_> = values.ok()?.into_iter().map(str::trim).collect();
+    (!values.is_empty()).then(|| values.join(","))
 }
 
 fn sign(key: &[u8], text: &str) -> Vec<u8> {
@@ -109,6 +136,6 @@ fn sign(key: &[u8], text: &str) -> Vec<u8> {
     mac.finalize().into_bytes().to_vec()
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat()
 }

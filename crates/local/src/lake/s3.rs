@@ -19,6 +19,7 @@ use base64::{
 use futures::stream;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header, request::Parts};
 use jiff::{Timestamp, fmt::rfc2822::DateTimePrinter};
+use md5::Md5;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use regex_lite::Regex;
 use sha2::{Digest, Sha256};
@@ -29,7 +30,7 @@ use super::{
     objects::{Attributes, Fault, Listed, Object, Only},
     presigned,
 };
-use crate::server::Arriving;
+use crate::server::{Arriving, Refusal};
 
 const METADATA: &str = "x-amz-meta-";
 /// Maximum number of keys in a page of a list.
@@ -48,11 +49,11 @@ struct Target {
 }
 
 impl Target {
-    fn of(parts: &Parts) -> Self {
-        let path = percent_decode_str(parts.uri.path()).decode_utf8_lossy();
+    fn of(parts: &Parts) -> Result<Self, Fault> {
+        let path = percent_decode_str(parts.uri.path()).decode_utf8().map_err(|_| Fault::InvalidUri)?;
         let (bucket, key) = path.trim_start_matches('/').split_once('/').unwrap_or((path.trim_start_matches('/'), ""));
         let query = form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes()).into_owned();
-        Self { bucket: bucket.to_owned(), key: key.to_owned(), query: query.collect() }
+        Ok(Self { bucket: bucket.to_owned(), key: key.to_owned(), query: query.collect() })
     }
 
     fn object(&self) -> (&str, &str) {
@@ -72,10 +73,10 @@ type Answer = Result<Response, Fault>;
 
 /// Responds to a request with a short body or none.
 pub(super) async fn answer(lake: &Arc<Lake>, parts: &Parts, body: &[u8]) -> Response {
-    if let Err(fault) = presigned::check(lake, parts, function::now()) {
-        return respond(Err(fault), &parts.method);
-    }
-    let target = Target::of(parts);
+    let target = match presigned::check(lake, parts, function::now()).and_then(|()| Target::of(parts)) {
+        Ok(target) => target,
+        Err(fault) => return respond(Err(fault), &parts.method),
+    };
     let answered = match (&parts.method, target.key.is_empty()) {
         (&Method::HEAD, true) => lake.bucket(&target.bucket).map(|_| empty(StatusCode::OK)),
         (&Method::GET, true) if target.query("list-type") == Some("2") => list(lake, &target),
@@ -99,26 +100,25 @@ pub(super) async fn answer(lake: &Arc<Lake>, parts: &Parts, body: &[u8]) -> Resp
 
 /// Responds to a request that stores its body while it arrives.
 pub(super) async fn receive(lake: &Lake, parts: &Parts, mut body: Arriving) -> Response {
-    let target = Target::of(parts);
-    if target.key.is_empty() || parts.headers.contains_key("x-amz-copy-source") {
-        return unsupported();
-    }
-    let answered = match presigned::check(lake, parts, function::now()) {
-        Ok(()) => put(lake, &target, &parts.headers, &mut body).await,
+    let answered = match presigned::check(lake, parts, function::now()).and_then(|()| Target::of(parts)) {
+        Ok(target) if target.key.is_empty() || parts.headers.contains_key("x-amz-copy-source") => Ok(unsupported()),
+        Ok(target) => put(lake, &target, &parts.headers, &mut body).await,
         Err(fault) => Err(fault),
     };
-    if answered.is_err() {
-        // If the response came before the end of the body, the client would see a broken
-        // connection.
-        while let Some(Ok(_)) = body.next().await {}
+    let response = respond(answered, &parts.method);
+    if !response.status().is_success() {
+        body.discard().await;
     }
-    respond(answered, &parts.method)
+    response
 }
 
 fn respond(answered: Answer, method: &Method) -> Response {
     let response = answered.unwrap_or_else(|fault| {
         let (status, code, message) = describe(&fault);
-        refusal(status, code, message)
+        match &fault {
+            Fault::HeadersNotSigned(names) => explained(status, code, message, "HeadersNotSigned", names),
+            _ => refusal(status, code, message),
+        }
     });
     // A response to HEAD has no body.
     if *method == Method::HEAD { response.map(|_| Body::empty()) } else { response }
@@ -130,11 +130,26 @@ fn describe(fault: &Fault) -> (StatusCode, &'static str, &'static str) {
         Fault::NoSuchKey => (StatusCode::NOT_FOUND, "NoSuchKey", "The key does not exist."),
         Fault::NoSuchUpload => (StatusCode::NOT_FOUND, "NoSuchUpload", "The upload does not exist."),
         Fault::InvalidPart => (StatusCode::BAD_REQUEST, "InvalidPart", "A part does not exist or is out of order."),
-        Fault::Invalid => (StatusCode::BAD_REQUEST, "InvalidRequest", "The key or the body is not valid."),
+        Fault::Invalid => (StatusCode::BAD_REQUEST, "InvalidRequest", "The body is not valid."),
+        Fault::Key(reason) => (StatusCode::BAD_REQUEST, "InvalidRequest", *reason),
+        Fault::KeyTooLong => (StatusCode::BAD_REQUEST, "KeyTooLongError", "Your key is too long"),
+        Fault::InvalidUri => (StatusCode::BAD_REQUEST, "InvalidURI", "Couldn't parse the specified URI."),
+        Fault::Incomplete => {
+            let message = "Your socket connection to the server was not read from or written to within the timeout \
+                period. Idle connections will be closed.";
+            (StatusCode::BAD_REQUEST, "RequestTimeout", message)
+        }
         Fault::PreconditionFailed => {
             (StatusCode::PRECONDITION_FAILED, "PreconditionFailed", "The condition of the request does not hold.")
         }
         Fault::BadDigest => (StatusCode::BAD_REQUEST, "BadDigest", "The body has another checksum."),
+        Fault::InvalidDigest => {
+            (StatusCode::BAD_REQUEST, "InvalidDigest", "The Content-MD5 you specified was invalid.")
+        }
+        Fault::HeadersNotSigned(_) => {
+            let message = "There were headers present in the request which were not signed";
+            (StatusCode::FORBIDDEN, "AccessDenied", message)
+        }
         Fault::SignatureDoesNotMatch => {
             (StatusCode::FORBIDDEN, "SignatureDoesNotMatch", "The signature is not that of this request.")
         }
@@ -187,10 +202,17 @@ async fn put(lake: &Lake, target: &Target, headers: &HeaderMap, body: &mut Arriv
 /// Writes the body to a file, one part at a time.
 async fn store(file: File, headers: &HeaderMap, body: &mut Arriving) -> Result<(), Fault> {
     let is_chunked = is_chunked(headers);
+    let md5 = content_md5(headers)?;
     let mut file = BufWriter::with_capacity(SENT, file);
-    let (mut chunks, mut digest) = (Chunks::default(), Sha256::new());
+    let (mut chunks, mut digest, mut seen) = (Chunks::default(), Sha256::new(), Md5::new());
     while let Some(part) = body.next().await {
-        let part = part.map_err(|_| Fault::Invalid)?;
+        let part = part.map_err(|refusal| match refusal {
+            Refusal::Incomplete => Fault::Incomplete,
+            _ => Fault::Invalid,
+        })?;
+        if md5.is_some() {
+            seen.update(&part);
+        }
         let mut write = |data: &[u8]| {
             digest.update(data);
             file.write_all(data).map_err(Fault::from)
@@ -208,7 +230,17 @@ async fn store(file: File, headers: &HeaderMap, body: &mut Arriving) -> Result<(
     if !checksum.is_empty() && STANDARD.encode(digest.finalize()) != checksum {
         return Err(Fault::BadDigest);
     }
+    if md5.is_some_and(|md5| md5 != seen.finalize()[..]) {
+        return Err(Fault::BadDigest);
+    }
     Ok(file.flush()?)
+}
+
+/// The MD5 hash of the body as it is sent (RFC 1864), from the header `content-md5`.
+fn content_md5(headers: &HeaderMap) -> Result<Option<Vec<u8>>, Fault> {
+    let Some(value) = headers.get("content-md5") else { return Ok(None) };
+    let md5 = STANDARD.decode(value).ok().filter(|md5| md5.len() == Md5::output_size());
+    md5.map(Some).ok_or(Fault::InvalidDigest)
 }
 
 fn is_chunked(headers: &HeaderMap) -> bool {
@@ -222,9 +254,9 @@ fn text<'a>(headers: &'a HeaderMap, name: &str) -> &'a str {
 
 fn attributes(headers: &HeaderMap) -> Attributes {
     let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).map(str::to_owned);
-    let metadata = headers.iter().filter_map(|(name, value)| {
-        let name = name.as_str().strip_prefix(METADATA)?;
-        Some((name.to_owned(), value.to_str().ok()?.to_owned()))
+    let metadata = headers.keys().filter_map(|name| {
+        let value = presigned::joined(headers, name.as_str())?;
+        Some((name.as_str().strip_prefix(METADATA)?.to_owned(), value))
     });
     Attributes { content_type, metadata: metadata.collect() }
 }
@@ -460,9 +492,17 @@ fn xml(root: &str, body: &str) -> Response {
 
 /// Error response in S3's format.
 pub(super) fn refusal(status: StatusCode, code: &str, message: &str) -> Response {
-    let body = format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>{code}</Code><Message>{message}</Message></Error>"
-    );
+    failure(status, &format!("<Code>{code}</Code><Message>{message}</Message>"))
+}
+
+/// Error response with a further element.
+fn explained(status: StatusCode, code: &str, message: &str, name: &str, value: &str) -> Response {
+    let value = escaped(value);
+    failure(status, &format!("<Code>{code}</Code><Message>{message}</Message><{name}>{value}</{name}>"))
+}
+
+fn failure(status: StatusCode, elements: &str) -> Response {
+    let body = format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error>{elements}</Error>");
     let mut response = Response::new(Body::from(body));
     *response.status_mut() = status;
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/xml"));

@@ -1,10 +1,16 @@
 use std::{collections::BTreeSet, fs, sync::Arc};
 
+use axum::body::Body;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use futures::{StreamExt as _, stream};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::{Stack, lambda::Bind};
+use crate::{
+    Stack,
+    lambda::{Bind, Handler},
+    server::PATIENCE,
+};
 
 const TEMPLATE: &str = "\
 Transform: AWS::Serverless-2016-10-31
@@ -143,6 +149,7 @@ async fn puts_and_gets_an_object() {
         assert_eq!(http().get(url(key)).send().await.unwrap().text().await.unwrap(), "data", "{key}");
     }
     for (key, status, code) in [
+        ("local-lake/%ff", 400, "InvalidURI"),
         ("local-lake/none", 404, "NoSuchKey"),
         ("other/key", 404, "NoSuchBucket"),
         ("local-lake/..%2Fkey", 400, "InvalidRequest"),
@@ -407,4 +414,166 @@ fn a_failed_object_leaves_no_file() {
     lake.put("local-lake", "other", b"data").unwrap();
     let names: Vec<_> = fs::read_dir(lake.folder()).unwrap().map(|file| file.unwrap().file_name()).collect();
     assert_eq!(names, ["local-lake"]);
+}
+
+/// Sends a request, and returns the status and the code of the error.
+async fn outcome(request: reqwest::RequestBuilder) -> (u16, String) {
+    let response = request.send().await.unwrap();
+    let status = response.status().as_u16();
+    let text = response.text().await.unwrap();
+    let code = text.split_once("<Code>").and_then(|(_, rest)| rest.split_once("</Code>"));
+    (status, code.map(|(code, _)| code.to_owned()).unwrap_or_default())
+}
+
+fn refused(status: u16, code: &str) -> (u16, String) {
+    (status, code.to_owned())
+}
+
+/// Every method answers every key, and only with a reason.
+#[tokio::test]
+async fn keys_that_cannot_be_files_are_refused() {
+    let stack = start().await;
+    let url = |key: &str| format!("{}/local-lake/{key}", stack.services_url());
+    let put = |key: &str| outcome(http().put(url(key)).header("x-amz-meta-a", "1").body("data"));
+    let invalid = refused(400, "InvalidRequest");
+    assert_eq!(put("d/a").await.0, 200);
+    for key in ["d/a/b", "d/a/b/c", "d", "d%2f..%2fx", "d//x", "d/", ".%2fx", "d%2f..", "d/%00"] {
+        assert_eq!(put(key).await, invalid, "{key}");
+    }
+    assert_eq!(put(&"x".repeat(255)).await.0, 200);
+    assert_eq!(put(&"x".repeat(256)).await, invalid);
+    let long = [255, 255, 255, 200, 55].map(|length| "y".repeat(length)).join("/");
+    assert_eq!((long.len(), put(&long).await.0), (1024, 200));
+    assert_eq!(put(&format!("{long}y")).await, refused(400, "KeyTooLongError"));
+    assert_eq!(put("d/%ff").await, refused(400, "InvalidURI"));
+    for key in ["d/a/b", "d", "d//x", "..%2fx", "%ff", &"x".repeat(256), &"x".repeat(1025)] {
+        for request in [http().get(url(key)), http().head(url(key)), http().delete(url(key))] {
+            let (status, code) = outcome(request).await;
+            assert!([204, 400, 404].contains(&status), "{key}: {status} {code}");
+        }
+        let upload = outcome(http().post(format!("{}?uploads", url(key)))).await;
+        assert!([200, 400].contains(&upload.0), "{key}: {upload:?}");
+    }
+    // S3 has no folders, so a deletion leaves none in the way, and no attributes either.
+    assert_eq!(outcome(http().delete(url("d/a"))).await.0, 204);
+    for key in ["d/a/b", "d/c"] {
+        assert_eq!(put(key).await.0, 200, "{key}");
+    }
+    for key in ["d/a/b", "d/c"] {
+        assert_eq!(outcome(http().delete(url(key))).await.0, 204, "{key}");
+    }
+    assert_eq!(put("d").await.0, 200);
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_body_must_have_the_hash_of_content_md5() {
+    let stack = start().await;
+    let put = |md5: &str| {
+        let request = http().put(format!("{}/local-lake/key", stack.services_url()));
+        outcome(request.header("content-md5", md5).body("data"))
+    };
+    assert_eq!(put("jXd/OF0VFpvkiVSj9ItaQA==").await, refused(400, "BadDigest"));
+    for malformed in ["", "data", "jXd/OF0VFpvkiVSj9ItaQA", "ZGF0YQ=="] {
+        assert_eq!(put(malformed).await, refused(400, "InvalidDigest"), "{malformed}");
+    }
+    assert_eq!(put("jXd/OF09/siBXSD3SWAm3A==").await.0, 200);
+    stack.stop().await;
+}
+
+const SIGNED: &str = "  Sign:
+    Type: AWS::Serverless::Function
+    Properties:
+      CodeUri: target/lambda/sign
+      Policies:
+        - Statement: [{Effect: Allow, Action: [s3:PutObject, s3:GetObject], Resource: !Sub '${Lake.Arn}/*'}]
+";
+
+/// Whoever has a presigned URL may add no header that changes the object, as in S3.
+#[tokio::test]
+async fn a_presigned_request_has_no_unsigned_headers_of_s3() {
+    let bind: Bind = Box::new(|_, _| {
+        let handler: Handler = Arc::new(|_, _| Box::pin(std::future::pending()));
+        Ok(handler)
+    });
+    let template = format!("{TEMPLATE}{SIGNED}");
+    let stack = Stack::of_text(template).bound(vec![("sign".to_owned(), bind)]).start().await.unwrap();
+    let signer = aws_sdk_s3::config::Credentials::new("sign", presigned::SECRET_KEY, None, None, "test");
+    let config = s3(&stack).config().to_builder().credentials_provider(signer);
+    let client = aws_sdk_s3::Client::from_conf(config.build());
+    let life = std::time::Duration::from_mins(15);
+    let validity = aws_sdk_s3::presigning::PresigningConfig::expires_in(life).unwrap();
+    let put = client.put_object().bucket("local-lake").key("key").metadata("a", "1").presigned(validity).await.unwrap();
+    let sent = |url: &str, extra: (&'static str, &'static str)| {
+        let request = put.headers().fold(http().put(url), |request, (name, value)| request.header(name, value));
+        let request = if extra.0.is_empty() { request } else { request.header(extra.0, extra.1) };
+        request.body("data")
+    };
+    for extra in [
+        ("x-amz-meta-b", "2"),
+        ("x-amz-acl", "public-read"),
+        ("x-amz-tagging", "a=b"),
+        ("x-amz-storage-class", "GLACIER"),
+        ("x-amz-copy-source", "/local-lake/other"),
+        ("x-amz-server-side-encryption", "AES256"),
+        ("x-amz-checksum-sha256", "Om6weQ85rIfJTzhWsS1qIHgQuF4SHL3GWQUPLK+XByI="),
+        ("x-amz-security-token", "token"),
+        ("X-Amz-Anything", "1"),
+        ("content-md5", "jXd/OF09/siBXSD3SWAm3A=="),
+    ] {
+        let response = sent(put.uri(), extra).send().await.unwrap();
+        assert_eq!(response.status(), 403, "{extra:?}");
+        let text = response.text().await.unwrap();
+        let expected = format!(
+            "<Code>AccessDenied</Code><Message>There were headers present in the request which were not signed\
+             </Message><HeadersNotSigned>{}</HeadersNotSigned>",
+            extra.0.to_ascii_lowercase()
+        );
+        assert!(text.contains(&expected), "{text}");
+    }
+    let repeated = ["host%3Bhost", "host%3Bhost%3Bx-amz-meta-a", "x-amz-meta-a%3Bhost"];
+    for names in repeated {
+        let forged = put.uri().replace("host%3Bx-amz-meta-a", names);
+        assert_ne!(forged, put.uri());
+        assert_eq!(outcome(sent(&forged, ("", ""))).await.0, 403, "{names}");
+    }
+    // A repeated header is one header with two values, and the hash of the body is signed.
+    for extra in [("x-amz-meta-a", "2"), ("x-amz-content-sha256", "0")] {
+        assert_eq!(outcome(sent(put.uri(), extra)).await, refused(403, "SignatureDoesNotMatch"), "{extra:?}");
+    }
+    assert_eq!(outcome(http().get(format!("{}/local-lake/key", stack.services_url()))).await.0, 404);
+    let harmless = [("", ""), ("content-type", "text/plain"), ("x-amzn-trace-id", "1"), ("user-agent", "test")];
+    for extra in harmless {
+        assert_eq!(outcome(sent(put.uri(), extra)).await.0, 200, "{extra:?}");
+    }
+    let validity = aws_sdk_s3::presigning::PresigningConfig::expires_in(life).unwrap();
+    let get = client.get_object().bucket("local-lake").key("key").presigned(validity).await.unwrap();
+    assert_eq!(outcome(http().get(get.uri())).await.0, 200);
+    let owner = http().get(get.uri()).header("x-amz-expected-bucket-owner", "1");
+    assert_eq!(outcome(owner).await, refused(403, "AccessDenied"));
+    stack.stop().await;
+}
+
+/// The clock is paused, and no socket is involved.
+#[tokio::test(start_paused = true)]
+async fn a_stalled_upload_ends_after_the_patience_of_the_server() {
+    let template = Template::read(TEMPLATE, Path::new("template.yaml"), "local", &BTreeMap::new()).unwrap();
+    let lake = Arc::new(Lake::new(None, &template).unwrap());
+    for (target, code) in [
+        ("/local-lake/key", "RequestTimeout"),
+        ("/none/key", "NoSuchBucket"),
+        ("/local-lake/a//b", "InvalidRequest"),
+        ("/local-lake/key?X-Amz-Signature=0", "AccessDenied"),
+    ] {
+        let parts = http::Request::put(target).header("host", "localhost").body(()).unwrap().into_parts().0;
+        let first = stream::iter([Ok::<_, io::Error>("part")]);
+        let body = Body::from_stream(first.chain(stream::pending()));
+        let start = tokio::time::Instant::now();
+        let response = lake.receive(parts, Arriving::of(body)).await;
+        assert_eq!(start.elapsed(), PATIENCE, "{target}");
+        let text = axum::body::to_bytes(response.into_body(), 10_000).await.unwrap();
+        assert!(String::from_utf8_lossy(&text).contains(code), "{target}: {text:?}");
+    }
+    let names: Vec<_> = fs::read_dir(lake.folder()).unwrap().map(|file| file.unwrap().file_name()).collect();
+    assert_eq!(names, ["local-lake"], "no part is left");
 }

@@ -14,6 +14,8 @@ use crate::{
 pub(crate) const COMPANY: &str = "/wellness/companies/123";
 /// Name of the template that is shared by all companies.
 pub(crate) const TEMPLATE: &str = "Walking challenge";
+/// Id of the section of the sample challenges, in each plan year.
+pub(crate) const SECTION: &str = "7";
 const ADDRESS: &str = "211 Wabash Street";
 
 /// The plan year of the sample.
@@ -26,10 +28,6 @@ impl PlanYear {
         Self(now.to_zoned(TimeZone::UTC).year())
     }
 
-    fn section_id(self) -> String {
-        format!("moving-{}", self.0)
-    }
-
     fn last_second(self) -> String {
         format!("{}-12-31T23:59:59", self.0)
     }
@@ -38,11 +36,6 @@ impl PlanYear {
 /// Returns the plan year, which is the current year in UTC.
 pub(crate) fn year() -> i16 {
     PlanYear::of(Timestamp::now()).0
-}
-
-/// Returns the id of the section of the sample challenges.
-pub(crate) fn section_id() -> String {
-    PlanYear(year()).section_id()
 }
 
 /// Returns the last second of the plan year. The sample challenges end at this time, because
@@ -87,7 +80,7 @@ async fn put_company(client: &Client, year: PlanYear, now: Timestamp) -> Result<
     expect(&load, client.send(&load).await?, &[StatusCode::OK])?;
     let (first, last) = (format!("{}-01-01", year.0), year.last_second());
     let section = json!({"name": "Get moving", "startDate": first, "endDate": last});
-    put(client, format!("{COMPANY}/sections/{}", year.section_id()), section).await?;
+    put(client, format!("{COMPANY}/sections/{SECTION}"), section).await?;
     let venues = [("123", "Blood Bank A", blood_bank_a(ADDRESS)), ("456", "Blood Bank B", blood_bank_b())];
     for (id, name, data) in venues {
         put(client, format!("{COMPANY}/references/venues/{id}"), json!({"name": name, "data": data})).await?;
@@ -129,7 +122,7 @@ fn challenges(year: PlanYear) -> [Value; 2] {
         challenge["name"] = name.into();
         challenge["startDate"] = format!("{}-01-01", year.0).into();
         challenge["endDate"] = year.last_second().into();
-        challenge["sectionId"] = year.section_id().into();
+        challenge["sectionId"] = SECTION.into();
         challenge["filters"] = json!({"roles": ["EmployeeOnPlan"], "departments": [department]});
         challenge["detail"] = json!({"description": format!("{name}: a little more every week")});
         challenge

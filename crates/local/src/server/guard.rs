@@ -4,6 +4,9 @@ use http::{HeaderMap, HeaderValue, Uri, header, request::Parts};
 use super::Refusal;
 
 const FETCH_SITE: &str = "sec-fetch-site";
+/// Maximum size of the request line and the headers in bytes: the limit of API Gateway. All work on
+/// a request before its token is checked is linear in this size (docs/decisions/local-security.md).
+const MAX_HEAD: usize = 10_240;
 
 /// Web pages that may send requests to an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +21,9 @@ pub(crate) enum Origins {
 /// `hosts` are allowed in addition to the loopback hosts. Sets the header `Host` if an HTTP/2
 /// request names its host only in `:authority`.
 pub(super) fn check(parts: &mut Parts, origins: Origins, hosts: &[String]) -> Result<(), Refusal> {
+    if size(parts) > MAX_HEAD {
+        return Err(Refusal::LargeHead);
+    }
     let host = host(parts)?;
     if !host.to_str().is_ok_and(|host| is_loopback(host) || is_one_of(host, hosts)) {
         return Err(Refusal::Foreign(if hosts.is_empty() {
@@ -31,6 +37,15 @@ pub(super) fn check(parts: &mut Parts, origins: Origins, hosts: &[String]) -> Re
     }
     parts.headers.insert(header::HOST, host);
     Ok(())
+}
+
+/// Size of the request line and the headers, as HTTP/1.1 writes them.
+fn size(parts: &Parts) -> usize {
+    let line = parts.method.as_str().len()
+        + parts.uri.path_and_query().map_or(0, |path| path.as_str().len())
+        + "  HTTP/1.1\r\n".len();
+    let headers = parts.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + ": \r\n".len());
+    line + headers.sum::<usize>()
 }
 
 /// The host that all parts of the request agree on.
@@ -141,6 +156,20 @@ mod tests {
             ("http://example.com/", &[("host", "localhost")]),
         ] {
             assert!(matches!(checked(uri, headers, Origins::None), Err(Refusal::Malformed(_))), "{uri} {headers:?}");
+        }
+    }
+
+    #[test]
+    fn accepts_a_head_of_the_size_that_api_gateway_accepts() {
+        // The rest of the head is `GET /… HTTP/1.1`, `host: localhost` and `a: …`.
+        let rest = "GET / HTTP/1.1\r\nhost: localhost\r\na: \r\n".len();
+        let text = |length: usize| "x".repeat(length);
+        for size in [MAX_HEAD, MAX_HEAD + 1] {
+            let expected = if size > MAX_HEAD { Err(Refusal::LargeHead) } else { Ok("localhost".parse().unwrap()) };
+            for (path, value) in [(0, size - rest), (size - rest - 7, 7)] {
+                let headers = [("host", "localhost"), ("a", &*text(value))];
+                assert_eq!(checked(&format!("/{}", text(path)), &headers, Origins::None), expected, "{path} {value}");
+            }
         }
     }
 

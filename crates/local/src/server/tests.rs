@@ -112,10 +112,29 @@ async fn every_listener_ends_half_sent_requests() {
             let mut stream = connect(url).await;
             stream.write_all(format!("POST / HTTP/1.1\r\nHost: localhost\r\n{body}").as_bytes()).await.unwrap();
             let answer = rest(stream).await;
-            assert!(answer.starts_with("HTTP/1.1 408 "), "{listener} {body:?}: {answer}");
+            // On a busy machine, the connection may have ended before the request arrived.
+            let is_ended = answer.is_empty() || answer.starts_with("HTTP/1.1 408 ");
+            assert!(is_ended, "{listener} {body:?}: {answer}");
         }
     }
     stack.stop().await;
+}
+
+/// The clock is paused, and no socket is involved.
+#[tokio::test(start_paused = true)]
+async fn a_body_that_does_not_arrive_ends_after_the_patience() {
+    let service = Service { endpoint: Arc::new(Slow::default()), hosts: Arc::new([]), patience: PATIENCE };
+    let byte = |()| async {
+        sleep(PATIENCE / 3 * 2).await;
+        Some((Ok::<_, io::Error>("x"), ()))
+    };
+    let never = stream::pending::<Result<Bytes, io::Error>>();
+    for body in [Body::from_stream(never), Body::from_stream(stream::unfold((), byte))] {
+        let request = Request::post("/").header("host", "localhost").body(body).unwrap();
+        let start = tokio::time::Instant::now();
+        let response = service.respond((Ipv4Addr::LOCALHOST, 1).into(), request).await;
+        assert_eq!((response.status().as_u16(), start.elapsed()), (408, PATIENCE));
+    }
 }
 
 #[tokio::test]
@@ -184,10 +203,19 @@ async fn a_running_request_outlives_the_patience_and_a_half_closed_connection() 
     let port = Port::bind(0).await.unwrap();
     let (url, slow) = (format!("http://{}", port.address), Arc::new(Slow::default()));
     let server = Server::start(port, Arc::clone(&slow), SHORT);
-    let mut stream = connect(&url).await;
-    stream.write_all(b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\nhi").await.unwrap();
-    stream.shutdown().await.unwrap();
-    slow.arrived.notified().await;
+    let stream = loop {
+        let mut stream = connect(&url).await;
+        let request = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\nhi";
+        // On a busy machine, the idle connection may have ended before the request arrived.
+        if stream.write_all(request).await.is_err() || stream.shutdown().await.is_err() {
+            continue;
+        }
+        let mut closed = [0];
+        tokio::select! {
+            () = slow.arrived.notified() => break stream,
+            _ = stream.peek(&mut closed) => {}
+        }
+    };
     // The server closes an idle connection when the patience has passed.
     assert_eq!(rest(connect(&url).await).await, "");
     slow.go_on.notify_one();

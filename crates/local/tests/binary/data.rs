@@ -14,7 +14,7 @@ async fn data_file(path: &Path) {
     Stack::builder(root().join("template.yaml")).data(path).start().await.unwrap().stop().await;
 }
 
-async fn fails_with(data: &Path, expected: &str) {
+async fn fails_with(data: &Path, expected: &str) -> String {
     let data = data.to_str().unwrap();
     let output = run(&root(), &["run", "--port", "0", "--dynamodb-port", "0", "--data", data]).await;
     let error = String::from_utf8(output.stderr).unwrap();
@@ -22,6 +22,7 @@ async fn fails_with(data: &Path, expected: &str) {
     assert_eq!(error.trim_end().lines().count(), 1, "{expected}: {error}");
     assert!(error.contains(expected) && error.contains(data), "{expected}: {error}");
     assert!(output.stdout.is_empty(), "{expected}");
+    error
 }
 
 #[tokio::test]
@@ -63,6 +64,51 @@ async fn an_unusable_data_file_ends_the_start_with_one_line() {
         file(&format!("positions-{index}.db.positions.json"), positions.as_bytes());
         fails_with(&path, "delete the file, and the functions receive all records again").await;
     }
+}
+
+/// The command at the end of the refusal removes the file and everything that belongs to it.
+#[tokio::test]
+async fn a_data_file_of_another_version_is_refused_with_the_command_that_removes_it() {
+    let folder = Folder::new();
+    let valid = folder.path("valid.db");
+    data_file(&valid).await;
+    data_file(&valid).await;
+    let number = |path: &Path| -> i64 {
+        Connection::open(path).unwrap().pragma_query_value(None, "user_version", |row| row.get(0)).unwrap()
+    };
+    let current = number(&valid);
+    assert!(current > 0);
+    let others = [(0, "an older"), (current - 1, "an older"), (current + 1, "a newer"), (-1, "an older")];
+    for (index, (format, version)) in others.into_iter().enumerate() {
+        let path = folder.path(&format!("it's {index}.db"));
+        fs::copy(&valid, &path).unwrap();
+        Connection::open(&path).unwrap().pragma_update(None, "user_version", format).unwrap();
+        let positions = folder.path(&format!("it's {index}.db.positions.json"));
+        fs::write(&positions, "{}").unwrap();
+        let content = fs::read(&path).unwrap();
+        let expected = format!("{version} version of the stack wrote it (format {format}, expected {current})");
+        let error = fails_with(&path, &expected).await;
+        assert_eq!(fs::read(&path).unwrap(), content, "the file is unchanged");
+        let command = error.trim_end().split_once("remove it with: ").unwrap().1;
+        assert!(std::process::Command::new("sh").args(["-c", command]).status().unwrap().success(), "{command}");
+        assert!(!path.exists() && !positions.exists(), "{command}");
+        data_file(&path).await;
+        assert_eq!(number(&path), current);
+    }
+}
+
+/// Positions in the streams of an earlier file would hide the records of a new one.
+#[tokio::test]
+async fn a_new_data_file_has_no_positions_of_an_earlier_one() {
+    let folder = Folder::new();
+    let (data, positions) = (folder.path("my.db"), folder.path("my.db.positions.json"));
+    fs::write(&positions, "{\"an earlier file\": 1}").unwrap();
+    data_file(&data).await;
+    assert!(!fs::read_to_string(&positions).unwrap_or_default().contains("an earlier file"));
+    // A start that ended before the engine created its tables.
+    fs::remove_file(&data).unwrap();
+    Connection::open(&data).unwrap().pragma_update(None, "user_version", 1).unwrap();
+    data_file(&data).await;
 }
 
 #[tokio::test]

@@ -42,22 +42,39 @@ async fn the_process_opens_only_ports_that_refuse_web_pages() {
 
 #[tokio::test]
 async fn health_is_ok_only_with_the_sample() {
-    let mut command = tokio::process::Command::new(crate::BINARY);
-    let port = free_port();
-    command.args(["run", "--port", &port.to_string(), "--dynamodb-port", "0"]);
-    command.current_dir(crate::root()).stdout(std::process::Stdio::null()).kill_on_drop(true);
-    let mut child = command.spawn().unwrap();
-    let url = format!("http://127.0.0.1:{port}");
-    let health =
-        async || http().get(format!("{url}/_local/health")).send().await.is_ok_and(|answer| answer.status() == 200);
-    while !health().await {
-        assert!(child.try_wait().unwrap().is_none(), "the stack ended");
-        tokio::time::sleep(std::time::Duration::from_millis(1)).await;
-    }
+    // Another process may take the free port before the stack does.
+    let (_child, url) = loop {
+        if let Some(running) = healthy(free_port()).await {
+            break running;
+        }
+    };
     // The ledger is the last part of the sample.
     let account = format!("{url}/ledger/accounts/e4ceeb59-552e-8690-9301-f64e44907c84");
     let account = http().get(account).send().await.unwrap().text().await.unwrap();
     assert!(account.contains("1494.50"), "{account}");
+}
+
+/// Starts a stack on the port, and waits until its health is ok. `None` if the port is in use.
+async fn healthy(port: u16) -> Option<(tokio::process::Child, String)> {
+    let mut command = tokio::process::Command::new(crate::BINARY);
+    command.args(["run", "--port", &port.to_string(), "--dynamodb-port", "0"]).current_dir(crate::root());
+    command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::piped()).kill_on_drop(true);
+    let mut child = command.spawn().unwrap();
+    let url = format!("http://127.0.0.1:{port}");
+    let health =
+        async || http().get(format!("{url}/_local/health")).send().await.is_ok_and(|answer| answer.status() == 200);
+    loop {
+        if child.try_wait().unwrap().is_some() {
+            let error = child.wait_with_output().await.unwrap().stderr;
+            let error = String::from_utf8_lossy(&error);
+            assert!(error.contains("is already in use"), "the stack ended: {error}");
+            return None;
+        }
+        if health().await {
+            return Some((child, url));
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+    }
 }
 
 fn free_port() -> u16 {

@@ -118,7 +118,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("a scope that is like no other", "token --scope everything"),
     ("a lifetime without a unit", "token --scope bank:read --expires-in 30"),
     ("a misspelled stack", "run --stack leger"),
-    ("a port in use", "run --port TAKEN"),
+    ("a port in use", "run --port TAKEN --dynamodb-port 0"),
     ("a port that is no number", "run --port http"),
     ("a parameter without a value", "run --parameter ReadShards"),
     ("data in a folder that does not exist", "run --port 0 --dynamodb-port 0 --data nowhere/my.db"),

@@ -15,6 +15,7 @@ pub(crate) struct References<'a> {
     wellness: &'a Wellness,
     uses: ReferencePartition,
     period: Period,
+    started_at: TimestampSeconds,
     copied_data: JsonText,
     /// The new venue of a replacement. `None` if the job only updates the copied data.
     replacement: Option<FacetRef>,
@@ -31,14 +32,14 @@ impl<'a> References<'a> {
         started_at: TimestampSeconds,
     ) -> Option<Self> {
         let facet = uses.of.facet;
-        let open = |period: Period| period.from(started_at.into()).unwrap_or(period);
+        let open = |period: Period| period.open_at(started_at).unwrap_or(period);
         match task {
             Task::Replace { replacement: id, copied_data, period } => {
                 let replacement = Some(FacetRef { facet, id });
-                Some(Self { wellness, uses, period: open(period), copied_data, replacement })
+                Some(Self { wellness, uses, period: open(period), started_at, copied_data, replacement })
             }
             Task::Update { copied_data, period } => {
-                Some(Self { wellness, uses, period: open(period), copied_data, replacement: None })
+                Some(Self { wellness, uses, period: open(period), started_at, copied_data, replacement: None })
             }
             Task::Follow
             | Task::Enrol
@@ -55,7 +56,8 @@ impl<'a> References<'a> {
 
     fn is_within(&self, reference: &Reference) -> bool {
         let UseSort { status, end, .. } = reference.place;
-        reference.uses == self.uses && OPEN.contains(&status) && self.period.first() <= end && end <= self.period.last()
+        let is_open = OPEN.contains(&status) && !end.is_over(self.started_at);
+        reference.uses == self.uses && is_open && self.period.contains(end)
     }
 
     /// Reads the references from the table, because their index entries may be outdated. Returns

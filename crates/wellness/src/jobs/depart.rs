@@ -4,10 +4,10 @@ use futures::{StreamExt, TryStreamExt, stream};
 use jobs::{Job, JobRunner, Next, PAGE, Step};
 use keys::{
     RequestId,
-    wellness::{ActivityEndDateSort, EmployeeKey, Period, RegistrationsPartition},
+    wellness::{ActivityEndDateSort, EmployeeKey, Period},
 };
 use serde::{Deserialize, Serialize};
-use table::{Condition, Key, Page, Query};
+use table::{Key, Page};
 
 /// Maximum number of concurrent writes of a step.
 const SIDE_BY_SIDE: usize = 16;
@@ -61,17 +61,15 @@ impl<'a> Depart<'a> {
 
     /// Returns a page of registrations that have not ended, as stored.
     async fn registrations(&self, job: &Job, at: &mut DepartProgress) -> Result<Vec<Registration>, Error> {
-        let all = ActivityEndDateSort::within(Period::since(job.started_at.into()));
-        let rest = at.after.as_ref().map_or_else(|| all.clone(), |position| all.after(position));
-        let partition = RegistrationsPartition(self.employee.user.clone());
-        let query = Query::new(&partition, &rest).on(&self.wellness.registrations);
-        let query = query.only_if(Condition::is(Registration::COMPANY, &self.employee.company));
-        let Page { items, next, skipped } = self.wellness.table.page::<Registration>(&query, PAGE).await?;
+        let range = ActivityEndDateSort::within(Period::not_over(job.started_at));
+        let page = self.wellness.registrations_page::<Registration>(&self.employee, &range, at.after.as_deref(), PAGE);
+        let Page { items, next, skipped } = page.await?;
         (at.after, at.skipped) = (next, at.skipped + skipped);
         let keys: Vec<Key> = items.iter().map(Registration::key).collect();
         let stored = self.wellness.table.get_all::<Registration>(&keys, true).await?.items;
         let takes_part = |one: &Registration| one.absence != Some(Absence::Withdrawn);
-        Ok(stored.into_values().filter(takes_part).collect())
+        let is_open = |one: &Registration| !one.end.0.is_over(job.started_at);
+        Ok(stored.into_values().filter(|one| takes_part(one) && is_open(one)).collect())
     }
 
     /// Ends a registration. The next pass repeats a refused change.

@@ -13,12 +13,12 @@ use keys::{
     KeyRange, RequestId, TimestampSeconds,
     wellness::{
         ActivityEndDateSort, ActivityId, CompanyPartition, CorrectionSort, EmployeeKey, ExportKey, JobId, JobSort,
-        PointsPartition, RegistrationsPartition, UploadKey, UserId,
+        PointsPartition, UploadKey, UserId,
     },
 };
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, time::Duration};
-use table::{BatchWrite, Condition, Item, Key, Query, Table};
+use table::{BatchWrite, Item, Key, Table};
 use tokio::time::sleep;
 
 /// Number of items that a step deletes.
@@ -201,12 +201,9 @@ impl<'a> Erase<'a> {
 
     /// Finds registrations in the index, which may be outdated. Each one is read again.
     async fn registrations(&self, user: &UserId, after: Option<&str>, job: &Job) -> Result<Look, Error> {
+        let of = EmployeeKey { company: self.owner.company.clone(), user: user.clone() };
         let all = ActivityEndDateSort::all();
-        let rest = after.map_or_else(|| all.clone(), |position| all.after(position));
-        let partition = RegistrationsPartition(user.clone());
-        let query = Query::new(&partition, &rest).on(&self.wellness.registrations);
-        let query = query.only_if(Condition::is(Registration::COMPANY, &self.owner.company));
-        let page = self.wellness.table.page::<ListedActivity>(&query, PAGE).await?;
+        let page = self.wellness.registrations_page::<ListedActivity>(&of, &all, after, PAGE).await?;
         let keys: Vec<Key> = page.items.iter().map(|one| Registration::key_of(&one.partition.0, user)).collect();
         let found = self.wellness.table.get_all::<Registration>(&keys, true).await?;
         let is_employed = self.is_employed(user).await?;

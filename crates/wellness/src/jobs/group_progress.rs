@@ -103,7 +103,7 @@ impl<'a> GroupsOf<'a> {
 
 /// Whether the activity ended so long ago that the progress of its groups is no longer computed.
 pub(crate) fn has_long_ended(activity: &Activity, now: TimestampSeconds) -> bool {
-    now.instant().as_second() - activity.end().second().instant().as_second() > AFTER_END
+    activity.end().is_over(now.plus_seconds(-AFTER_END))
 }
 
 impl JobRunner for GroupsOf<'_> {

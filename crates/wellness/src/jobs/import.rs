@@ -1,15 +1,15 @@
 use crate::{
-    Employee, Name, Wellness,
+    Employee, Wellness,
     model::{
         employee::EmployeesQuery,
         import::{ImportProgress, MAX_REJECTED, Missing, Outcome, RejectedLine},
         upload::{FileStatus, Upload},
     },
-    patterns::put_employee::{Placed, Placement},
+    patterns::put_employee::{Placed, PlacedName, Placement},
 };
 use function::{Deadline, Error, Fields, Input, optimistically, unguarded};
 use futures::{StreamExt, TryStreamExt, stream};
-use intake::{Invalid, Stop};
+use intake::{Invalid, Schema, Stop};
 use jobs::{Job, JobRunner, Next, Step};
 use keys::{
     RequestId, TimestampSeconds,
@@ -19,14 +19,17 @@ use serde::{Deserialize, Deserializer, de::Error as _};
 use std::{
     collections::{BTreeMap, BTreeSet, btree_map::Entry},
     fmt::Display,
+    pin::pin,
     str::FromStr,
 };
 use table::Value;
 
-/// Columns that a file must have. The column `name` is optional, and other columns are ignored.
-const COLUMNS: [&str; 3] = ["userId", "role", "department"];
-/// The member that contains the other columns.
+/// The column of the name. A file without it changes no names.
+const NAME: &str = "name";
+/// The member that contains the values of columns that a file need not have.
 const OTHERS: &str = "others";
+/// Columns of a file. Columns that are not listed are ignored.
+const SCHEMA: Schema<'_> = Schema { own: &["userId", "role", "department"], rest: OTHERS, known: &[NAME] };
 /// Number of lines or employees of a step.
 const PAGE: usize = 500;
 /// Number of employees that are changed concurrently.
@@ -42,19 +45,19 @@ pub(crate) struct Import<'a> {
     rows: Option<Vec<Row>>,
 }
 
-/// A line that is not blank.
+/// A record that is not blank.
 struct Row {
-    /// Number of the line in the file, starting at 1.
+    /// Number of the line on which the record starts, from 1.
     line: u64,
     content: Result<Placed, Invalid>,
 }
 
-/// The values of a line.
+/// The values of a record.
 struct Record {
     user: UserId,
     role: Role,
     department: Department,
-    name: Option<Name>,
+    name: PlacedName,
 }
 
 /// A value of a file. It may come from a list that this service has exported.
@@ -72,10 +75,13 @@ impl Input for Record {
         let (user, role) = (fields.body::<Exported<_>>("userId"), fields.body::<Exported<_>>("role"));
         let department = fields.body::<Exported<_>>("department");
         let others: BTreeMap<String, String> = fields.body(OTHERS)?;
-        let name = others.get("name").map(|name| unguarded(name)).filter(|name| !name.is_empty());
-        let name = match name.map(str::parse).transpose() {
-            Ok(name) => name,
-            Err(error) => return fields.fault("/body/name", error),
+        let name = match others.get(NAME).map(|name| unguarded(name)) {
+            None => PlacedName::Unchanged,
+            Some("") => PlacedName::Is(None),
+            Some(name) => match name.parse() {
+                Ok(name) => PlacedName::Is(Some(name)),
+                Err(error) => return fields.fault("/body/name", error),
+            },
         };
         Some(Self { user: user?.0, role: role?.0, department: department?.0, name })
     }
@@ -99,27 +105,26 @@ impl<'a> Import<'a> {
     /// Reads the whole file. Of several lines of a user, only the first one is valid.
     async fn read(&self) -> Result<Vec<Row>, Stop> {
         let file = self.wellness.files.csv(&self.object)?;
-        let opened = file.open(&COLUMNS, OTHERS).await?;
+        let opened = file.open(&SCHEMA).await?;
         let (mut rows, mut first) = (Vec::new(), BTreeMap::new());
-        if opened.start < opened.size {
-            let range = file.read(&opened, opened.start..opened.size).await?;
-            for (line, text) in (opened.lines + 1..).zip(range.lines()) {
-                let content = match opened.record::<Record>(&text, user_of) {
-                    Ok(None) => continue,
-                    Ok(Some(record)) => match first.entry(record.user.clone()) {
-                        Entry::Vacant(vacant) => {
-                            vacant.insert(line);
-                            Ok(self.placed(record))
-                        }
-                        Entry::Occupied(before) => {
-                            let reason = format!("The user is also on line {}.", before.get());
-                            Err(Invalid { id: Some(record.user.to_string()), reason })
-                        }
-                    },
-                    Err(invalid) => Err(invalid),
-                };
-                rows.push(Row { line, content });
-            }
+        let mut records = pin!(file.records(&opened, opened.start));
+        while let Some(raw) = records.next().await {
+            let raw = raw?;
+            let content = match opened.record::<Record>(&raw, user_of) {
+                Ok(None) => continue,
+                Ok(Some(record)) => match first.entry(record.user.clone()) {
+                    Entry::Vacant(vacant) => {
+                        vacant.insert(raw.line);
+                        Ok(self.placed(record))
+                    }
+                    Entry::Occupied(before) => {
+                        let reason = format!("The user is also on line {}.", before.get());
+                        Err(Invalid { id: Some(record.user.to_string()), reason })
+                    }
+                },
+                Err(invalid) => Err(invalid),
+            };
+            rows.push(Row { line: raw.line, content });
         }
         if rows.is_empty() { Err(Stop::File("The file has no employees.".to_owned())) } else { Ok(rows) }
     }

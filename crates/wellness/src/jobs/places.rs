@@ -64,7 +64,7 @@ impl Wellness {
     /// Lists the activities of a company, of all times and statuses.
     pub(crate) async fn activities_of(&self, company: &CompanyId) -> Result<Vec<ActivityId>, Error> {
         let range = EndDateSort::all();
-        let query = Query::new(&ListPartition(company.clone()), &range).on(&self.lists);
+        let query = Query::new(&ListPartition(company.clone()), &range).on(&self.lists).large();
         let page = self.table.query_all::<ListedActivity>(&query).await?;
         Ok(page.items.into_iter().map(|activity| activity.partition.0).collect())
     }

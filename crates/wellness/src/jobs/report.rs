@@ -72,14 +72,15 @@ impl<'a> Report<'a> {
 
     /// Reads the activities of the plan except drafts, and the department of each employee.
     async fn read(&self) -> Result<Known, Error> {
-        let Page { mut items, skipped, .. } = self.wellness.options(&self.company, self.period).await?;
+        let Page { mut items, skipped, .. } = self.wellness.all_options(&self.company, self.period).await?;
         items.retain(|activity| activity.status != Status::Draft);
         items.sort_by(|one, other| one.partition.0.cmp(&other.partition.0));
         let mut known = Known { activities: items, departments: HashMap::new(), skipped };
         let range = EmployeeSort::all();
         for part in 0.. {
             let Some(partition) = EmployeesPartition::numbered(self.company.clone(), part) else { break };
-            let page = self.wellness.table.query_all::<Employee>(&Query::new(&partition, &range)).await?;
+            let query = Query::new(&partition, &range).large();
+            let page = self.wellness.table.query_all::<Employee>(&query).await?;
             known.skipped += page.skipped;
             known.departments.extend(page.items.into_iter().map(|one| (one.user().clone(), one.department)));
         }

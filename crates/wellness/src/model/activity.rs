@@ -1,14 +1,14 @@
 use crate::model::{access::sees, enrolment::Enrolment};
 use function::Caller;
 use keys::{
-    TimestampSeconds,
+    KeyRange, TimestampSeconds,
     wellness::{
-        ActivityId, ActivityPartition, ActivityType, CompanyId, Department, EndDateSort, ListPartition, PlanTime,
-        ProgramPartition, ProgramSort, Role, SectionId, ShownStatus, Status, SubType, TemplateId,
+        ActivityId, ActivityPartition, ActivityType, CompanyId, Department, EndDateSort, ListPartition, Period,
+        PlanTime, ProgramPartition, ProgramSort, Role, SectionId, ShownStatus, Status, SubType, TemplateId, UseSort,
     },
 };
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeSet, str::FromStr};
+use std::{collections::BTreeSet, fmt, str::FromStr};
 use table::{Attributes, Item, JsonText, Key};
 
 /// The base row of an activity, which has the sort key `Program`. Lists of activities read only
@@ -116,6 +116,27 @@ impl Statuses {
     /// Returns the statuses without those that the caller may not see.
     pub(crate) fn visible_to(&self, caller: &Caller) -> Self {
         Self(self.0.iter().copied().filter(|status| sees(caller, status.stored())).collect())
+    }
+}
+
+impl Statuses {
+    /// Returns the ranges of the references of a venue to activities with these statuses that end
+    /// within the period, in the order of their keys. Active and completed activities share a range.
+    pub(crate) fn ranges(&self, period: Period, now: TimestampSeconds) -> Vec<KeyRange> {
+        let of = |stored: Status| {
+            let mut shown = self.0.iter().filter(|status| status.stored() == stored);
+            let first = shown.next()?;
+            let period = if shown.next().is_some() { period } else { first.within(period, now)? };
+            (!period.is_empty()).then(|| UseSort::within(stored, period))
+        };
+        Status::ALL.into_iter().filter_map(of).collect()
+    }
+}
+
+impl fmt::Display for Statuses {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = self.0.iter().map(|status| status.as_str()).collect();
+        out.write_str(&names.join(","))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The points of an employee (docs/decisions/wellness-points.md).
 
 use crate::{Registration, Reward, Wellness};
-use function::Error;
+use function::{Error, Whole};
 use keys::{
     TimestampSeconds,
     wellness::{
@@ -53,15 +53,15 @@ pub type Reason = function::BoundedText<200>;
 
 /// The points that a correction adds: -1,000,000 to 1,000,000, but not 0.
 #[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(try_from = "i32")]
+#[serde(try_from = "Whole<-1_000_000, 1_000_000>")]
 pub(crate) struct Difference(i32);
 
-impl TryFrom<i32> for Difference {
+impl TryFrom<Whole<-1_000_000, 1_000_000>> for Difference {
     type Error = &'static str;
 
-    fn try_from(points: i32) -> Result<Self, Self::Error> {
-        let is_one = points != 0 && (-1_000_000..=1_000_000).contains(&points);
-        is_one.then_some(Self(points)).ok_or("must be -1000000 to 1000000, but not 0")
+    fn try_from(points: Whole<-1_000_000, 1_000_000>) -> Result<Self, Self::Error> {
+        let points = i32::try_from(i64::from(points)).ok().filter(|points| *points != 0);
+        points.map(Self).ok_or("must be a whole number from -1000000 to 1000000, but not 0")
     }
 }
 

@@ -1,7 +1,7 @@
 //! Who takes part in an activity (docs/decisions/wellness-enrolment.md).
 
 use crate::{Activity, Employee, Filters, LastChange, Registration, Wellness};
-use function::Error;
+use function::{Error, Whole};
 use jobs::Job;
 use keys::{
     RequestId, TimestampSeconds,
@@ -29,23 +29,7 @@ pub enum Enrolment {
 }
 
 /// The number of seats of an activity that takes sign-ups.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "u32", into = "u32")]
-pub(crate) struct Capacity(u32);
-
-impl TryFrom<u32> for Capacity {
-    type Error = &'static str;
-
-    fn try_from(capacity: u32) -> Result<Self, Self::Error> {
-        (1..=MAX_CAPACITY).contains(&capacity).then_some(Self(capacity)).ok_or("must be 1 to 10000")
-    }
-}
-
-impl From<Capacity> for u32 {
-    fn from(Capacity(capacity): Capacity) -> Self {
-        capacity
-    }
-}
+pub(crate) type Capacity = Whole<1, MAX_CAPACITY>;
 
 impl Enrolment {
     /// Returns the enrolment of an activity that does not state one.
@@ -75,7 +59,7 @@ pub(crate) struct Offer<'a> {
 impl Offer<'_> {
     /// Whether the activity is active and has not ended.
     pub(crate) fn is_running(&self, at: TimestampSeconds) -> bool {
-        self.status == Status::Active && self.end.second() >= at
+        self.status == Status::Active && !self.end.is_over(at)
     }
 
     pub(crate) fn admits(&self, employee: &Employee) -> bool {

@@ -5,7 +5,7 @@ use keys::wellness::UserId;
 use serde::{Deserialize, Serialize};
 
 /// Maximum size of a file in bytes.
-pub(crate) const MAX_IMPORT: u32 = 5 * 1024 * 1024;
+pub(crate) const MAX_IMPORT: i64 = 5 * 1024 * 1024;
 /// Maximum number of rejected lines that the job keeps.
 pub(crate) const MAX_REJECTED: usize = 100;
 

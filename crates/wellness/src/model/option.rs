@@ -46,9 +46,16 @@ impl Item for ActivityOption {
 }
 
 impl Wellness {
-    /// Queries the activities of a company that end within the period.
+    /// Queries the activities of a company that end within the period, for a response.
     pub(crate) async fn options(&self, company: &CompanyId, period: Period) -> Result<Page<ActivityOption>, Error> {
         let range = EndDateSort::within(period);
         Ok(self.table.query_all(&Query::new(&ListPartition(company.clone()), &range).on(&self.lists)).await?)
+    }
+
+    /// Queries the activities of a company that end within the period, for a job or a stream.
+    pub(crate) async fn all_options(&self, company: &CompanyId, period: Period) -> Result<Page<ActivityOption>, Error> {
+        let range = EndDateSort::within(period);
+        let query = Query::new(&ListPartition(company.clone()), &range).on(&self.lists).large();
+        Ok(self.table.query_all(&query).await?)
     }
 }

@@ -1,5 +1,5 @@
 use crate::{Activity, Name, Progress, Reference, model::object::JsonObject};
-use function::Fields;
+use function::{Fields, Whole};
 use keys::wellness::{ActivityId, ActivityPartition, Facet, FacetId, FacetRef, ProgramSort, RewardKind, UseSort};
 use money::{Decimal, JsonDecimal};
 use serde::{Deserialize, Serialize};
@@ -164,29 +164,22 @@ impl TryFrom<AnyReward> for RewardBody {
     type Error = &'static str;
 
     fn try_from(AnyReward { kind, name, amount, percent }: AnyReward) -> Result<Self, Self::Error> {
+        if is_misspelt(&kind) {
+            return Err("the kind of the reward for attendance is written `Attendance`");
+        }
         let is_one = percent.is_none() || kind.as_str() != ATTENDANCE;
         is_one.then_some(Self { kind, name, amount, percent }).ok_or("a reward for Attendance must not have a percent")
     }
 }
 
-/// A number of points: 0 to 1,000,000.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "u32", into = "u32")]
-pub struct Points(u32);
-
-impl TryFrom<u32> for Points {
-    type Error = &'static str;
-
-    fn try_from(points: u32) -> Result<Self, Self::Error> {
-        (points <= 1_000_000).then_some(Self(points)).ok_or("must be 0 to 1000000")
-    }
+/// Whether the kind differs from `Attendance` only in case. Its points would not be awarded for
+/// attendance.
+fn is_misspelt(kind: &RewardKind) -> bool {
+    kind.as_str() != ATTENDANCE && kind.as_str().eq_ignore_ascii_case(ATTENDANCE)
 }
 
-impl From<Points> for u32 {
-    fn from(Points(points): Points) -> Self {
-        points
-    }
-}
+/// A number of points.
+pub type Points = Whole<0, 1_000_000>;
 
 /// The progress that earns a reward: more than 0 and at most 100 percent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -218,7 +211,8 @@ impl RewardBody {
         let (kind, name, amount) = (fields.path("kind"), fields.body("name"), fields.body("amount"));
         let percent = fields.body_if_any("percent");
         let reward = AnyReward { kind: kind?, name: name?, amount: amount?, percent };
-        reward.try_into().map_err(|wrong: &str| fields.fault::<()>("/body/percent", wrong)).ok()
+        let at = if is_misspelt(&reward.kind) { "/path/kind" } else { "/body/percent" };
+        reward.try_into().map_err(|wrong: &str| fields.fault::<()>(at, wrong)).ok()
     }
 }
 
@@ -325,6 +319,10 @@ mod tests {
         }
         for bad in ["-1", "1.5", "1000001", "\"\"", "null", "[1]", "true"] {
             let text = format!(r#"{{"kind":"Goal","name":"Points","amount":{bad}}}"#);
+            assert!(serde_json::from_str::<RewardBody>(&text).is_err(), "{bad}");
+        }
+        for bad in ["attendance", "ATTENDANCE"] {
+            let text = format!(r#"{{"kind":"{bad}","name":"Points","amount":1}}"#);
             assert!(serde_json::from_str::<RewardBody>(&text).is_err(), "{bad}");
         }
         for bad in ["0", "100.01", "-1", "1.005"] {

@@ -1,7 +1,7 @@
 use crate::{Wellness, model::access::OfUser};
-use function::{Error, Fields, Input};
+use function::{Error, Fields, Input, Whole};
 use keys::{
-    TimestampSeconds,
+    Bounds, TimestampSeconds,
     wellness::{CompanyId, Period, PlanBound, PlanId, Year},
 };
 
@@ -37,7 +37,8 @@ impl Wanted {
     /// Reads the parameter `planId` or `year`, or both `from` and `to`. A request with only one of
     /// `from` and `to` is invalid.
     pub(crate) fn read(fields: &mut Fields) -> Option<Self> {
-        let (plan, year) = (fields.query::<PlanId>("planId"), fields.query::<Year>("year"));
+        let (plan, year) = (fields.query::<PlanId>("planId"), fields.query::<Whole<1_000, 9_999>>("year"));
+        let year = year.and_then(|year| i64::from(year).to_string().parse::<Year>().ok());
         let (from, to) = (fields.query::<PlanBound>("from"), fields.query::<PlanBound>("to"));
         let asked = [fields.has_query("year"), fields.has_query("from"), fields.has_query("to")];
         if fields.has_query("planId") {
@@ -97,8 +98,8 @@ impl Wellness {
 /// the pointer of `to` and the name of `from`.
 pub(crate) fn between(fields: &mut Fields, names: [&str; 2], from: PlanBound, to: PlanBound) -> Option<Period> {
     let [pointer, start] = names;
-    match Period::new(from.first(), to.last()) {
-        Some(period) => Some(period),
+    match Bounds::new(Some(from.into()), Some(to.into())) {
+        Some(bounds) => Some(Period::within(bounds)),
         None => fields.fault(pointer, format!("must not be before {start}")),
     }
 }

@@ -2,8 +2,8 @@ use crate::model::{activity::json_of_some, award::Award};
 use keys::{
     TimestampSeconds,
     wellness::{
-        ActivityEndDateSort, ActivityId, ActivityPartition, CompanyId, GroupId, PlanTime, RegistrationSort,
-        RegistrationsPartition, UserId,
+        ActivityEndDateSort, ActivityId, ActivityPartition, CompanyId, EmployeeKey, GroupId, PlanTime,
+        RegistrationSort, RegistrationsPartition, UserId,
     },
 };
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ pub struct Registration {
     /// Sort key: `Registration#UserId-<id>`.
     #[serde(rename = "SK")]
     pub sort: RegistrationSort,
-    /// GSI3PK: `UserId-<id>#Registrations`.
+    /// GSI3PK: `CompanyId-<id>#UserId-<id>#Registrations`.
     #[serde(rename = "GSI3PK")]
     pub of_user: RegistrationsPartition,
     /// GSI3SK: the end date of the activity. A job updates it when the activity's end date changes.
@@ -84,7 +84,7 @@ impl Registration {
         Self {
             partition: ActivityPartition(activity),
             sort: RegistrationSort(user.clone()),
-            of_user: RegistrationsPartition(user),
+            of_user: RegistrationsPartition(EmployeeKey { company: company.clone(), user }),
             end: ActivityEndDateSort(end),
             company,
             progress: Progress::NONE,
@@ -194,7 +194,7 @@ impl Registration {
             Some(Absence::Waiting) => RegistrationStatus::Waiting,
             Some(Absence::Withdrawn) => RegistrationStatus::Withdrawn,
             None if self.progress >= Progress::COMPLETE || self.attended_at.is_some() => RegistrationStatus::Completed,
-            None if end.second() < now => RegistrationStatus::NotCompleted,
+            None if end.is_over(now) => RegistrationStatus::NotCompleted,
             None => RegistrationStatus::Enrolled,
         }
     }

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use table::{Attributes, Change, Condition, Item, Key, Query, Value};
 
 /// Highest capacity of an activity. The job that gives away seats reads as many tickets.
-pub(crate) const MAX_CAPACITY: u32 = 10_000;
+pub(crate) const MAX_CAPACITY: i64 = 10_000;
 /// Maximum number of sign-ups in progress. It bounds the size of the counter to about 14 KB.
 const MAX_DRAWN: i64 = 1_000;
 /// Number of tickets on the waiting list that are counted for a place.

@@ -8,7 +8,7 @@ use crate::{
     },
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use function::Error;
+use function::{Error, Whole};
 use jobs::Job;
 use keys::{
     RequestId, TimestampSeconds,
@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use table::{Attributes, Item, Key};
 
 /// Maximum size of a file in bytes.
-pub(crate) const MAX_FILE: u32 = 25 * 1024 * 1024;
+pub(crate) const MAX_FILE: i64 = 25 * 1024 * 1024;
 /// Time in days after which an upload without a file expires.
 const DAYS_KEPT: i64 = 1;
 /// Time in days after which an import of employees expires. Its job is kept for 30 days.
@@ -189,24 +189,8 @@ fn is_text(bytes: &[u8]) -> bool {
     text.chars().all(|character| !character.is_control() || "\t\r\n".contains(character))
 }
 
-/// The size of a file: 1 to [`MAX_FILE`] bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "u32", into = "u32")]
-pub(crate) struct FileSize(u32);
-
-impl TryFrom<u32> for FileSize {
-    type Error = &'static str;
-
-    fn try_from(bytes: u32) -> Result<Self, Self::Error> {
-        (1..=MAX_FILE).contains(&bytes).then_some(Self(bytes)).ok_or("must be 1 to 26214400")
-    }
-}
-
-impl From<FileSize> for u32 {
-    fn from(FileSize(bytes): FileSize) -> Self {
-        bytes
-    }
-}
+/// The size of a file in bytes.
+pub(crate) type FileSize = Whole<1, MAX_FILE>;
 
 /// A SHA-256 checksum: 64 hexadecimal digits in lower case.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -10,8 +10,8 @@ use crate::{
 use function::{Error, Fields};
 use futures::future::try_join;
 use keys::{
-    Random, TimestampSeconds,
-    wellness::{ActivityId, CompanyId, FacetRef, Period, PlanBound, PlanTime, ReferencePartition, Status, UseSort},
+    Bound, Bounds, Random, TimestampSeconds,
+    wellness::{ActivityId, CompanyId, FacetRef, Period, PlanBound, ReferencePartition, Status, UseSort},
 };
 use serde_json::value::RawValue;
 use table::{Condition, JsonText, Query, Value};
@@ -49,14 +49,14 @@ impl Uses {
     /// # Errors
     /// 400 if the period ends before it starts.
     pub(crate) fn period(&self, now: TimestampSeconds) -> Result<Period, Error> {
-        let first = self.from.unwrap_or(PlanBound::Day(now.day())).first();
-        let Some(to) = self.to else { return Ok(Period::since(first)) };
+        let from = self.from.unwrap_or(now.day().into());
+        let bounds = Bounds::new(Some(from.into()), self.to.map(Bound::from));
         let fault = || Error::invalid("/query/to", "must not be before from, which defaults to today");
-        Period::new(first, to.last()).ok_or_else(fault)
+        bounds.map(Period::within).ok_or_else(fault)
     }
 
-    /// Returns the part of the requested period that has not ended. Activities that ended before
-    /// are completed.
+    /// Returns the part of the requested period with the activities that may not have ended. The
+    /// others are completed.
     ///
     /// # Errors
     /// 400 if the whole period has ended.
@@ -64,14 +64,18 @@ impl Uses {
         let fault = || {
             Error::invalid("/query/to", "must not be in the past, because completed activities keep their references")
         };
-        self.period(now)?.from(now.into()).ok_or_else(fault)
+        let period = self.period(now)?;
+        // A period after the last stored time has nothing to change.
+        if period.is_empty() { Ok(period) } else { period.open_at(now).ok_or_else(fault) }
     }
 
     /// Returns the request as text for the fingerprint. The text omits the default start, because
     /// the default changes every day.
     pub(crate) fn asked(&self) -> String {
-        let text = |time: Option<PlanTime>| time.map(|time| time.to_string()).unwrap_or_default();
-        format!("{} {}/{}", self.of, text(self.from.map(PlanBound::first)), text(self.to.map(PlanBound::last)))
+        let bounds = Bounds::new(self.from.map(Bound::from), self.to.map(Bound::from)).unwrap_or_default();
+        let text = |time: Option<TimestampSeconds>| time.map(|time| time.to_string()).unwrap_or_default();
+        let (from, to) = bounds.seconds();
+        format!("{} {}/{}", self.of, text(from), text(to))
     }
 
     pub(crate) fn partition(&self) -> ReferencePartition {
@@ -104,13 +108,24 @@ pub(crate) fn read_data(fields: &mut Fields) -> Option<JsonText> {
 }
 
 impl Wellness {
-    /// Counts the references to change. References whose data equals `other_than` are not counted.
+    /// Counts the references to change at the time `now`. References whose data equals `other_than`
+    /// are not counted.
+    ///
+    /// # Errors
+    /// 400 if the whole period has ended.
     pub(crate) async fn count_uses(
         &self,
         uses: &Uses,
-        period: Period,
         other_than: Option<&JsonText>,
+        now: TimestampSeconds,
     ) -> Result<u64, Error> {
+        let period = uses.open_period(now)?;
+        let all = self.count_within(uses, period, other_than).await?;
+        let Some(over) = period.over_today(now) else { return Ok(all) };
+        Ok(all.saturating_sub(self.count_within(uses, over, other_than).await?))
+    }
+
+    async fn count_within(&self, uses: &Uses, period: Period, other_than: Option<&JsonText>) -> Result<u64, Error> {
         let other_than = other_than.map(Value::of).transpose()?;
         let count = async |status| {
             let range = UseSort::within(status, period);

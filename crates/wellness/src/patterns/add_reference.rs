@@ -14,7 +14,7 @@ use crate::{
         sizes::{MAX_REFERENCE, must_fit},
     },
 };
-use function::{Error, Fields, Function, Input, Put, Request, Route, Trigger, optimistically};
+use function::{Error, Fields, Function, Input, Put, Request, Route, Trigger, Version, optimistically};
 use keys::wellness::{ActivityId, ActivityPartition, CompanyId, Facet, FacetId, FacetRef, Level, UseSort};
 use serde::Serialize;
 use table::{
@@ -77,7 +77,7 @@ pub struct NewUse(OfActivity);
 
 impl Input for NewUse {
     fn read(fields: &mut Fields) -> Option<Self> {
-        let version = fields.body_if_any("version");
+        let version = fields.body_if_any::<Version>("version").map(i64::from);
         OfActivity::read(fields, version).map(Self)
     }
 }

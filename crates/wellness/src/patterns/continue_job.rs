@@ -154,7 +154,7 @@ pub const PATTERN: Pattern = Pattern {
         },
         Calls {
             variant: ", departure",
-            condition: "at least two passes. For each page of 50: get the employee; query GSI3PK = UserId-…#Registrations, GSI3SK from now on, filtered by CompanyId; batch-get the registrations, strongly consistent. For each registration, one transaction deletes it, or marks it as withdrawn if there is progress, and checks that the employee is absent. With a ticket, the transaction also updates or deletes Ticket#<number> and puts the job that gives the seat away",
+            condition: "at least two passes. For each page of 50: get the employee; query GSI3PK = CompanyId-…#UserId-…#Registrations, GSI3SK from today on; batch-get the registrations, strongly consistent. For each registration, one transaction deletes it, or marks it as withdrawn if there is progress, and checks that the employee is absent. With a ticket, the transaction also updates or deletes Ticket#<number> and puts the job that gives the seat away",
             formula: "per registration: ⌈registration⌉ R; 2 × (⌈registration⌉ + 1) W; GSI3 ⌈registration⌉ W. Per page: 1 R; GSI3 ½ ⌈Σ registrations⌉ R; ⌈job⌉ W. Per invocation: ⌈job⌉ R; ⌈job⌉ W. The table shows the cost for one registration without a ticket",
             cost: |case| {
                 let registration = write(case.registration);

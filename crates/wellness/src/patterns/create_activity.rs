@@ -93,7 +93,7 @@ impl Input for NewActivity {
         if !fields.has_body("templateId") {
             require(fields, &["name", "type", "subType"]);
         }
-        if start.zip(end).is_some_and(|(start, end): (PlanTime, PlanTime)| end < start) {
+        if start.zip(end).is_some_and(|(start, end): (PlanTime, PlanTime)| end.is_over(start.second())) {
             fields.fault::<()>("/body/endDate", "must not be before startDate");
         }
         let (enrolment, capacity) = (fields.body_if_any("enrolment"), fields.body_if_any("capacity"));

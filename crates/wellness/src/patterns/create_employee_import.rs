@@ -13,7 +13,7 @@ use crate::{
         get_employee_import,
     },
 };
-use function::{Error, Fields, Function, Input, Located, Request, Route, Trigger, optimistically};
+use function::{Error, Fields, Function, Input, Located, Request, Route, Trigger, Whole, optimistically};
 use keys::wellness::FacetId;
 use serde::Serialize;
 use table::cost::{Cost, write};
@@ -55,12 +55,9 @@ impl Input for NewImport {
 
     fn read(fields: &mut Fields) -> Option<Self> {
         let company = fields.path("companyId");
-        let (bytes, sha256) = (fields.body::<FileSize>("bytes"), fields.body("sha256"));
+        let (bytes, sha256) = (fields.body::<Whole<1, MAX_IMPORT>>("bytes"), fields.body("sha256"));
         let end_missing = fields.body_if_any::<bool>("endMissing").unwrap_or_default();
-        let bytes = bytes.filter(|bytes| u32::from(*bytes) <= MAX_IMPORT).or_else(|| {
-            let is_large = bytes.is_some();
-            if is_large { fields.fault("/body/bytes", format!("must be at most {MAX_IMPORT}")) } else { None }
-        });
+        let bytes = bytes.and_then(|bytes| FileSize::try_from(i64::from(bytes)).ok());
         let name = "employees.csv".parse().ok();
         let missing = Some(if end_missing { Missing::End } else { Missing::Keep });
         let content_type = ContentType::Csv;

@@ -109,7 +109,7 @@ pub async fn create_file(wellness: Wellness, request: Request<NewFile>) -> Resul
 impl Wellness {
     /// Signs the upload of the content.
     pub(crate) async fn signed(&self, upload: &Upload, now: TimestampSeconds) -> Result<UploadBody, Error> {
-        let form = (upload.content_type.as_str(), i64::from(u32::from(upload.bytes)), &*upload.sha256.base64());
+        let form = (upload.content_type.as_str(), i64::from(upload.bytes), &*upload.sha256.base64());
         let signed = self.files.upload(&upload.object(), form, now).await?;
         Ok(UploadBody { method: "PUT", url: signed.url, headers: signed.headers })
     }

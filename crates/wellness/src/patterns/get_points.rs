@@ -2,7 +2,7 @@
 //! (docs/requirements/wellness.md#points).
 
 use crate::{
-    Registration, Wellness,
+    Wellness,
     cost::{self, Calls, Case, Pattern},
     model::{
         award::{Award, Correction, CorrectionBody},
@@ -13,11 +13,11 @@ use function::{Error, Function, Json, Request, Route, Trigger};
 use futures::future::try_join;
 use keys::{
     TimestampSeconds,
-    wellness::{ActivityEndDateSort, ActivityId, CorrectionSort, PointsPartition, RegistrationsPartition, RewardKind},
+    wellness::{ActivityId, CorrectionSort, PointsPartition, RewardKind},
 };
 use serde::Serialize;
 use table::{
-    Condition, Page, Query,
+    Query,
     cost::{Cost, read, read_eventually},
 };
 
@@ -39,8 +39,8 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[
         Calls {
             variant: "",
-            condition: "GSI3PK = UserId-…#Registrations, GSI3SK between ActivityEndDate#first and ActivityEndDate#last second of the plan, filtered by CompanyId; PK = CompanyId-…#Points, SK between Correction#UserId-…#first and Correction#UserId-…#last second of the plan",
-            formula: "½ ⌈Σ registrations⌉ R on GSI3, and ⌈Σ corrections⌉ R",
+            condition: "GSI3PK = CompanyId-…#UserId-…#Registrations, GSI3SK between ActivityEndDate#first and ActivityEndDate#last second of the plan; PK = CompanyId-…#Points, SK between Correction#UserId-…#first and Correction#UserId-…#last second of the plan",
+            formula: "½ ⌈Σ registrations⌉ R on GSI3, rounded up for each 1,000, and ⌈Σ corrections⌉ R",
             cost: points_cost,
         },
         Calls {
@@ -111,36 +111,30 @@ impl Entry {
 /// - 400 if the input is invalid, or an operator does not name the company.
 /// - 403 if the caller is another user or belongs to another company.
 /// - 404 if the plan does not exist.
-/// - 413 if a query reads more than 5 MB.
+/// - 413 if the employee has more than 100,000 registrations in the plan, or the response is too
+///   large.
 pub async fn get_points(wellness: Wellness, request: Request<UserPeriod>) -> Result<Json<PointsBody>, Error> {
     let UserPeriod { of, wanted } = &request.input;
     let of = of.of(&request.caller)?;
     let period = wellness.period(wanted, &of.company, request.now).await?;
-    let range = ActivityEndDateSort::within(period);
-    let partition = RegistrationsPartition(of.user.clone());
-    let registrations = Query::new(&partition, &range).on(&wellness.registrations);
-    let registrations = registrations.only_if(Condition::is(Registration::COMPANY, &of.company));
-    let (partition, range) = (PointsPartition(of.company), CorrectionSort::within(&of.user, period));
-    let corrections = Query::new(&partition, &range);
-    let (registrations, corrections) = try_join(
-        wellness.table.query_all::<Registration>(&registrations),
-        wellness.table.query_all::<Correction>(&corrections),
-    )
-    .await?;
-    let skipped = registrations.skipped + corrections.skipped;
-    let items = entries(registrations, corrections);
+    let awards = wellness.all_registrations(&of, period, |one| (one.partition.0, one.awards));
+    let (partition, range) = (PointsPartition(of.company.clone()), CorrectionSort::within(&of.user, period));
+    let corrections = Query::new(&partition, &range).large();
+    let corrections = async { Ok(wellness.table.query_all::<Correction>(&corrections).await?) };
+    let (awards, corrections) = Box::pin(try_join(awards, corrections)).await?;
+    let skipped = awards.skipped + corrections.skipped;
+    let items = entries(awards.items, corrections.items);
     let total = items.iter().map(Entry::points).sum();
     let (start_date, end_date) = (period.first().second(), period.last().second());
     Ok(Json(PointsBody { start_date, end_date, total, items, skipped }))
 }
 
-fn entries(registrations: Page<Registration>, corrections: Page<Correction>) -> Vec<Entry> {
-    let awards = registrations.items.into_iter().flat_map(|registration| {
-        let activity = registration.partition.0;
+fn entries(awards: Vec<(ActivityId, Vec<Award>)>, corrections: Vec<Correction>) -> Vec<Entry> {
+    let awards = awards.into_iter().flat_map(|(activity, awards)| {
         let entry = move |Award { kind, points, at }| Entry::Award { activity_id: activity.clone(), kind, points, at };
-        registration.awards.into_iter().map(entry)
+        awards.into_iter().map(entry)
     });
-    let corrections = corrections.items.into_iter().map(|correction| Entry::Correction(correction.into()));
+    let corrections = corrections.into_iter().map(|correction| Entry::Correction(correction.into()));
     let mut entries: Vec<Entry> = awards.chain(corrections).collect();
     entries.sort_by_key(Entry::at);
     entries

@@ -75,7 +75,7 @@ pub async fn leave_activity(wellness: Wellness, request: Request<SignUp>) -> Res
         if found.absence == Some(Absence::Withdrawn) {
             return Ok(());
         }
-        if !administers && found.end.0.second() < request.now {
+        if !administers && found.end.0.is_over(request.now) {
             let detail = "The activity has ended.".to_owned();
             return Err(Error::Conflict(Problem::ActivityNotOpen, detail));
         }

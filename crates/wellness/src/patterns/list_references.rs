@@ -4,14 +4,15 @@
 use crate::{
     DOMAIN, Reference, Wellness,
     cost::{self, Calls, Pattern},
-    model::{access::sees, uses::Uses},
+    model::{activity::Statuses, uses::Uses},
 };
 use function::{Error, Fields, Function, Input, List, Request, Route, Trigger};
 use keys::{
-    TimestampSeconds,
-    wellness::{ActivityId, ShownStatus, UseSort},
+    KeyRange, TimestampSeconds,
+    wellness::{ActivityId, ShownStatus, Status, UseSort},
 };
 use serde::Serialize;
+use std::collections::VecDeque;
 use table::{
     JsonText, Page, Query,
     cost::{Cost, read_eventually},
@@ -34,25 +35,28 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "GSI2PK = CompanyId-<id>#VenueId-<id>, GSI2SK between status#from and status#to",
+        condition: "GSI2PK = CompanyId-<id>#VenueId-<id>, GSI2SK between status#from and status#to for each range of statuses",
         formula: "½ ⌈Σ references⌉ R on GSI2",
         cost: |case| Cost::default().read(cost::LISTS, read_eventually(case.reference * case.references)),
     }],
     function,
 };
 
+/// Maximum number of calls for a page.
+const MAX_CALLS: usize = 10;
+
 /// The venue, the period and the status to list.
 #[derive(Debug, Clone)]
 pub struct Wanted {
     uses: Uses,
-    status: ShownStatus,
+    statuses: Statuses,
 }
 
 impl Input for Wanted {
     fn read(fields: &mut Fields) -> Option<Self> {
         fields.paging(50);
-        let (uses, status) = (Uses::read(fields), fields.query("status"));
-        Some(Self { uses: uses?, status: status.unwrap_or_default() })
+        let (uses, statuses) = (Uses::read(fields), fields.query("status"));
+        Some(Self { uses: uses?, statuses: statuses.unwrap_or_default() })
     }
 }
 
@@ -69,30 +73,45 @@ pub struct ReferenceBody {
 
 impl ReferenceBody {
     fn new(
-        Reference { place: UseSort { end, activity, .. }, copied_data, .. }: Reference,
-        status: ShownStatus,
+        Reference { place: UseSort { status, end, activity }, copied_data, .. }: Reference,
+        now: TimestampSeconds,
     ) -> Self {
-        Self { activity_id: activity, status, end_date: end.second(), data: copied_data }
+        Self { activity_id: activity, status: status.shown(end, now), end_date: end.second(), data: copied_data }
     }
 }
 
-/// Lists the activities with the given status that refer to a venue, sorted by end date. By
-/// default, the period starts today at 00:00 UTC. For employees, lists of drafts and cancelled
-/// activities are empty.
+/// Lists the activities with the given statuses that refer to a venue: first the active and the
+/// completed ones, then the cancelled ones, then the drafts, each sorted by end date. By default,
+/// the period starts today at 00:00 UTC. Employees get only active and completed activities.
 ///
 /// # Errors
 /// - 400 if the input is invalid.
 /// - 403 if the caller belongs to another company.
 pub async fn list_references(wellness: Wellness, request: Request<Wanted>) -> Result<List<ReferenceBody>, Error> {
-    let Wanted { uses, status } = &request.input;
+    let Wanted { uses, statuses } = &request.input;
     request.caller.must_belong_to(&uses.company, DOMAIN)?;
-    let asked = uses.period(request.first_page)?;
-    let period = status.within(asked, request.first_page);
-    let listing = request.listing(UseSort::within(status.stored(), period.unwrap_or(asked)), "")?;
-    if period.is_none() || !sees(&request.caller, status.stored()) {
-        return Ok(listing.list(Page { items: Vec::new(), next: None, skipped: 0 }));
+    let (asked, now) = (uses.period(request.first_page)?, request.first_page);
+    let visible = statuses.visible_to(&request.caller);
+    let ranges = visible.ranges(asked, now);
+    let whole = ranges.first().zip(ranges.last()).map(|(first, last)| KeyRange::spanning(first, last));
+    let listing =
+        request.listing(whole.unwrap_or_else(|| UseSort::within(Status::Active, asked)), &statuses.to_string())?;
+    // A range also has activities that end today, but have another status. A page reads on.
+    let is_wanted = |Reference { place, .. }: &Reference| visible.have(place.status.shown(place.end, now));
+    let mut rest: VecDeque<_> = ranges.iter().filter_map(|range| range.not_before(listing.range.from())).collect();
+    let mut page = Page { items: Vec::new(), next: None, skipped: 0 };
+    for _ in 0..MAX_CALLS {
+        let room = listing.limit.saturating_sub(page.items.len() + page.skipped);
+        let Some(range) = rest.pop_front().filter(|_| room > 0) else { break };
+        let query = Query::new(&uses.partition(), &range).on(&wellness.lists);
+        let part = wellness.table.page::<Reference>(&query, room).await?;
+        page.items.extend(part.items.into_iter().filter(is_wanted));
+        page.skipped += part.skipped;
+        if let Some(position) = &part.next {
+            rest.push_front(range.after(position));
+        }
+        // No key equals the start of a range, so the next page can start with a status.
+        page.next = part.next.or_else(|| rest.front().map(|next| next.from().to_owned()));
     }
-    let query = Query::new(&uses.partition(), &listing.range).on(&wellness.lists);
-    let page = wellness.table.page::<Reference>(&query, listing.limit).await?;
-    Ok(listing.list(page.map(|reference| ReferenceBody::new(reference, *status))))
+    Ok(listing.list(page.map(|reference| ReferenceBody::new(reference, now))))
 }

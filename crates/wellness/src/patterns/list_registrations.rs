@@ -12,17 +12,16 @@ use crate::{
         period::UserPeriod,
         registration::{Absence, RegistrationStatus},
     },
+    registrations::WHOLE_PAGE,
 };
-use function::{Error, Function, List, Request, Route, Trigger};
+use function::{Error, Fields, Function, Input, List, Request, Route, Trigger};
 use keys::{
     TimestampSeconds,
-    wellness::{
-        ActivityEndDateSort, ActivityId, EmployeeKey, GroupId, RegistrationsPartition, SectionId, ShownStatus, Status,
-    },
+    wellness::{ActivityEndDateSort, ActivityId, GroupId, SectionId, ShownStatus, Status},
 };
 use serde::Serialize;
 use table::{
-    Condition, JsonText, Page, Query,
+    JsonText, Page,
     cost::{Cost, read_eventually},
 };
 
@@ -44,8 +43,8 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[
         Calls {
             variant: "",
-            condition: "GSI3PK = UserId-…#Registrations, GSI3SK between ActivityEndDate#first and ActivityEndDate#last second of the plan year, filtered by CompanyId. Then batch-get SK = Program of each activity",
-            formula: "½ ⌈Σ registrations⌉ R on GSI3, rounded up for each MB, and ½ ⌈activity⌉ R per activity",
+            condition: "GSI3PK = CompanyId-…#UserId-…#Registrations, GSI3SK between ActivityEndDate#first and ActivityEndDate#last second of the plan year. Then batch-get SK = Program of each activity",
+            formula: "½ ⌈Σ registrations⌉ R on GSI3, rounded up for each MB of the page, and ½ ⌈activity⌉ R per activity",
             cost: list_cost,
         },
         Calls {
@@ -62,6 +61,18 @@ fn list_cost(case: &Case) -> Cost {
     Cost::default()
         .read(cost::REGISTRATIONS, case.listed(case.registration))
         .read(cost::ACTIVITIES, read_eventually(case.activity).times(Case::count(case.items)))
+}
+
+/// The user, the period and the page to list.
+#[derive(Debug, Clone)]
+pub struct ListOfUser(UserPeriod);
+
+impl Input for ListOfUser {
+    fn read(fields: &mut Fields) -> Option<Self> {
+        let of = UserPeriod::read(fields);
+        fields.paging(WHOLE_PAGE);
+        of.map(Self)
+    }
 }
 
 /// A registration with the current name, status and section of its activity.
@@ -108,25 +119,23 @@ impl OnHomePage {
 
 /// Lists a user's registrations for activities that end within the period, sorted by end date. A
 /// registration is omitted if its activity does not exist. Employees do not see registrations for
-/// drafts.
+/// drafts. Without a limit, a page has up to 1,000 registrations.
 ///
 /// A user id may belong to employees of several companies. The list contains the registrations of
-/// one of them, and counts only its unreadable items.
+/// one of them.
 ///
 /// # Errors
 /// - 400 if the input is invalid, or an operator does not name the company.
 /// - 403 if the caller is another user or belongs to another company.
 /// - 404 if the plan does not exist.
-/// - 413 if the query reads more than 5 MB.
-pub async fn list_registrations(wellness: Wellness, request: Request<UserPeriod>) -> Result<List<OnHomePage>, Error> {
-    let UserPeriod { of, wanted } = &request.input;
-    let EmployeeKey { company, user } = of.of(&request.caller)?;
-    let range = ActivityEndDateSort::within(wellness.period(wanted, &company, request.now).await?);
-    let query = Query::new(&RegistrationsPartition(user), &range).on(&wellness.registrations);
-    let query = query.only_if(Condition::is(Registration::COMPANY, &company));
-    let Page { items: registrations, skipped, .. } = wellness.table.query_all::<Registration>(&query).await?;
-    let mut registrations = registrations;
-    registrations.retain(|one| one.absence != Some(Absence::Withdrawn));
+pub async fn list_registrations(wellness: Wellness, request: Request<ListOfUser>) -> Result<List<OnHomePage>, Error> {
+    let ListOfUser(UserPeriod { of, wanted }) = &request.input;
+    let of = of.of(&request.caller)?;
+    let range = ActivityEndDateSort::within(wellness.period(wanted, &of.company, request.first_page).await?);
+    let listing = request.listing(range, of.company.as_str())?;
+    let page = wellness.registrations_page(&of, &listing.whole, listing.position.as_deref(), listing.limit).await?;
+    let Page { items: mut registrations, next, skipped } = page;
+    registrations.retain(|one: &Registration| one.absence != Some(Absence::Withdrawn));
     let keys: Vec<_> = registrations.iter().map(|one| Activity::key_of(&one.partition.0)).collect();
     let mut activities = wellness.table.get_all::<Activity>(&keys, false).await?;
     if !request.caller.administers(DOMAIN) {
@@ -135,5 +144,5 @@ pub async fn list_registrations(wellness: Wellness, request: Request<UserPeriod>
     // A user has one registration per activity, so each activity is needed only once.
     let shown = |(registration, key)| Some(OnHomePage::new(registration, activities.items.remove(key)?, request.now));
     let items = registrations.into_iter().zip(&keys).filter_map(shown).collect();
-    Ok(List::whole(Page { items, next: None, skipped: skipped + activities.unreadable.len() }))
+    Ok(listing.list(Page { items, next, skipped: skipped + activities.unreadable.len() }))
 }

@@ -7,7 +7,7 @@ use crate::{
 };
 use function::{Error, Fields, Function, Input, Put, Request, Route, Trigger, optimistically};
 use keys::wellness::{Department, EmployeeKey, EmployeeSort, EmployeesPartition, Role};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de::IgnoredAny};
 use table::{
     Condition, Item,
     cost::{Cost, read, write},
@@ -57,7 +57,25 @@ pub struct Placed {
     pub(crate) key: EmployeeKey,
     pub(crate) role: Role,
     pub(crate) department: Department,
-    pub(crate) name: Option<Name>,
+    pub(crate) name: PlacedName,
+}
+
+/// The name of an employee who is put.
+#[derive(Debug, Clone)]
+pub(crate) enum PlacedName {
+    /// This name, or none.
+    Is(Option<Name>),
+    /// The name that is stored, if there is one.
+    Unchanged,
+}
+
+impl PlacedName {
+    fn after(self, old: Option<Name>) -> Option<Name> {
+        match self {
+            Self::Is(name) => name,
+            Self::Unchanged => old,
+        }
+    }
 }
 
 impl Input for Placed {
@@ -66,7 +84,7 @@ impl Input for Placed {
     fn read(fields: &mut Fields) -> Option<Self> {
         let (company, user) = (fields.path("companyId"), fields.path("userId"));
         let (role, department) = (fields.body("role"), fields.body("department"));
-        let name = fields.body_if_any("name");
+        let name = PlacedName::Is(fields.body_if_any("name"));
         let key = EmployeeKey { company: company?, user: user? };
         Some(Self { key, role: role?, department: department?, name })
     }
@@ -99,13 +117,13 @@ pub(crate) enum Placement {
 }
 
 impl Employee {
-    /// Creates an employee with version 1.
-    fn new(placed: Placed) -> Self {
+    /// Creates an employee with version 1. `name` is the stored name.
+    fn new(placed: Placed, name: Option<Name>) -> Self {
         let EmployeeKey { company, user } = placed.key;
         Self {
             partition: EmployeesPartition::of(company, &user),
             sort: EmployeeSort(user),
-            name: placed.name,
+            name: placed.name.after(name),
             role: placed.role,
             department: placed.department,
             last_change: LastChange::Placement,
@@ -115,7 +133,7 @@ impl Employee {
 
     /// Returns the employee after the change. `None` if nothing changes.
     fn changed_to(&self, placed: Placed) -> Option<Self> {
-        let new = Self { version: self.version + 1, ..Self::new(placed) };
+        let new = Self { version: self.version + 1, ..Self::new(placed, self.name.clone()) };
         let is_placed = (&self.role, &self.department) == (&new.role, &new.department);
         let last_change = if is_placed { LastChange::Other } else { LastChange::Placement };
         let new = Self { last_change, ..new };
@@ -131,7 +149,7 @@ impl Wellness {
             read => read?,
         };
         let Some(old) = old else {
-            let new = Employee::new(wanted.clone());
+            let new = Employee::new(wanted.clone(), None);
             // Without its client token, an attempt that arrives late would bring back an employee
             // who was removed or erased in the meantime.
             self.dynamo.transact(vec![self.table.put_new(&new)?]).await?;
@@ -146,27 +164,48 @@ impl Wellness {
     /// Replaces an unreadable employee, and enrols the employee again. Enrolment is idempotent. If
     /// the version can be read, the new version follows it (docs/decisions/unreadable-writes.md).
     async fn repair(&self, wanted: &Placed) -> Result<(Placement, Employee), Error> {
-        let new = Employee::new(wanted.clone());
-        let (change, new) = match self.table.get::<Versioned>(&Employee::key_of(&wanted.key)).await {
-            Ok(Some(Versioned { version })) => {
+        let remains = match self.table.get::<Remains>(&Employee::key_of(&wanted.key)).await {
+            Ok(remains) => remains.unwrap_or_default(),
+            Err(table::Error::Unreadable(..)) => Remains::default(),
+            Err(error) => return Err(error.into()),
+        };
+        let new = Employee::new(wanted.clone(), remains.name);
+        let (change, new) = match remains.version {
+            Some(version) => {
                 let new = Employee { version: version.saturating_add(1), ..new };
                 (self.table.replace(&new)?.only_if(Condition::is(Employee::VERSION, version)), new)
             }
-            Ok(None) | Err(table::Error::Unreadable(..)) => (self.table.put(&new)?, new),
-            Err(error) => return Err(error.into()),
+            None => (self.table.put(&new)?, new),
         };
         self.dynamo.write(change).await?;
         Ok((Placement::Changed, new))
     }
 }
 
-/// The version of an employee whose other attributes may be unreadable.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Versioned {
-    version: i64,
+/// The attributes of an unreadable employee that can be read.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+struct Remains {
+    #[serde(deserialize_with = "readable")]
+    version: Option<i64>,
+    #[serde(deserialize_with = "readable")]
+    name: Option<Name>,
 }
 
-impl Item for Versioned {
+impl Item for Remains {
     const TYPE: &'static str = Employee::TYPE;
+}
+
+/// Reads an attribute. `None` if it has another type or an invalid value.
+fn readable<'de, T: Deserialize<'de>, D: Deserializer<'de>>(input: D) -> Result<Option<T>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Readable<T> {
+        Yes(T),
+        No(IgnoredAny),
+    }
+    Ok(match Readable::deserialize(input)? {
+        Readable::Yes(value) => Some(value),
+        Readable::No(_) => None,
+    })
 }

@@ -55,6 +55,9 @@ impl Input for NewPlan {
         let (start, end) = (fields.body::<PlanBound>("startDate"), fields.body::<PlanBound>("endDate"));
         let period =
             start.zip(end).and_then(|(start, end)| between(fields, ["/body/endDate", "startDate"], start, end));
+        if period.is_some_and(Period::is_empty) {
+            fields.fault::<()>("/body/endDate", "must be at least a second after startDate");
+        }
         if period.is_some_and(is_too_long) {
             fields.fault::<()>("/body/endDate", "must be at most two years after startDate");
         }

@@ -53,7 +53,7 @@ impl Input for NewSection {
         let (company, section) = (fields.path::<CompanyId>("companyId"), fields.path("sectionId"));
         let name = fields.body("name");
         let (start, end) = (fields.body("startDate"), fields.body("endDate"));
-        if start.zip(end).is_some_and(|(start, end): (PlanTime, PlanTime)| end < start) {
+        if start.zip(end).is_some_and(|(start, end): (PlanTime, PlanTime)| end.is_over(start.second())) {
             fields.fault::<()>("/body/endDate", "must not be before startDate");
         }
         let company = company?;

@@ -15,10 +15,7 @@ use function::{Batch, Deadline, Error, Function, Record, Trigger};
 use futures::{StreamExt, stream};
 use keys::{
     TimestampSeconds,
-    wellness::{
-        ActivityEndDateSort, ActivityType, CompanyId, EmployeeKey, EmployeeSort, EndDateSort, Period,
-        RegistrationsPartition, Status,
-    },
+    wellness::{ActivityEndDateSort, ActivityType, CompanyId, EmployeeKey, EmployeeSort, EndDateSort, Period, Status},
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{
@@ -27,7 +24,7 @@ use std::{
     time::Duration,
 };
 use table::{
-    Condition, Item, Key, Query, Units,
+    Item, Key, Units,
     cost::{Cost, read, write},
 };
 
@@ -44,7 +41,7 @@ pub const PATTERN: Pattern = Pattern {
     trigger: Trigger::Stream("Activities"),
     calls: &[Calls {
         variant: "",
-        condition: "get PK = CompanyId-<id>#Employees#<0-9>, SK = UserId-<id>. Query GSI2PK = CompanyId-<id>#Program#List and GSI3PK = UserId-<id>#Registrations, both for end dates from now on, the latter filtered by CompanyId. Batch-get the registrations for eligible challenges that GSI3 shows, strongly consistent. For each eligible challenge without a registration, put one if absent. For a transferred employee, also batch-get the registrations for activities whose filters exclude the employee, and delete those without progress. Then batch-get the activities with strong consistency, and update each registration whose end date has changed",
+        condition: "get PK = CompanyId-<id>#Employees#<0-9>, SK = UserId-<id>. Query GSI2PK = CompanyId-<id>#Program#List and GSI3PK = CompanyId-<id>#UserId-<id>#Registrations, both for end dates from today on. Batch-get the registrations for eligible challenges that GSI3 shows, strongly consistent. For each eligible challenge without a registration, put one if absent. For a transferred employee, also batch-get the registrations for activities whose filters exclude the employee, and delete those without progress. Then batch-get the activities with strong consistency, and update each registration whose end date has changed",
         formula: "⌈employee⌉ R; GSI2 ½ ⌈Σ entries⌉ R, once per batch and company; GSI3 ½ ⌈Σ existing registrations⌉ R. Per existing registration for an eligible challenge: ⌈registration⌉ R. Per eligible challenge: ⌈registration⌉ W; GSI3 ⌈registration⌉ W; ⌈activity⌉ R, once per batch. Per activity that excludes a transferred employee: 1 R, or ⌈registration⌉ R and W, and ⌈activity⌉ R, once per batch",
         cost: |case| {
             let challenges = Case::count(case.eligible);
@@ -75,8 +72,8 @@ async fn register_new_employee(wellness: Wellness, batch: Batch) -> Result<BTree
     let stop = batch.deadline.with_reserve(TIME_TO_SETTLE);
     let mut run = Run { wellness: &wellness, starts: Vec::new(), stop, failed: BTreeSet::new() };
     batch.records.iter().for_each(|record| run.read(record));
-    let employees = run.employees().await;
-    let mut registered = run.registrations(&employees).await;
+    let mut employees = run.employees().await;
+    let mut registered = run.registrations(&mut employees).await;
     let there: HashSet<_> = registered.iter().map(|(_, registration)| registration.key()).collect();
     let options = run.options(&employees).await;
     let (wanted, left) = run.wanted(&employees, &options);
@@ -166,24 +163,28 @@ impl Run<'_> {
         let wellness = self.wellness;
         let keys = self.starts.iter().map(|start| Employee::key_of(&start.employee)).enumerate().collect();
         let found = self.each(keys, async |key| if_readable(wellness.table.get::<Employee>(&key).await)).await;
-        found.into_iter().filter_map(|(start, employee)| Some((start, employee?))).collect()
+        found.into_iter().filter_map(|(start, employee)| Some((start, employee??))).collect()
     }
 
     /// Reads the existing registrations for activities that have not ended, so that their end dates
     /// are checked as well.
     ///
     /// A killed run may have left registrations with an outdated end date. If the activity has
-    /// since ended, nothing else corrects these registrations.
-    async fn registrations(&mut self, employees: &[(usize, Employee)]) -> Vec<(usize, Registration)> {
+    /// since ended, nothing else corrects these registrations. An employee whose list could not be
+    /// read is removed from `employees`: the list is not empty.
+    async fn registrations(&mut self, employees: &mut Vec<(usize, Employee)>) -> Vec<(usize, Registration)> {
         let wellness = self.wellness;
         let of = |start: usize| (start, (self.starts[start].employee.clone(), self.starts[start].since));
         let users = employees.iter().map(|(start, _)| of(*start)).collect();
-        let found = self.each(users, |(of, since)| wellness.registrations_of(of, Period::since(since.into()))).await;
+        let found = self.each(users, |(of, since)| wellness.registrations_of(of, Period::not_over(since))).await;
+        let found: BTreeMap<_, _> = found.into_iter().filter_map(|(start, found)| Some((start, found?))).collect();
+        employees.retain(|(start, _)| found.contains_key(start));
         found.into_iter().flat_map(|(start, found)| found.into_iter().map(move |one| (start, one))).collect()
     }
 
-    /// Lists the activities of each company that have not ended at the earliest start.
-    async fn options(&mut self, employees: &[(usize, Employee)]) -> HashMap<CompanyId, Vec<ActivityOption>> {
+    /// Lists the activities of each company that may not have ended at the earliest start. `None`
+    /// if the list is too large, so that a retry cannot read it.
+    async fn options(&mut self, employees: &[(usize, Employee)]) -> HashMap<CompanyId, Option<Vec<ActivityOption>>> {
         let mut first = BTreeMap::new();
         for (start, employee) in employees {
             let since = self.starts[*start].since;
@@ -193,7 +194,7 @@ impl Run<'_> {
         let wellness = self.wellness;
         let companies = first.into_iter().map(|(company, (start, since))| (start, (company, since))).collect();
         let found = self.each(companies, async |(company, since): (CompanyId, TimestampSeconds)| {
-            let options = wellness.options(&company, Period::since(since.into())).await;
+            let options = wellness.all_options(&company, Period::not_over(since)).await;
             Ok((company, if_readable(options.map(|page| page.items))?))
         });
         found.await.into_iter().map(|(_, found)| found).collect()
@@ -204,14 +205,18 @@ impl Run<'_> {
     fn wanted(
         &mut self,
         employees: &[(usize, Employee)],
-        options: &HashMap<CompanyId, Vec<ActivityOption>>,
+        options: &HashMap<CompanyId, Option<Vec<ActivityOption>>>,
     ) -> (Work<Registration>, Work<Leaving>) {
         let (mut wanted, mut left) = (Vec::new(), Vec::new());
         for (start, employee) in employees {
             let Start { since, is_move, .. } = self.starts[*start];
-            let Some(options) = options.get(employee.company()) else {
-                self.fail(*start, &"the list of activities could not be read");
-                continue;
+            let options = match options.get(employee.company()) {
+                Some(Some(options)) => options,
+                Some(None) => continue,
+                None => {
+                    self.fail(*start, &"the list of activities could not be read");
+                    continue;
+                }
             };
             let eligible = options.iter().filter(|option| option.offer().enrols(employee, since));
             wanted.extend(eligible.map(|option| (*start, option.registration(employee, since))));
@@ -393,18 +398,18 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for Lenient<T> {
 }
 
 impl Wellness {
-    async fn registrations_of(&self, of: EmployeeKey, period: Period) -> Result<Vec<Registration>, Error> {
-        let range = ActivityEndDateSort::within(period);
-        let query = Query::new(&RegistrationsPartition(of.user), &range).on(&self.registrations);
-        let query = query.only_if(Condition::is(Registration::COMPANY, &of.company));
-        if_readable(self.table.query_all(&query).await.map(|page| page.items))
+    /// Reads the registrations of an employee, without the values that can be large and that the
+    /// function does not need. `None` if the list is too large.
+    async fn registrations_of(&self, of: EmployeeKey, period: Period) -> Result<Option<Vec<Registration>>, Error> {
+        let trimmed = |one| Registration { data: None, awards: Vec::new(), ..one };
+        if_readable(self.all_registrations(&of, period, trimmed).await.map(|page| page.items))
     }
 
     /// Puts the registration and returns it. If the registration already exists, returns the
     /// existing registration, or `None` if it cannot be read.
     async fn register(&self, registration: Registration) -> Result<Option<Registration>, Error> {
         match self.dynamo.write(self.table.put_new(&registration)?).await {
-            Err(table::Error::Refused(refused)) => if_readable(refused.found(0)),
+            Err(table::Error::Refused(refused)) => Ok(if_readable(refused.found(0))?.flatten()),
             written => Ok(written.map(|()| Some(registration))?),
         }
     }
@@ -434,16 +439,16 @@ impl Wellness {
     }
 }
 
-/// Returns an empty value if a stored item cannot be read, or a range is too large. A retry cannot
-/// fix either. The invocation logs the key of an unreadable item.
-fn if_readable<T: Default>(found: Result<T, impl Into<Error>>) -> Result<T, Error> {
+/// Returns `None` if a stored item cannot be read, or a list is too large. A retry cannot fix
+/// either. The invocation logs the key of an unreadable item.
+fn if_readable<T>(found: Result<T, impl Into<Error>>) -> Result<Option<T>, Error> {
     match found.map_err(Into::into) {
-        Err(Error::Table(table::Error::Unreadable(..))) => Ok(T::default()),
+        Err(Error::Table(table::Error::Unreadable(..))) => Ok(None),
         Err(error @ Error::Table(table::Error::TooMuch)) => {
             tracing::error!(%error, "employees of a company lack registrations");
             function::count("UnreadableItems", 1);
-            Ok(T::default())
+            Ok(None)
         }
-        found => found,
+        found => found.map(Some),
     }
 }

@@ -7,7 +7,7 @@ use crate::{
     model::part::{PartRoute, name},
     patterns::update_part::routes,
 };
-use function::{Error, Fields, Function, Input, NoContent, Request, Trigger, optimistically};
+use function::{Error, Fields, Function, Input, NoContent, Request, Trigger, Version, optimistically};
 use keys::wellness::{ActivityId, ActivityPartition, CompanyId, ProgramSort};
 use table::{
     Key, Units,
@@ -62,7 +62,7 @@ pub struct Removal {
 impl Input for Removal {
     fn read(fields: &mut Fields) -> Option<Self> {
         let (company, activity) = (fields.path("companyId"), fields.path("activityId"));
-        let version = fields.query("version");
+        let version = fields.query::<Version>("version").map(i64::from);
         let part = PartRoute::of(fields).and_then(|route| route.sort(fields));
         Some(Self { company: company?, activity: activity?, version, part: part? })
     }

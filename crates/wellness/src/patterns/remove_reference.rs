@@ -6,7 +6,7 @@ use crate::{
     cost::{self, Calls, Pattern},
     patterns::add_reference::OfActivity,
 };
-use function::{Error, Fields, Function, Input, NoContent, Request, Route, Trigger, optimistically};
+use function::{Error, Fields, Function, Input, NoContent, Request, Route, Trigger, Version, optimistically};
 use table::cost::{Cost, write};
 
 /// The Lambda.
@@ -45,7 +45,7 @@ pub struct OldUse(OfActivity);
 
 impl Input for OldUse {
     fn read(fields: &mut Fields) -> Option<Self> {
-        let version = fields.query("version");
+        let version = fields.query::<Version>("version").map(i64::from);
         OfActivity::read(fields, version).map(Self)
     }
 }

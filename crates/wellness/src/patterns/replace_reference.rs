@@ -37,8 +37,8 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "count GSI2PK = CompanyId-<id>#VenueId-<id>, GSI2SK between draft#from and draft#to, and between active#from and active#to. Then one transaction puts Job#VenueId-<id> if no job is running, puts Hold#VenueId-<replacement> if absent, and checks that Hold#VenueId-<id> is absent and that no job runs on the replacement",
-        formula: "GSI2 ½ ⌈Σ references⌉ R per status; 2 × (⌈job⌉ + ⌈hold⌉ + 2) W, or more if an earlier job on the replacement is larger than 1 KB. With an Idempotency-Key, also 1 R and 2 × ⌈record⌉ W. See continue-job for the cost of the job",
+        condition: "count GSI2PK = CompanyId-<id>#VenueId-<id>, GSI2SK between draft#from and draft#to, and between active#from and active#to, and those that ended earlier today. Then one transaction puts Job#VenueId-<id> if no job is running, puts Hold#VenueId-<replacement> if absent, and checks that Hold#VenueId-<id> is absent and that no job runs on the replacement",
+        formula: "GSI2 ½ ⌈Σ references⌉ R per status, and as much for the references that ended earlier today; 2 × (⌈job⌉ + ⌈hold⌉ + 2) W, or more if an earlier job on the replacement is larger than 1 KB. With an Idempotency-Key, also 1 R and 2 × ⌈record⌉ W. See continue-job for the cost of the job",
         cost: |case| {
             let held = Units::whole(3);
             Cost::default()
@@ -110,10 +110,9 @@ impl Wellness {
             self.jobs.nudge(&job, &request.id).await?;
             return Ok(job);
         }
-        let (period, open) = (uses.period(request.now)?, uses.open_period(request.now)?);
+        let total = self.count_uses(uses, None, request.now).await?;
         let (replacement, copied_data) = (wanted.by.clone(), wanted.data.clone());
-        let task = Task::Replace { replacement, copied_data, period };
-        let total = self.count_uses(uses, open, None).await?;
+        let task = Task::Replace { replacement, copied_data, period: uses.period(request.now)? };
         let start = Start::new(&uses.company, &uses.of, (&task, total), request.id, request.now)?;
         let record = once.remember(start.job())?;
         self.start(&start.with(record), request.id).await

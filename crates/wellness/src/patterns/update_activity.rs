@@ -16,7 +16,7 @@ use crate::{
         ticket::seating,
     },
 };
-use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger, optimistically};
+use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger, Version, optimistically};
 use keys::wellness::{
     ActivityId, ActivityPartition, CompanyId, EndDateSort, GroupsPartition, GroupsSort, JobId, Level, PlanTime,
     ProgramSort, Status,
@@ -149,7 +149,7 @@ impl Input for Patch {
     fn read(fields: &mut Fields) -> Option<Self> {
         let (company, activity) = (fields.path("companyId"), fields.path("activityId"));
         let (version, name, status) =
-            (fields.body("version"), fields.body_if_any("name"), fields.body_if_any("status"));
+            (fields.body::<Version>("version"), fields.body_if_any("name"), fields.body_if_any("status"));
         let (start, end) = (fields.body_if_any("startDate"), fields.body_if_any("endDate"));
         let filters = fields.body_if_any::<FiltersBody>("filters").map(Into::into);
         let (enrolment, capacity) =
@@ -167,7 +167,7 @@ impl Input for Patch {
         Some(Self {
             company,
             activity,
-            version: version?,
+            version: version?.into(),
             name,
             status,
             start,
@@ -324,7 +324,7 @@ impl Patch {
         new.end = self.end.map_or(new.end, EndDateSort);
         new.list_end = Some(new.end);
         new.must_take_sign_ups_if_limited()?;
-        if new.end() < new.start_date {
+        if new.end().is_over(new.start_date.second()) {
             return Err(match self.end {
                 Some(_) => Error::invalid("/body/endDate", BEFORE_START),
                 None => Error::invalid("/body/startDate", "must not be after endDate"),

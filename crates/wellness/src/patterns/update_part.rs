@@ -16,7 +16,7 @@ use crate::{
     },
     patterns::get_activity::Row,
 };
-use function::{Error, Fields, Function, Input, Put, Request, Route, Trigger, optimistically};
+use function::{Error, Fields, Function, Input, Put, Request, Route, Trigger, Version, optimistically};
 use keys::wellness::{ActivityId, CompanyId, GroupId, JobId, ProgramSort};
 use serde::Serialize;
 use table::{
@@ -104,7 +104,7 @@ impl Input for NewPart {
 
     fn read(fields: &mut Fields) -> Option<Self> {
         let (company, activity) = (fields.path("companyId"), fields.path("activityId"));
-        let version = fields.body("version");
+        let version = fields.body::<Version>("version").map(i64::from);
         let part = Part::read(fields);
         Some(Self { company: company?, activity: activity?, version: version?, part: part? })
     }

@@ -34,8 +34,8 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "count the references with different data: GSI2PK = CompanyId-<id>#VenueId-<id>, GSI2SK between draft#from and draft#to, and between active#from and active#to. Then one transaction updates Venue#VenueId-<id>, puts Job#VenueId-<id> if no job is running, and checks that Hold#VenueId-<id> is absent",
-        formula: "GSI2 ½ ⌈Σ references⌉ R per status; 2 × (⌈venue⌉ + ⌈job⌉ + 1) W. See continue-job for the cost of the job",
+        condition: "count the references with different data: GSI2PK = CompanyId-<id>#VenueId-<id>, GSI2SK between draft#from and draft#to, and between active#from and active#to, and those that ended earlier today. Then one transaction updates Venue#VenueId-<id>, puts Job#VenueId-<id> if no job is running, and checks that Hold#VenueId-<id> is absent",
+        formula: "GSI2 ½ ⌈Σ references⌉ R per status, and as much for the references that ended earlier today; 2 × (⌈venue⌉ + ⌈job⌉ + 1) W. See continue-job for the cost of the job",
         cost: |case| {
             Cost::default()
                 .read(cost::LISTS, case.counted())
@@ -84,9 +84,8 @@ pub async fn update_reference(wellness: Wellness, request: Request<Update>) -> R
 impl Wellness {
     async fn change_data(&self, request: &Request<Update>) -> Result<Job, Error> {
         let Update { uses, data } = &request.input;
-        let (period, open) = (uses.period(request.now)?, uses.open_period(request.now)?);
-        let task = Task::Update { copied_data: data.clone(), period };
-        let total = self.count_uses(uses, open, Some(data)).await?;
+        let total = self.count_uses(uses, Some(data), request.now).await?;
+        let task = Task::Update { copied_data: data.clone(), period: uses.period(request.now)? };
         let start = Start::new(&uses.company, &uses.of, (&task, total), request.id, request.now)?;
         let record = self.table.update(Record::key_of(&uses.company, &uses.of)).set(Record::DATA, Value::of(data)?);
         match self.start(&start.with(Some(record)), request.id).await {

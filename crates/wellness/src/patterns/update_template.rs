@@ -11,7 +11,7 @@ use crate::{
     },
     patterns::create_template::read_owner,
 };
-use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger, optimistically};
+use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger, Version, optimistically};
 use keys::wellness::{Owner, TemplateId};
 use std::collections::BTreeSet;
 use table::{
@@ -64,7 +64,7 @@ impl Input for Patch {
 
     fn read(fields: &mut Fields) -> Option<Self> {
         let (owner, id) = (read_owner(fields), fields.path("templateId"));
-        let version = fields.body_if_any("version");
+        let version = fields.body_if_any::<Version>("version").map(i64::from);
         let removed: BTreeSet<_> = OPTIONAL.into_iter().filter(|name| fields.take_null(name)).collect();
         let has_any = ["version", "name"].into_iter().chain(OPTIONAL).any(|name| fields.has_body(name));
         if removed.is_empty() && !has_any {

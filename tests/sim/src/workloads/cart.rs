@@ -348,10 +348,11 @@ impl Shop {
         self.remember(&reply);
         // A client that has learned the new total repeats the checkout with it.
         if reply.problem() == "total-changed" {
-            let total = reply.body["total"].clone();
+            let (total, currency) = (reply.body["total"].clone(), reply.body["currency"].clone());
             lock(&self.totals).insert(account.to_owned(), text(&reply.body, "total").to_owned());
             let again = format!("{label}n");
-            let ask = Ask::with("POST", path, json!({"expectedTotal": total})).key(&again);
+            let body = json!({"expectedTotal": total, "expectedCurrency": currency});
+            let ask = Ask::with("POST", path, body).key(&again);
             let reply = world.ask(&again, &owner(account), ask).await;
             self.remember(&reply);
         } else {

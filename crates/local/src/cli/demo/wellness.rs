@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{CliError, Guide, Step, check, text};
 use crate::{
     client::{Call, Reply},
-    sample::wellness::{COMPANY, TEMPLATE, blood_bank_a, blood_bank_b, last_second, section_id, year},
+    sample::wellness::{COMPANY, SECTION, TEMPLATE, blood_bank_a, blood_bank_b, last_second, year},
 };
 
 /// The registrations of the new employee. An operator names the company.
@@ -275,10 +275,10 @@ impl Guide {
             reply.body["groups"]["items"].as_array().is_some_and(|it| it.len() == 2),
             "the activity must have two groups",
         )?;
-        let call = Call::put(format!("{}/section", walk.path), json!({"sectionId": section_id()}));
+        let call = Call::put(format!("{}/section", walk.path), json!({"sectionId": SECTION}));
         let what = "Move the activity to another section: an attribute changes, but no key";
         let reply = self.step(Step { what, call, status: StatusCode::OK }).await?;
-        check(reply.body["sectionId"] == section_id(), "the activity must be in the other section")
+        check(reply.body["sectionId"] == SECTION, "the activity must be in the other section")
     }
 }
 

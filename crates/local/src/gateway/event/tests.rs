@@ -80,7 +80,7 @@ fn builds_an_api_gateway_event() {
                     "claims": {
                         "sub": "u", "scope": "bank:write bank:read", "account_ids": "[a b]", "exp": "1700000000", "ok": "true"
                     },
-                    "scopes": ["bank:write", "bank:read"]
+                    "scopes": null
                 }
             },
             "domainName": "localhost",
@@ -113,7 +113,25 @@ fn omits_absent_fields() {
         assert!(event.get(name).is_none(), "{name}");
     }
     assert_eq!(event["isBase64Encoded"], false);
-    assert_eq!(event["requestContext"]["authorizer"]["jwt"], json!({"claims": {}, "scopes": []}));
+    assert_eq!(event["requestContext"]["authorizer"]["jwt"], json!({"claims": {}, "scopes": null}));
+}
+
+#[test]
+fn claims_have_the_texts_of_api_gateway() {
+    for (claim, text) in [
+        (json!("a b"), json!("a b")),
+        (json!(1_700_000_000), json!("1700000000")),
+        (json!(true), json!("true")),
+        (json!(["a", "b"]), json!("[a b]")),
+        (json!([]), json!("[]")),
+        (json!(["a", ["b", "c"], null, 7]), json!("[a [b c] <nil> 7]")),
+        (json!({"b": {"c": true}, "a": ["d", "e"]}), json!("map[a:[d e] b:map[c:true]]")),
+        (Value::Null, Value::Null),
+    ] {
+        let sent = Sent { method: Method::PATCH, target: "/bank/payments/due", headers: &[], body: b"" };
+        let event = sent.event(json!({"claim": claim}));
+        assert_eq!(event["requestContext"]["authorizer"]["jwt"]["claims"]["claim"], text, "{claim}");
+    }
 }
 
 #[test]

@@ -4,14 +4,11 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::{
-    super::{attribute, number, text},
+    super::{attribute, number, text, wellness::stored::has_ended},
     ALL, OF_TEMPLATES, QUIET, USERS, VENUES, admin, employee, operator, root_of,
     stored::{activity, activity_of, company_of, end_of, facet_of, of_type},
 };
-use crate::{
-    clock,
-    world::{Ask, Caller, World},
-};
+use crate::world::{Ask, Caller, World};
 
 /// Reads up to so many pages of a list. Returns the values of a member of its items. An error ends
 /// the list.
@@ -98,11 +95,10 @@ pub(super) async fn check(world: &World, items: &[Value]) {
 
 /// The activities with a status that refer to the venue and have not ended.
 fn uses(items: &[Value], company: &str, venue: &str, status: &str) -> BTreeSet<String> {
-    let now = clock::now().to_string()[..19].to_owned();
     let to_venue = |one: &&Value| facet_of(attribute(one, "SK")) == Some(("venues", venue));
     let references = of_type(items, "Reference").filter(to_venue).filter_map(|one| activity(items, activity_of(one)));
     let wanted = references.filter(|one| {
-        attribute(one, "CompanyId") == company && attribute(one, "Status") == status && *end_of(one) >= *now
+        attribute(one, "CompanyId") == company && attribute(one, "Status") == status && !has_ended(end_of(one))
     });
     wanted.map(|one| activity_of(one).to_owned()).collect()
 }

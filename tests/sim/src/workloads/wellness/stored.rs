@@ -53,8 +53,10 @@ fn end_of<'a>(item: &'a Value, name: &str) -> &'a str {
     attribute(item, name).split('#').next_back().unwrap_or_default()
 }
 
-fn has_ended(end: &str) -> bool {
-    *end < clock::now().to_string()[..19]
+/// Whether this end is over. A date has the form of its first second, and includes its day.
+pub(in crate::workloads) fn has_ended(end: &str) -> bool {
+    let now = clock::now().to_string();
+    end.strip_suffix("T00:00:00").map_or(*end < now[..19], |day| *day < now[..10])
 }
 
 /// The points of an employee in a calendar year.
