@@ -48,11 +48,8 @@ pub const PATTERN: Pattern = Pattern {
         Calls {
             variant: ", first",
             condition: "as above. Besides, one transaction puts SK = Tickets if absent, and checks the capacity of SK = Program",
-            formula: "as above, plus 1 + 2 × (1 + ⌈activity⌉) W",
-            cost: |case| {
-                join_cost(case)
-                    .write(cost::ACTIVITIES, Units::whole(1) + (Units::whole(1) + write(case.activity)).times(2))
-            },
+            formula: "as above, plus 2 × (1 + ⌈activity⌉) W, and 1 W for a refused update, which the table omits",
+            cost: |case| join_cost(case).write(cost::ACTIVITIES, (Units::whole(1) + write(case.activity)).times(2)),
         },
         Calls {
             variant: ", waiting",

@@ -6,6 +6,7 @@
 use std::{
     cell::Cell,
     collections::{HashMap, HashSet},
+    hash::{DefaultHasher, Hash, Hasher},
     sync::{Arc, Mutex},
 };
 
@@ -27,6 +28,9 @@ use tokio::{
 };
 
 use crate::store::{Answer, Call, Store};
+
+/// Number of items up to which the explorer remembers the steps.
+const REMEMBERED: usize = 100;
 
 thread_local! {
     static NOW: Cell<Timestamp> = const { Cell::new(Timestamp::UNIX_EPOCH) };
@@ -202,7 +206,7 @@ struct Node {
 /// State of all tasks and items.
 #[derive(Debug, Clone)]
 pub(crate) struct State {
-    pub(crate) store: Store,
+    pub(crate) store: Arc<Store>,
     nodes: Vec<usize>,
     last: usize,
     preemptions: u8,
@@ -235,6 +239,11 @@ pub(crate) struct Explorer<'a> {
     defect: &'a Defect,
     /// The nodes at which all tasks begin.
     first: Vec<usize>,
+    /// The known steps: the hash of the items, the task and its node before the step, and the
+    /// items and the node after it.
+    steps: HashMap<(u64, usize, usize), (Arc<Store>, usize)>,
+    /// All known states of the items, by their hash.
+    stores: HashMap<u64, Arc<Store>>,
 }
 
 /// Runs one function alone.
@@ -259,7 +268,17 @@ impl<'a> Explorer<'a> {
         defect: &'a Defect,
     ) -> Self {
         let (stack, first) = (Arc::clone(stack), vec![0; tasks.len()]);
-        let mut explorer = Self { stack, tasks, trees: Vec::new(), alive: None, is_private, defect, first };
+        let mut explorer = Self {
+            stack,
+            tasks,
+            trees: Vec::new(),
+            alive: None,
+            is_private,
+            defect,
+            first,
+            steps: HashMap::new(),
+            stores: HashMap::new(),
+        };
         for task in 0..explorer.tasks.len() {
             let next = Puppet::start(&explorer.stack, &explorer.tasks[task]).next().await;
             explorer.trees.push(vec![explorer.node(next, None)]);
@@ -329,11 +348,23 @@ impl<'a> Explorer<'a> {
 
     /// Executes the next call of a task, and all following ones whose order does not matter.
     async fn step(&mut self, state: &mut State, task: usize) {
-        while let Some(call) = self.next(state, task) {
-            let answer = state.store.execute(call);
-            state.nodes[task] = self.child(task, state.nodes[task], answer).await;
-            if !self.next(state, task).is_some_and(self.is_private) {
-                break;
+        let key = (state.store.hash, task, state.nodes[task]);
+        if let Some((store, node)) = self.steps.get(&key) {
+            (state.store, state.nodes[task]) = (Arc::clone(store), *node);
+        } else {
+            let mut store = (*state.store).clone();
+            while let Some(call) = self.next(state, task) {
+                let answer = store.execute(call);
+                state.nodes[task] = self.child(task, state.nodes[task], answer).await;
+                if !self.next(state, task).is_some_and(self.is_private) {
+                    break;
+                }
+            }
+            if store.items().count() > REMEMBERED {
+                state.store = Arc::new(store);
+            } else {
+                state.store = Arc::clone(self.stores.entry(store.hash).or_insert_with(|| Arc::new(store)));
+                self.steps.insert(key, (Arc::clone(&state.store), state.nodes[task]));
             }
         }
         state.last = task;
@@ -344,7 +375,8 @@ impl<'a> Explorer<'a> {
 
     pub(crate) async fn start(&mut self, store: Store) -> State {
         let nodes = vec![0; self.tasks.len()];
-        let mut state = State { store, nodes, last: usize::MAX, preemptions: 0, killed: None, late: Vec::new() };
+        let mut state =
+            State { store: Arc::new(store), nodes, last: usize::MAX, preemptions: 0, killed: None, late: Vec::new() };
         for task in 0..self.tasks.len() {
             if self.next(&state, task).is_some_and(self.is_private) {
                 self.step(&mut state, task).await;
@@ -363,7 +395,7 @@ impl<'a> Explorer<'a> {
     /// of another task while the last one could go on. Returns the final states.
     pub(crate) async fn explore(&mut self, start: State, preemptions: u8, rule: &StepRule) -> (Report, Vec<State>) {
         let (mut report, mut ends, mut known_ends) = (Report::default(), Vec::new(), HashSet::new());
-        let mut seen = HashMap::<_, u8>::new();
+        let mut seen = HashMap::<u64, u8>::new();
         let mut open = vec![start];
         while let Some(state) = open.pop() {
             let enabled = self.enabled(&state);
@@ -387,7 +419,9 @@ impl<'a> Explorer<'a> {
                 }
             }
             for next in following {
-                let key = (next.store.hash, next.nodes.clone(), next.last, next.killed, next.late.clone());
+                let mut hasher = DefaultHasher::new();
+                (next.store.hash, &next.nodes, next.last, next.killed, &next.late).hash(&mut hasher);
+                let key = hasher.finish();
                 if seen.get(&key).is_none_or(|before| *before > next.preemptions) {
                     seen.insert(key, next.preemptions);
                     open.push(next);
@@ -409,7 +443,7 @@ impl<'a> Explorer<'a> {
         loop {
             let enabled = self.enabled(&state);
             let Some(task) = random.choice(&enabled).copied() else { return Ok(state) };
-            let before = state.store.clone();
+            let before = Arc::clone(&state.store);
             if state.killed.is_none() && self.tasks[task].is_mortal && random.u8(..20) == 0 {
                 state.killed = Some(task);
                 continue;
