@@ -121,7 +121,7 @@ impl Effect {
         match self {
             Self::None => {
                 let equal = (damaged.status, damaged.count(), damaged.body.get("skipped"))
-                    == (healthy.status, healthy.count(), None);
+                    == (healthy.status, healthy.count(), healthy.body.get("skipped"));
                 assert!(equal && damaged.logged.is_empty(), "{when}: {damaged:?}, not {healthy:?}");
             }
             Self::Skipped => {

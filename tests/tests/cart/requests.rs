@@ -32,13 +32,10 @@ fn bodies(client: &Client, cart_item: &Value) -> Vec<Case> {
 }
 
 /// Invalid values of the field `quantity`, for any request.
-const WRONG_QUANTITIES: [&str; 17] = [
+const WRONG_QUANTITIES: [&str; 14] = [
     "0",
     "-1",
     "1.5",
-    "1.0",
-    "1e0",
-    "1e3",
     "10000",
     "4294967297",
     "1e400",
@@ -128,6 +125,8 @@ fn products(client: &Client) -> Vec<Case> {
         (r#""version": "1""#, "/body/version"),
         (r#""version": 1.5"#, "/body/version"),
         (r#""version": null"#, "/body/version"),
+        (r#""version": -1"#, "/body/version"),
+        (r#""version": 9007199254740992"#, "/body/version"),
         (r#""sku": "cup""#, "/body/sku"),
         (r#""quantity": 1"#, "/body/quantity"),
         (r#""price": "1""#, "/body/price"),
@@ -137,7 +136,7 @@ fn products(client: &Client) -> Vec<Case> {
     cases.push(case("{}".to_owned(), "/body/name /body/price /body/currency"));
     cases.push(case(r#"{"name": "Tea", "price": "1"}"#.to_owned(), "/body/currency"));
     cases.push(case(r#"{"name": "Tea", "currency": "USD"}"#.to_owned(), "/body/price"));
-    for version in [0, 2, -1, i64::MAX] {
+    for version in [0_i64, 2, 9_007_199_254_740_991] {
         let request = sent(client, "PUT", PRODUCT, with(&format!(r#""version": {version}"#)));
         cases.push(Case::new(format!("version {version}"), request, 412, "another-version"));
     }

@@ -918,7 +918,7 @@ async fn rejects_invalid_requests() {
         case(json!({"from": at(0), "to": "9999-01-01T00:00:00+02:00"}), "/body/to"),
         case(json!({"from": Timestamp::now(), "to": "9999-01-01T00:00:00Z"}), "/body/to"),
         case(json!({"from": Timestamp::now() - SignedDuration::from_secs(1), "to": Timestamp::now()}), "/body/from"),
-        case(json!({"from": "2020-01-01", "to": 5}), "/body/from /body/to"),
+        case(json!({"from": "2020-01-01", "to": 5}), "/body/to"),
         case(json!({"from": null, "to": "2020-02-30T00:00:00Z"}), "/body/from /body/to"),
         case(json!({"from": at(0), "to": at(1), "day": "2020-01-01"}), "/body/day"),
     ]);

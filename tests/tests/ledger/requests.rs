@@ -184,7 +184,7 @@ const NO_STATUSES: [&str; 10] = [
     "[\"closed\"]",
     "{\"status\": \"closed\"}",
 ];
-const NO_VERSIONS: [&str; 8] = ["\"1\"", "1.5", "1e0", "null", "true", "[1]", "{}", "9223372036854775808"];
+const NO_VERSIONS: [&str; 8] = ["\"1\"", "1.5", "-1", "null", "true", "[1]", "{}", "9223372036854775808"];
 
 fn texts<const N: usize>(texts: [&str; N]) -> Vec<String> {
     texts.map(str::to_owned).into()

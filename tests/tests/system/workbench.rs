@@ -64,6 +64,7 @@ const ABSENT: [(&str, &[(&str, &str)]); 10] = [
             ("Capacity", "N"),
             ("Enrolment", "S"),
             ("GroupId", "S"),
+            ("LastTicket", "N"),
             ("TemplateId", "S"),
             ("Ticket", "N"),
             ("UsedBy", "S"),

@@ -232,10 +232,10 @@ mod tests {
     use crate::model::total::Dimensions;
 
     fn id(number: usize) -> TotalId {
-        let kind = format!("{number:04}{}", "\u{1f4b6}".repeat(124));
+        let account = format!("{number:04}{}", "\u{1f4b6}".repeat(124));
         let dimensions = Dimensions {
-            transaction_type: kind.parse().expect("a type"),
-            account_type: kind.parse().expect("a type"),
+            transaction_type: "x".repeat(128).parse().expect("a type"),
+            account_type: account.parse().expect("a type"),
             currency: "USD".parse().expect("a currency"),
         };
         TotalId { scope: TotalScope::All, day: "2026-11-24".parse().expect("a date"), dimensions }

@@ -2,8 +2,9 @@
 //! (docs/decisions/wellness-seats.md).
 //!
 //! The functions are the deployed code, on a model of `DynamoDB` in memory. The exploration visits
-//! all states with at most three preemptions, or fewer for scenarios with more states. Each end is judged after the job has ended, once
-//! lost tickets are a minute old, and again after a further sign-up.
+//! all states with at most three preemptions, or fewer for scenarios with more states. Each end is
+//! judged after the job has ended, once lost tickets are a minute old, and again after a further
+//! sign-up.
 mod explore;
 mod expression;
 mod store;
