@@ -1,16 +1,16 @@
 //! W33: starts the report of a plan (docs/requirements/wellness.md#plan-report).
 
 use crate::{
-    Activity, DOMAIN, Task, Wellness,
+    DOMAIN, Task, Wellness,
     cost::{self, Calls, Pattern},
     model::{job::job_key, report::PlanReport, stored::ListedActivity},
     patterns::{get_job::accepted, get_plan::Which},
 };
 use function::{Accepted, Error, Function, Problem, Request, Route, Trigger, optimistically};
 use jobs::{Job, JobBody};
-use keys::wellness::{CompanyId, EndDateSort, JobId, ListPartition, Period, PlanId, Status};
+use keys::wellness::{CompanyId, EndDateSort, JobId, ListPartition, Period, PlanId};
 use table::{
-    Condition, Query, Units, Value,
+    Query, Units,
     cost::{Cost, read, write},
 };
 
@@ -31,7 +31,7 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "get PK = CompanyId-…, SK = Plans. Query GSI2PK = CompanyId-…#Program#List, GSI2SK between EndDate#first and EndDate#last second of the plan, without drafts, one item. Without an activity, get PK = CompanyId-…#Reports, SK = PlanId-…. Get PK = CompanyId-…, SK = Starts; if it lists 10 jobs, get them. Then one transaction puts the job if no job of the plan is running, and puts SK = Starts if it is unchanged",
+        condition: "get PK = CompanyId-…, SK = Plans. Query GSI2PK = CompanyId-…#Program#List, GSI2SK between EndDate#first and EndDate#last second of the plan, one item. Without an activity, get PK = CompanyId-…#Reports, SK = PlanId-…. Get PK = CompanyId-…, SK = Starts; if it lists 10 jobs, get them. Then one transaction puts the job if no job of the plan is running, and puts SK = Starts if it is unchanged",
         formula: "⌈plans⌉ R, or 1 R without plans; GSI2 ½ R; 1 R for the list, and ⌈job⌉ R for each of 10 jobs; 2 × (⌈job⌉ + 1) W",
         cost: |case| {
             Cost::default()
@@ -74,13 +74,12 @@ impl Wellness {
     async fn must_have_activities(&self, company: &CompanyId, plan: &PlanId, period: Period) -> Result<(), Error> {
         let (partition, range) = (ListPartition(company.clone()), EndDateSort::within(period));
         let query = Query::new(&partition, &range).on(&self.lists);
-        let query = query.only_if(Condition::is_not(Activity::STATUS, Value::of(&Status::Draft)?));
         let page = self.table.page::<ListedActivity>(&query, 1).await?;
         if page.items.is_empty() && page.next.is_none() && page.skipped == 0 {
             let report = self.table.get::<PlanReport>(&PlanReport::key_of(company, plan)).await;
             if matches!(report, Ok(None)) {
                 let detail = format!(
-                    "No activity ends within the plan {plan}. Create one, or start the report of another plan. Drafts do not count."
+                    "No activity ends within the plan {plan}. Create one, or start the report of another plan."
                 );
                 return Err(Error::Conflict(Problem::NoActivities, detail));
             }
