@@ -493,6 +493,8 @@ async fn rejects_invalid_patches() {
         (json!({"name": "Walk"}), &["/body/version"]),
         (json!({"version": "1", "name": "Walk"}), &["/body/version"]),
         (json!({"version": 1.5, "name": "Walk"}), &["/body/version"]),
+        (json!({"version": -1, "name": "Walk"}), &["/body/version"]),
+        (json!({"version": i64::MAX, "name": "Walk"}), &["/body/version"]),
         (json!({"version": 1, "name": ""}), &["/body/name"]),
         (json!({"version": 1, "name": null}), &["/body/name"]),
         (json!({"version": 1, "status": "open"}), &["/body/status"]),
@@ -529,7 +531,7 @@ async fn rejects_invalid_patches() {
         assert_eq!(fields, found, "{body}");
     }
     let named = |version: i64| json!({"version": version, "name": "Walk"});
-    for version in [0, 2, -1, i64::MAX] {
+    for version in [0, 2, 9_007_199_254_740_991] {
         assert_problem(&operator.patch(&path, &named(version)).await, 412, "another-version", "412");
     }
     let (admin, other) = (admin(&stack, "123"), admin(&stack, "12"));

@@ -8,7 +8,7 @@ use local::Stack;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use system_tests::{
-    Answer, Client, assert_problem, stack, text, until,
+    Answer, Client, assert_problem, send, stack, text, until,
     wellness::{
         activity, admin,
         files::{file_of, upload_file},
@@ -159,10 +159,10 @@ async fn callers_of_a_company_start_ten_jobs_at_most() {
     rows.dynamo.write(fail).await.expect("written");
     assert_eq!(start_report(&client, COMPANY, 2055).await.status, 202);
     let retry = of_company(COMPANY, &format!("jobs/{failed}/retry"));
-    assert_problem(&client.post(&retry, &Value::Null).await, 429, "job-limit");
+    assert_problem(&send(client.request("POST", &retry)).await, 429, "job-limit");
     client.invoke("continue-job", &step_of(COMPANY, "ReportId-2055")).await;
-    assert_eq!(client.post(&retry, &Value::Null).await.status, 202);
-    assert_problem(&client.post(&retry, &Value::Null).await, 409, "job-not-failed");
+    assert_eq!(send(client.request("POST", &retry)).await.status, 202);
+    assert_problem(&send(client.request("POST", &retry)).await, 409, "job-not-failed");
     assert_problem(&start_report(&client, COMPANY, 2056).await, 429, "job-limit");
     // A list that cannot be read blocks nobody.
     let starts = table::Key::new(&format!("CompanyId-{COMPANY}"), &"Starts");

@@ -483,7 +483,7 @@ async fn lists_reject_invalid_query_parameters() {
 
 #[tokio::test]
 async fn lists_consume_their_declared_cost() {
-    join_all([(1, 100), (40, 720), (150, 3_000)].map(async |(items, filling)| {
+    join_all([(1, 100), (40, 720), (150, 3_010)].map(async |(items, filling)| {
         let (stack, client) = start().await;
         let data = || Some(json_text(&json!({"text": "x".repeat(filling)})));
         let activities: Vec<Activity> = (0..items)
