@@ -5,7 +5,7 @@ use futures::future::join_all;
 use jobs::Job;
 use keys::wellness::JobId;
 use local::Stack;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::fmt::Write as _;
 use system_tests::{
     Answer, Client, assert_problem, send, stack, text, until,
