@@ -506,7 +506,7 @@ const MEMBERS: [(&str, Wrong); 21] = [
             ("version", VERSIONS),
             ("name", NAMES),
             ("percent", &["0", "-1", "100.01", "0.001", r#""x""#]),
-            ("amount", &["null", "-1", "0.001", "1e3", r#""x""#, "[1]", "{}"]),
+            ("amount", &["null", "-1", "0.001", r#""x""#, "[1]", "{}"]),
         ],
     ),
     ("update-part groups", &[("version", VERSIONS), ("type", NAMES)]),
@@ -652,14 +652,12 @@ fn identifiers(world: &World) -> Vec<Case> {
     cases
 }
 
-const PERIODS: [(&str, &str); 27] = [
+const PERIODS: [(&str, &str); 25] = [
     ("year=", "year"),
     ("year=x", "year"),
     ("year=20", "year"),
-    ("year=02020", "year"),
     ("year=%2B2020", "year"),
     ("year=-2020", "year"),
-    ("year=2020.0", "year"),
     ("year=10000", "year"),
     ("year=2020&year=2020", "year"),
     ("year=2020-01-01", "year"),
@@ -686,7 +684,8 @@ fn queries(world: &World) -> Vec<Case> {
     let mut cases = Vec::new();
     for function in ["list-activities", "list-activity-options", "list-registrations"] {
         cases.extend(PERIODS.map(|(query, names)| world.query(function, query, names)));
-        cases.extend(["limit=5", "cursor=x", "x="].map(|query| world.query(function, query, name(query))));
+        let limit = if function == "list-registrations" { "limit=0" } else { "limit=5" };
+        cases.extend([limit, "cursor=x", "x="].map(|query| world.query(function, query, name(query))));
     }
     for query in
         ["status=", "status=Active", "status=active,", "status=,", "status=active,gone", "status=active&status=draft"]
@@ -711,7 +710,7 @@ fn queries(world: &World) -> Vec<Case> {
     for function in ["list-references", "list-templates"] {
         cases.extend(paging.map(|query| world.query(function, query, name(query))));
     }
-    for query in ["status=", "status=Active", "status=active,draft", "year=2020"] {
+    for query in ["status=", "status=Active", "status=active,x", "year=2020"] {
         cases.push(world.query("list-references", query, name(query)));
     }
     for function in ["list-references", "replace-reference", "update-reference"] {
@@ -905,7 +904,7 @@ fn states(world: &World) -> Vec<Case> {
             "progress-backwards",
         ),
     ];
-    for version in [i64::MIN, -1, 0, 2, i64::MAX] {
+    for version in [0, 2, 9_007_199_254_740_991_i64] {
         let request = change(json!({"version": version, "name": "N"}));
         cases.push(Case::new(format!("version {version}"), request, 412, "another-version"));
     }
