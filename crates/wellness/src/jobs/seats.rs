@@ -183,15 +183,15 @@ impl<'a> Seats<'a> {
 
     /// Writes a higher limit. If the limit or the capacity has changed, the count starts again.
     async fn raise(&self, counter: &Tickets, limit: u64, at: SeatsProgress) -> Result<SeatsProgress, Error> {
-        let counted = SeatsProgress { counted: Some(counter.issued), ..at };
+        let ended = SeatsProgress { counted: Some(counter.issued), ..at };
         if limit <= counter.limit {
-            return Ok(counted);
+            return Ok(ended);
         }
         // Tickets above the old limit may wait.
         let seated = counter.seated.min(counter.limit);
         let raise = |update: Change| update.set(Tickets::LIMIT, count(limit)).set(Tickets::SEATED, count(seated));
         let is_written = self.write(counter, |update| raise(update).add(Tickets::ROUND, 1)).await?;
-        Ok(if is_written { counted } else { SeatsProgress::default() })
+        Ok(if is_written { ended } else { SeatsProgress::default() })
     }
 }
 
@@ -211,10 +211,10 @@ impl JobRunner for Seats<'_> {
         if self.seat_page(&counter).await? {
             return step(at, Next::Continue);
         }
-        let Some(counted) = at.counted else {
+        let Some(last) = at.counted else {
             return step(self.count(&counter, at, &in_progress).await?, Next::Continue);
         };
-        if in_progress.first().is_some_and(|number| *number <= counter.limit.min(counted)) {
+        if in_progress.first().is_some_and(|number| *number <= counter.limit.min(last)) {
             sleep(PAUSE).await;
             return step(SeatsProgress { unsure: true, ..at }, Next::Wait);
         }

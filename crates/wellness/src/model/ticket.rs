@@ -199,16 +199,16 @@ impl Wellness {
         let draw = draw.set(Tickets::ISSUED_AT, &now).set_entry_to_sum(Tickets::DRAWN, &entry, Tickets::ISSUED, 1);
         let draw = draw.only_if(Condition::entry_missing(Tickets::DRAWN, &entry));
         let draw = draw.only_if(Condition::fewer_entries(Tickets::DRAWN, MAX_DRAWN));
-        loop {
+        for _ in 0..2 {
             let counter = match self.dynamo.update_as_read::<Tickets>(draw.clone()).await {
                 Ok(counter) => counter,
-                Err(table::Error::Refused(refused)) => match refused.found::<Tickets>(0)? {
-                    Some(counter) => counter,
-                    None => {
+                Err(table::Error::Refused(refused)) => {
+                    let Some(counter) = refused.found::<Tickets>(0)? else {
                         self.open_counter(activity, now).await?;
                         continue;
-                    }
-                },
+                    };
+                    counter
+                }
                 Err(error) => return Err(error.into()),
             };
             let Some(number) = counter.drawn.get(&entry) else {
@@ -219,6 +219,7 @@ impl Wellness {
             let sort = TicketSort::new(*number).ok_or_else(|| Error::Internal("no tickets are left".to_owned()))?;
             return Ok(Drawn { sort, waits: *number > counter.limit });
         }
+        Err(Error::stale())
     }
 
     /// Creates the counter, unless another sign-up has created it. A change of the capacity writes
@@ -318,9 +319,9 @@ impl Wellness {
         let stored = waiting.items.iter().filter(|other| other.waiting.is_some()).map(|other| other.sort.number());
         let in_progress = counter.drawn.values().copied();
         let in_progress = in_progress.filter(|number| (counter.limit + 1..=last.number()).contains(number));
-        let counted = stored.chain(in_progress).collect::<BTreeSet<_>>().len() + waiting.skipped;
-        let counted = u64::try_from(counted).unwrap_or(u64::MAX).max(1);
-        Ok(counted.saturating_add(ticket.number() - last.number()))
+        let places = stored.chain(in_progress).collect::<BTreeSet<_>>().len() + waiting.skipped;
+        let places = u64::try_from(places).unwrap_or(u64::MAX).max(1);
+        Ok(places.saturating_add(ticket.number() - last.number()))
     }
 
     /// Returns the changes that give a seat to the holder of a ticket.

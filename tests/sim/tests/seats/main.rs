@@ -5,6 +5,14 @@
 //! all states with at most three preemptions, or fewer for scenarios with more states. Each end is
 //! judged after the job has ended, once lost tickets are a minute old, and again after a further
 //! sign-up.
+#![allow(
+    clippy::expect_used,
+    clippy::needless_borrows_for_generic_args,
+    clippy::needless_for_each,
+    clippy::panic,
+    reason = "a test may stop here"
+)]
+
 mod explore;
 mod expression;
 mod store;
