@@ -27,7 +27,7 @@ use tokio::{
     task::JoinHandle,
 };
 
-use crate::store::{Answer, Call, Store};
+use super::store::{Answer, Call, Store};
 
 /// Number of items up to which the explorer remembers the steps.
 const REMEMBERED: usize = 100;
@@ -37,7 +37,7 @@ thread_local! {
 }
 
 /// The time that the functions see.
-pub(crate) fn now() -> Timestamp {
+pub(super) fn now() -> Timestamp {
     NOW.get()
 }
 
@@ -73,7 +73,7 @@ tokio::task_local! {
 }
 
 /// Runs an invocation so that the explorer can end it.
-pub(crate) fn on_strings(work: BoxFuture<'static, Invocation>) -> BoxFuture<'static, Invocation> {
+pub(super) fn on_strings(work: BoxFuture<'static, Invocation>) -> BoxFuture<'static, Invocation> {
     let strings = STRINGS.get();
     let killed = Arc::clone(&strings.killed);
     Box::pin(STRINGS.scope(strings, async move {
@@ -90,7 +90,7 @@ pub(crate) fn on_strings(work: BoxFuture<'static, Invocation>) -> BoxFuture<'sta
 
 /// HTTP client that sends calls to the explorer.
 #[derive(Debug, Clone)]
-pub(crate) struct Client;
+pub(super) struct Client;
 
 impl HttpClient for Client {
     fn http_connector(&self, _: &HttpConnectorSettings, _: &RuntimeComponents) -> SharedHttpConnector {
@@ -122,21 +122,21 @@ impl HttpConnector for Client {
 }
 
 /// Replaces the HTTP client of the functions.
-pub(crate) fn connect(_: SharedHttpClient) -> SharedHttpClient {
+pub(super) fn connect(_: SharedHttpClient) -> SharedHttpClient {
     SharedHttpClient::new(Client)
 }
 
 /// An invocation of a function.
 #[derive(Debug, Clone)]
-pub(crate) struct Task {
-    pub(crate) name: String,
-    pub(crate) function: &'static str,
-    pub(crate) event: Value,
-    pub(crate) now: Timestamp,
+pub(super) struct Task {
+    pub(super) name: String,
+    pub(super) function: &'static str,
+    pub(super) event: Value,
+    pub(super) now: Timestamp,
     /// Whether the function may be killed at any call.
-    pub(crate) is_mortal: bool,
+    pub(super) is_mortal: bool,
     /// An equal task that begins before this one. Other orders differ only in names.
-    pub(crate) follows: Option<usize>,
+    pub(super) follows: Option<usize>,
 }
 
 /// What a function does next.
@@ -205,31 +205,31 @@ struct Node {
 
 /// State of all tasks and items.
 #[derive(Debug, Clone)]
-pub(crate) struct State {
-    pub(crate) store: Arc<Store>,
+pub(super) struct State {
+    pub(super) store: Arc<Store>,
     nodes: Vec<usize>,
     last: usize,
     preemptions: u8,
     /// The task that was killed, if any.
-    pub(crate) killed: Option<usize>,
+    pub(super) killed: Option<usize>,
     /// The tasks that began after a change of the activity had ended.
-    pub(crate) late: Vec<usize>,
+    pub(super) late: Vec<usize>,
 }
 
 /// Result of an exploration.
 #[derive(Debug, Default)]
-pub(crate) struct Report {
-    pub(crate) states: usize,
-    pub(crate) ends: usize,
-    pub(crate) violation: Option<String>,
+pub(super) struct Report {
+    pub(super) states: usize,
+    pub(super) ends: usize,
+    pub(super) violation: Option<String>,
 }
 
 /// A rule of the items that must hold after each call. Receives the items before and after it.
-pub(crate) type StepRule = dyn Fn(&Store, &Store) -> Result<(), String>;
+pub(super) type StepRule = dyn Fn(&Store, &Store) -> Result<(), String>;
 /// A defect: changes a call before the store executes it.
-pub(crate) type Defect = dyn Fn(&mut Call);
+pub(super) type Defect = dyn Fn(&mut Call);
 
-pub(crate) struct Explorer<'a> {
+pub(super) struct Explorer<'a> {
     stack: Arc<InProcess>,
     tasks: Vec<Task>,
     trees: Vec<Vec<Node>>,
@@ -247,7 +247,7 @@ pub(crate) struct Explorer<'a> {
 }
 
 /// Runs one function alone.
-pub(crate) async fn run(stack: &Arc<InProcess>, store: &mut Store, task: &Task, defect: &Defect) -> Value {
+pub(super) async fn run(stack: &Arc<InProcess>, store: &mut Store, task: &Task, defect: &Defect) -> Value {
     let mut puppet = Puppet::start(stack, task);
     loop {
         match puppet.next().await {
@@ -261,7 +261,7 @@ pub(crate) async fn run(stack: &Arc<InProcess>, store: &mut Store, task: &Task, 
 }
 
 impl<'a> Explorer<'a> {
-    pub(crate) async fn new(
+    pub(super) async fn new(
         stack: &Arc<InProcess>,
         tasks: Vec<Task>,
         is_private: &'a dyn Fn(&Call) -> bool,
@@ -302,7 +302,7 @@ impl<'a> Explorer<'a> {
     }
 
     /// What the tasks have returned. A killed one returns nothing.
-    pub(crate) fn answers(&self, state: &State) -> Vec<Option<&Value>> {
+    pub(super) fn answers(&self, state: &State) -> Vec<Option<&Value>> {
         let answer = |task: usize| match &self.trees[task][state.nodes[task]].next {
             Next::Returns(answer) => Some(answer),
             Next::Calls(_) => None,
@@ -373,7 +373,7 @@ impl<'a> Explorer<'a> {
         }
     }
 
-    pub(crate) async fn start(&mut self, store: Store) -> State {
+    pub(super) async fn start(&mut self, store: Store) -> State {
         let nodes = vec![0; self.tasks.len()];
         let mut state =
             State { store: Arc::new(store), nodes, last: usize::MAX, preemptions: 0, killed: None, late: Vec::new() };
@@ -393,7 +393,7 @@ impl<'a> Explorer<'a> {
 
     /// Visits all states that are possible with this number of preemptions. A preemption is a step
     /// of another task while the last one could go on. Returns the final states.
-    pub(crate) async fn explore(&mut self, start: State, preemptions: u8, rule: &StepRule) -> (Report, Vec<State>) {
+    pub(super) async fn explore(&mut self, start: State, preemptions: u8, rule: &StepRule) -> (Report, Vec<State>) {
         let (mut report, mut ends, mut known_ends) = (Report::default(), Vec::new(), HashSet::new());
         let mut seen = HashMap::<u64, u8>::new();
         let mut open = vec![start];
@@ -433,7 +433,7 @@ impl<'a> Explorer<'a> {
     }
 
     /// Takes random steps until all tasks have ended.
-    pub(crate) async fn wander(
+    pub(super) async fn wander(
         &mut self,
         start: &State,
         random: &mut fastrand::Rng,

@@ -3,7 +3,7 @@ use std::iter::Peekable;
 
 use serde_json::{Map, Value, json};
 
-use crate::store::Item;
+use super::store::Item;
 
 type Tokens = Peekable<std::vec::IntoIter<String>>;
 
@@ -20,13 +20,13 @@ struct Expression<'a> {
 }
 
 /// Whether the expression of the request accepts the item.
-pub(crate) fn accepts(request: &Value, expression: &str, item: &Item) -> bool {
+pub(super) fn accepts(request: &Value, expression: &str, item: &Item) -> bool {
     let Some(text) = request[expression].as_str() else { return true };
     Expression { request, item, tokens: tokens(text) }.any()
 }
 
 /// The item after the update of the request.
-pub(crate) fn updated(request: &Value, mut item: Item) -> Item {
+pub(super) fn updated(request: &Value, mut item: Item) -> Item {
     item.extend(request["Key"].as_object().cloned().unwrap_or_default());
     let before = item.clone();
     let text = request["UpdateExpression"].as_str().expect("an update");

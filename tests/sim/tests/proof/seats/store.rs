@@ -8,30 +8,30 @@ use std::{
 
 use serde_json::{Map, Value, json};
 
-use crate::expression::{accepts, updated};
+use super::expression::{accepts, updated};
 
-pub(crate) type Item = Map<String, Value>;
+pub(super) type Item = Map<String, Value>;
 /// Table, partition key and sort key.
 type Place = (String, String, String);
 
 /// A call of a function.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Call {
-    pub(crate) action: String,
-    pub(crate) body: Value,
+pub(super) struct Call {
+    pub(super) action: String,
+    pub(super) body: Value,
 }
 
 /// HTTP status and body of a response.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Answer(pub(crate) u16, pub(crate) Value);
+pub(super) struct Answer(pub(crate) u16, pub(crate) Value);
 
 /// All items, with a hash of them.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Store {
+pub(super) struct Store {
     items: BTreeMap<Arc<Place>, Arc<Item>>,
-    pub(crate) hash: u64,
+    pub(super) hash: u64,
     /// Number of employees with a seat.
-    pub(crate) seated: usize,
+    pub(super) seated: usize,
 }
 
 fn place(table: &Value, key: &Value) -> Place {
@@ -53,7 +53,7 @@ fn has_seat((_, _, sort): &Place, item: &Item) -> bool {
 }
 
 impl Store {
-    pub(crate) fn items(&self) -> impl Iterator<Item = (&Place, &Item)> {
+    pub(super) fn items(&self) -> impl Iterator<Item = (&Place, &Item)> {
         self.items.iter().map(|(place, item)| (&**place, &**item))
     }
 
@@ -76,7 +76,7 @@ impl Store {
         }
     }
 
-    pub(crate) fn execute(&mut self, Call { action, body }: &Call) -> Answer {
+    pub(super) fn execute(&mut self, Call { action, body }: &Call) -> Answer {
         match action.as_str() {
             "GetItem" => {
                 let found = self.items.get(&place(&body["TableName"], &body["Key"]));
