@@ -1,6 +1,6 @@
 # On a new machine, start with `make run` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help run sim sim-night sim-mutants mutants sam-env dev load bench bench-counts own-code demo test invoke plan token docs picture build deploy lint lint-template deny report sql backfill verify compact test-analytics test-lake test-slow test-lambda test-openapi test-clients test-sam test-tools test-console console-vendor tools test-dev test-smoke test-deploy test-dynamodb-local smoke need need-java need-python need-valgrind need-peers need-postgres need-clients
+.PHONY: help run sim sim-night sim-mutants mutants coverage sam-env dev load bench bench-counts own-code demo test invoke plan token docs picture build deploy lint lint-template deny report sql backfill verify compact test-analytics test-lake test-slow test-lambda test-openapi test-clients test-sam test-tools test-console console-vendor tools test-dev test-smoke test-deploy test-dynamodb-local smoke need need-java need-python need-valgrind need-peers need-postgres need-clients
 
 # The Runtime Interface Emulator, which `sam local invoke` also uses.
 EMULATOR = $(CURDIR)/.venv/sam/lib/*/site-packages/samcli/local/rapid/aws-lambda-rie-$(if $(filter arm64 aarch64,$(shell uname -m)),arm64,x86_64)
@@ -129,7 +129,14 @@ sim-mutants: need need-python ## Check that the simulation finds every planted b
 mutants: need need-python .venv/sam/bin/sam $(if $(DRAW),.tools/bin/cargo-mutants) ## Plant bugs that have no outcome yet, and run the tests until one fails: some of them with BUGS='cart cursor', also those with an outcome with AGAIN=1; a sample of cargo-mutants with SAMPLE=1, or draw it with DRAW=seed
 	@tests/mutants/run $(if $(DRAW),--draw $(DRAW)) $(if $(SAMPLE),--sample) $(if $(AGAIN),--again) $(BUGS)
 
-.tools/bin/cargo-mutants:
+coverage: export RUST_TEST_THREADS ?= 4
+coverage: need need-python .tools/bin/cargo-llvm-cov ## Write the lines and regions that the tests cover, by crate, to tests/mutants/coverage.json
+	@rustup component list --installed | grep -q '^llvm-tools' || rustup component add llvm-tools
+	mkdir -p target
+	.tools/bin/cargo-llvm-cov llvm-cov --workspace --lib --test '*' --no-fail-fast --ignore-run-fail --json --summary-only --output-path target/coverage.json
+	@python3 tests/mutants/coverage.py target/coverage.json
+
+.tools/bin/cargo-mutants .tools/bin/cargo-llvm-cov:
 	cargo install --quiet --locked --debug --root .tools $(@F)
 
 bench-counts: need need-valgrind own-code ## Check the counts and the pictures in docs/performance.md, but not the times
