@@ -58,12 +58,21 @@ def described(mutant, functions, texts):
         return None
     place = max(around, key=lambda place: place.start)
     name = next((name for name in shortest(place.names) if is_unique(functions, name)), None)
-    found = {"title": mutant["name"].split(": ", 1)[-1], "crate": mutant["package"], "function": name}
+    found = {"title": title(mutant, text[start:end]), "crate": mutant["package"], "function": name}
     if mutant["genre"] == "FnValue":
         return name and {**found, "replacement": mutant["replacement"]}
     body = text[place.start : place.end]
     expression = widened(body, start - place.start, end - place.start, mutant["replacement"])
     return name and expression and {**found, "expression": expression[0], "replacement": expression[1]}
+
+
+def title(mutant, original):
+    function, replacement = mutant["function"]["function_name"], mutant["replacement"]
+    if mutant["genre"] == "FnValue":
+        return f"replace {function} with {replacement}"
+    original = " ".join(original.split())
+    original = original if len(original) <= 60 else original[:59] + "…"
+    return f"replace {original} with {replacement} in {function}" if replacement else f"delete {original} in {function}"
 
 
 def offset(text, at):
