@@ -28,14 +28,17 @@ def build(suite):
     """Builds the tests. Returns the executable and the folder in which it runs, or None."""
     if suite == "template":
         return [str(PYTHON), "tests/template/test_template.py"], TREE
-    package = suite.split()[0] if suite.endswith("--lib") else "lake" if suite == "lake" else "system-tests"
-    chosen = ["--lib"] if suite.endswith("--lib") else ["--test", suite]
-    done = copied.cargo("test", "--package", package, *chosen, "--no-run", "--message-format=json-render-diagnostics")
+    name, *option = suite.split()
+    chosen = option or ["--test", name]
+    # With system-tests, all builds have the same features, and share the built dependencies.
+    packages = ["--package", "system-tests", *(["--package", name] if option or name == "lake" else [])]
+    done = copied.cargo("test", *packages, *chosen, "--no-run", "--message-format=json-render-diagnostics")
     if done.returncode != 0:
         print(copied.errors(done)[:1_000], flush=True)
         return None
     built = [json.loads(line) for line in done.stdout.splitlines() if '"executable":"' in line]
-    return [built[-1]["executable"]], pathlib.Path(built[-1]["manifest_path"]).parent
+    [built] = [one for one in built if one["target"]["name"] == name]
+    return [built["executable"]], pathlib.Path(built["manifest_path"]).parent
 
 
 def run(command, folder, *arguments):
