@@ -91,7 +91,8 @@ async fn a_thousand_sign_ups_at_once_fill_the_seats_and_the_waiting_list() {
     employ(&operator, &users).await;
     let id = text(&create(&admin, COMPANY, &event(100)).await, "activityId").to_owned();
     let all = stream::iter(&users).map(async |user| (user, join(&operator, user, &id).await));
-    let answers: Vec<_> = all.buffer_unordered(200).collect().await;
+    // With more requests at once, a busy machine would answer some of them after their deadline.
+    let answers: Vec<_> = all.buffer_unordered(50).collect().await;
     assert!(
         answers.iter().all(|(_, answer)| answer.status == 201),
         "{:?}",
