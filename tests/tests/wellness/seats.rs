@@ -455,10 +455,11 @@ async fn a_sign_up_starts_the_job_if_a_ticket_was_lost() {
     // Nobody has signed up, so there is no counter yet.
     let fewer = admin.patch(&of(&format!("activities/{id}")), &json!({"version": 1, "capacity": 1})).await;
     assert_eq!((fewer.status, &fewer.body["capacity"]), (200, &json!(1)), "{}", fewer.body);
+    assert_eq!(seated(&admin, &id).await["status"], "done");
     let process = twins.process("join-activity", &wellness::patterns::join_activity::function());
     twins.proxy.rule(|call| if puts_ticket(call) { Fault::Death(Moment::Before) } else { Fault::None });
     assert!(process.run(&sign_up("u", &id), ENOUGH).await.is_none());
-    assert_eq!(admin.get(&of(&format!("jobs/SeatsId-{id}"))).await.status, 404);
+    assert_eq!(seated(&admin, &id).await["status"], "done");
     let waits = join(&operator, "v", &id).await;
     assert_eq!((waits.status, &waits.body["status"], &waits.body["place"]), (201, &json!("waiting"), &json!(1)));
     assert_eq!(admin.get(&of(&format!("jobs/SeatsId-{id}"))).await.body["status"], "running");
