@@ -526,9 +526,9 @@ fn random_orders(crowds: &[Crowd]) -> Option<String> {
     crowds.iter().find_map(|crowd| block_on(random_order(*crowd, &mut random)))
 }
 
-async fn random_order((tickets, seats, sets, orders): Crowd, random: &mut fastrand::Rng) -> Option<String> {
+async fn random_order((tickets, seats, rounds, orders): Crowd, random: &mut fastrand::Rng) -> Option<String> {
     let mut world = World::new(Some(seats), tickets + 6).await.with(0..tickets).await;
-    for _ in 0..sets {
+    for _ in 0..rounds {
         let start = world.store.clone();
         let mut scenario = Scenario::new(&mut world, &sound);
         for _ in 0..random.usize(2..5) {
