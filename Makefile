@@ -171,7 +171,7 @@ test-lake: need .venv/bin/ministack .venv/bin/.boto3 .venv/bin/.pyyaml .venv/bin
 	.venv/bin/python tests/lake/test_refresh.py target/debug/local
 
 test-slow: need ## Run the tests that take minutes, or only the tests in SLOW
-	tests/some.sh --workspace --test bank --test lake --test ledger --test wellness -- --ignored $(SLOW)
+	tests/some.sh --workspace --test bank --test lake --test ledger --test proof --test wellness -- --ignored $(SLOW)
 
 test-lambda: export CARGO_LAMBDA = $(CURDIR)/.venv/bin/cargo-lambda
 test-lambda: need .venv/sam/bin/sam .venv/bin/cargo-lambda ## Run the binary of every function under AWS's emulator and cargo lambda; to test the output of `make build`, set BINARIES=$PWD/target/lambda

@@ -154,7 +154,8 @@ def units(rows):
 def measure(binary=LOCAL):
     """Measures the part "cost" of the results."""
     # Without a batching window, the measurement does not wait for the export.
-    with local_stack(binary, "--parameter", "ExportWindowSeconds=0") as url:
+    # The erasure of the sample would wait for a quarter of an hour.
+    with local_stack(binary, "--parameter", "ExportWindowSeconds=0", "--parameter", "ErasureQuietSeconds=0") as url:
         meter = Meter(url)
         walk(meter.step)
         for name, (pattern, method, path) in routes().items():

@@ -5,6 +5,7 @@ tables and indexes), W (written to tables) and I (written to indexes)."""
 
 STRONG = "a strongly consistent read costs twice as much"
 ONCE = "the write is a transaction, so that a retry after a lost response has no effect"
+STARTS = "the list of the jobs that callers have started, in a transaction with the job"
 
 REASONS = {
     "schedule-payment, with an Idempotency-Key": {"1 W": "the idempotency record"},
@@ -78,7 +79,10 @@ REASONS = {
     "get-template": {"0.5 R": STRONG},
     "update-template": {"1 R": "the template is read first, so that omitted fields keep their values", "1 W": ONCE},
     "remove-template": {"1 W": ONCE},
-    "start-report": {"1 R": "the plans are read first"},
+    "start-report": {
+        "2.5 R": "the plans, an activity of the plan (½), and the list of the jobs that callers have started are read first",
+        "3 W": STARTS,
+    },
     "get-report": {"1 R": "the last complete report is read first, strongly consistent"},
     "load-templates": {"1 R": "the version of the loaded templates is read first"},
     "update-part": {"2 R": "the activity and the parts of the level are read first"},
@@ -108,7 +112,10 @@ REASONS = {
     "get-employee-import": {
         "1.5 R": "the upload is read with strong consistency (½), and the job of an import that has not ended (1)",
     },
-    "create-employee-import": {"1 W": "a single change is a transaction, so that the SDK's retry is idempotent"},
+    "create-employee-import": {
+        "1 R": "the list of the jobs that callers have started is read first",
+        "1 W": "a single change is a transaction, so that the SDK's retry is idempotent",
+    },
     "create-file": {"1 W": "a single change is a transaction, so that the SDK's retry is idempotent"},
     "list-participants": {"1 R": "the employee of each registration is read, for the name and the department"},
     "get-employee": {"0.5 R": STRONG},
@@ -129,12 +136,12 @@ REASONS = {
     "put-section": {"1 R": "the section is read first, because a new one gets 201", "1 W": ONCE},
     "put-reference": {"1 R": "the last use of the record is read first, because the put keeps it", "1 W": ONCE},
     "update-reference, the request": {
-        "1 R": "the references are counted with one query per status",
+        "2 R": "the references are counted with two queries per status: until now today, and later",
         "5 W": "the job, and the condition that no other job runs, in a transaction",
     },
     "replace-reference, the request": {
-        "1 R": "the references are counted with one query per status",
-        "7 W": "a hold on the replacement, and two conditions that no other job runs, in a transaction",
+        "3 R": "the references are counted with two queries per status, and the list of started jobs is read",
+        "9 W": "a hold on the replacement, the list of started jobs, and two conditions that no other job runs, in a transaction",
     },
     "get-job": {"0.5 R": STRONG},
     "update-activity, the request": {

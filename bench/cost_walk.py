@@ -168,7 +168,7 @@ def wellness(step):
     step("W10", None, "PUT", f"{COMPANY}/employees/frank", employee, types="Employee")
     step("W23", "remove-employee", "DELETE", f"{COMPANY}/employees/frank", types="Employee")
     step("W5", "get-activity", "GET", path)
-    step("W6", "move-activity", "PUT", f"{path}/section", {"sectionId": f"moving-{YEAR}"}, types="Activity")
+    step("W6", "move-activity", "PUT", f"{path}/section", {"sectionId": "7"}, types="Activity")
     based = activity["version"]
     other = {"version": based, "type": "steps", "parameters": {"target": 2000}}
     step("W28", "update-part", "PUT", f"{path}/goal", other, types="Goal Activity")

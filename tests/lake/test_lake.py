@@ -143,7 +143,7 @@ class Api:
         return self.call("PATCH", f"/cart/accounts/{line['accountId']}/items/{line['itemId']}", changes)
 
     def exported(self):
-        mappings = self.call("GET", "/_local/streams")["mappings"]
+        mappings = [one for one in self.call("GET", "/_local/streams")["mappings"] if one["function"] == "export-changes"]
         return mappings and all(one["pending"] == 0 for one in mappings)
 
 

@@ -480,6 +480,12 @@ fn decimal_of(stored: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn each_of_500_payments_is_posted_once_or_not_at_all() {
+    whole_day(500, stack()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "make test-slow: takes minutes"]
 async fn each_of_20_000_payments_is_posted_once_or_not_at_all() {
     whole_day(20_000, stack()).await;
 }

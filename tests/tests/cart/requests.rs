@@ -287,7 +287,7 @@ fn queries(client: &Client, cart_item: &Value) -> Vec<Case> {
         "limit=101",
         "limit=x",
         "limit=1.5",
-        "limit=1e1",
+        "limit=1e400",
         "limit=%2B5",
         "limit=+5",
         "limit=",

@@ -113,7 +113,11 @@ impl Streams {
         if let Some(invocation) = (Mortal { life: Box::pin(life), polls }).await {
             return invocation;
         }
-        *self.state().kills.get_mut(name).expect("a stream function") -= 1;
+        // Several lanes may kill their runs at the same time.
+        let mut state = self.state();
+        let left = state.kills.get_mut(name).expect("a stream function");
+        *left = left.saturating_sub(1);
+        drop(state);
         let (error_type, error_message) = ("Runtime.ExitError".to_owned(), "killed".to_owned());
         done(Err(Diagnostic { error_type, error_message }))
     }

@@ -269,6 +269,6 @@ mod tests {
             at.next_pass(id(0).day);
         }
         assert_eq!(checked, (0..500).map(|number| (id(number), sums(2 * number))).collect());
-        assert!(passes > 3, "{passes}");
+        assert!(passes > 2, "{passes}");
     }
 }
