@@ -5,7 +5,6 @@ tables and indexes), W (written to tables) and I (written to indexes)."""
 
 STRONG = "a strongly consistent read costs twice as much"
 ONCE = "the write is a transaction, so that a retry after a lost response has no effect"
-STARTS = "the list of the jobs that callers have started, in a transaction with the job"
 
 REASONS = {
     "schedule-payment, with an Idempotency-Key": {"1 W": "the idempotency record"},
@@ -81,7 +80,7 @@ REASONS = {
     "remove-template": {"1 W": ONCE},
     "start-report": {
         "2.5 R": "the plans, an activity of the plan (½), and the list of the jobs that callers have started are read first",
-        "3 W": STARTS,
+        "3 W": "the list of these jobs is put in a transaction with the job",
     },
     "get-report": {"1 R": "the last complete report is read first, strongly consistent"},
     "load-templates": {"1 R": "the version of the loaded templates is read first"},
@@ -114,9 +113,9 @@ REASONS = {
     },
     "create-employee-import": {
         "1 R": "the list of the jobs that callers have started is read first",
-        "1 W": "a single change is a transaction, so that the SDK's retry is idempotent",
+        "1 W": ONCE,
     },
-    "create-file": {"1 W": "a single change is a transaction, so that the SDK's retry is idempotent"},
+    "create-file": {"1 W": ONCE},
     "list-participants": {"1 R": "the employee of each registration is read, for the name and the department"},
     "get-employee": {"0.5 R": STRONG},
     "list-employees": {"4.5 R": "each of the ten partitions of the company is read"},
@@ -129,18 +128,18 @@ REASONS = {
     "record-attendance": {"3 R": "the activity, the registration and the rewards that it may earn are read first"},
     "correct-points": {
         "2 R": "the plan and the employee must exist",
-        "1 W": "a single change is a transaction, so that the SDK's retry is idempotent",
+        "1 W": ONCE,
     },
     "get-points": {"0.5 R": STRONG},
     "move-activity": {"2 R": "the section is read, to check its company, and the activity", "1 W": ONCE},
     "put-section": {"1 R": "the section is read first, because a new one gets 201", "1 W": ONCE},
     "put-reference": {"1 R": "the last use of the record is read first, because the put keeps it", "1 W": ONCE},
     "update-reference, the request": {
-        "2 R": "the references are counted with two queries per status: until now today, and later",
+        "2 R": "the references are counted with two queries per status: those that ended earlier today, and later ones",
         "5 W": "the job, and the condition that no other job runs, in a transaction",
     },
     "replace-reference, the request": {
-        "3 R": "the references are counted with two queries per status, and the list of started jobs is read",
+        "3 R": "the references are counted with two queries per status (2), and the list of started jobs is read",
         "9 W": "a hold on the replacement, the list of started jobs, and two conditions that no other job runs, in a transaction",
     },
     "get-job": {"0.5 R": STRONG},

@@ -168,6 +168,7 @@ def wellness(step):
     step("W10", None, "PUT", f"{COMPANY}/employees/frank", employee, types="Employee")
     step("W23", "remove-employee", "DELETE", f"{COMPANY}/employees/frank", types="Employee")
     step("W5", "get-activity", "GET", path)
+    # The section of the sample.
     step("W6", "move-activity", "PUT", f"{path}/section", {"sectionId": "7"}, types="Activity")
     based = activity["version"]
     other = {"version": based, "type": "steps", "parameters": {"target": 2000}}

@@ -62,7 +62,7 @@ def run(command, folder, *arguments):
             if failed := re.match(r"test (\S+) (?:- should panic )?\.\.\. FAILED", line):
                 return failed[1]
             ended |= line.startswith("test result: ")
-            # Of the test of the templates, the first fault is the failed test.
+            # The test of the templates prints a line for each fault. The first one is the name.
             first = first or ("" if re.search(r" resources, \d+ functions$", line) else line.strip())
             timer = threading.Timer(SILENCE, stop)
             timer.start()

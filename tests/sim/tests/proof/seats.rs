@@ -273,56 +273,39 @@ impl<'a> Scenario<'a> {
         Self { world, tasks: Vec::new(), users: Vec::new(), defect, capacity, judged: HashSet::new() }
     }
 
-    fn add(&mut self, task: Task, user: Option<usize>) {
-        self.tasks.push(task);
+    fn add(mut self, user: Option<usize>, task: impl FnOnce(&mut World) -> Task) -> Self {
+        self.tasks.push(task(self.world));
         self.users.push(user);
+        self
     }
 
     /// Another sign-up, which differs from the last one at most in the name of the user.
-    fn also(mut self, user: usize) -> Self {
+    fn also(self, user: usize) -> Self {
         let last = self.tasks.len() - 1;
-        let join = self.world.join(user);
-        let join = Task { is_mortal: self.tasks[last].is_mortal, follows: Some(last), ..join };
-        self.add(join, Some(user));
-        self
+        let is_mortal = self.tasks[last].is_mortal;
+        self.add(Some(user), |world| Task { is_mortal, follows: Some(last), ..world.join(user) })
     }
 
-    fn join(mut self, user: usize) -> Self {
-        let join = self.world.join(user);
-        self.add(join, Some(user));
-        self
+    fn join(self, user: usize) -> Self {
+        self.add(Some(user), |world| world.join(user))
     }
 
-    /// A sign-up that may be killed.
-    fn may_join(mut self, user: usize) -> Self {
-        let join = Task { is_mortal: true, ..self.world.join(user) };
-        self.add(join, Some(user));
-        self
-    }
-
-    fn leave(mut self, user: usize) -> Self {
-        let leave = self.world.leave(user);
-        self.add(leave, Some(user));
-        self
+    fn leave(self, user: usize) -> Self {
+        self.add(Some(user), |world| world.leave(user))
     }
 
     fn resize(mut self, capacity: u32) -> Self {
-        let resize = self.world.resize(capacity);
         self.capacity = self.capacity.max(usize::try_from(capacity).expect("a capacity"));
-        self.add(resize, None);
-        self
+        self.add(None, |world| world.resize(capacity))
     }
 
-    fn job(mut self) -> Self {
-        let job = self.world.job(after(2));
-        self.add(job, None);
-        self
+    fn job(self) -> Self {
+        self.add(None, |world| world.job(after(2)))
     }
 
-    /// A run of the job that may be killed.
-    fn may_job(mut self) -> Self {
-        let job = Task { is_mortal: true, ..self.world.job(after(2)) };
-        self.add(job, None);
+    /// The last task may be killed.
+    fn mortal(mut self) -> Self {
+        self.tasks.last_mut().expect("a task").is_mortal = true;
         self
     }
 
@@ -469,7 +452,7 @@ async fn equal_sign_ups(defect: &Defect) -> Option<String> {
 
 async fn crashes(defect: &Defect) -> Option<String> {
     let mut world = full(3).await;
-    let scenario = Scenario::new(&mut world, defect).may_join(0).also(0).join(1).leave(6).may_job();
+    let scenario = Scenario::new(&mut world, defect).join(0).mortal().also(0).join(1).leave(6).job().mortal();
     scenario.explore("crashes", 1).await
 }
 
@@ -534,7 +517,7 @@ async fn random_order((tickets, seats, rounds, orders): Crowd, random: &mut fast
         for _ in 0..random.usize(2..5) {
             let (new, old) = (tickets + random.usize(..5), random.usize(..tickets));
             scenario = match random.u8(..5) {
-                0 | 1 => scenario.may_join(new),
+                0 | 1 => scenario.join(new).mortal(),
                 2 => scenario.join(new).join(new),
                 _ => scenario.leave(old),
             };
