@@ -1,6 +1,6 @@
 # On a new machine, start with `make run` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help run sim sim-night sim-mutants mutants coverage sam-env dev load bench bench-counts own-code demo test invoke plan token docs picture build deploy lint lint-template deny report sql backfill verify compact test-analytics test-lake test-slow test-lambda test-openapi test-clients test-sam test-tools test-console console-vendor tools test-dev test-smoke test-deploy test-dynamodb-local smoke need need-java need-python need-valgrind need-peers need-postgres need-clients
+.PHONY: help run sim sim-night sim-mutants mutants coverage sam-env dev load bench bench-counts own-code demo test invoke event plan token docs picture build deploy lint lint-template deny report sql backfill verify compact test-analytics test-lake test-slow test-lambda test-openapi test-clients test-sam test-tools test-console console-vendor tools test-dev test-smoke test-deploy test-dynamodb-local smoke need need-java need-python need-valgrind need-peers need-postgres need-clients
 
 # The Runtime Interface Emulator, which `sam local invoke` also uses.
 EMULATOR = $(CURDIR)/.venv/sam/lib/*/site-packages/samcli/local/rapid/aws-lambda-rie-$(if $(filter arm64 aarch64,$(shell uname -m)),arm64,x86_64)
@@ -48,8 +48,11 @@ demo: need ## Show every access pattern: request, key condition, response, consu
 test: need ## Run the tests, check that no function has unused permissions, and print the ten slowest parts
 	@tests/run.sh
 
-invoke: need ## Invoke a function with an event: FUNCTION=list-due-payments EVENT=events/bank/list-due-payments.json
+invoke: need ## Invoke a function with an event or a file: FUNCTION=list-due-payments EVENT=list-due-payments.no-such-day
 	@$(LOCAL) invoke $(FUNCTION) $(EVENT) $(ARGS)
+
+event: need ## Print an event, or the names of all events: EVENT=list-due-payments.no-such-day
+	@$(LOCAL) event $(EVENT) $(ARGS)
 
 sam-env: need ## Write target/sam-env with the environment variables for `sam local invoke` on the tables of `make run`
 	@$(LOCAL) sam-env --dynamodb-port $(DYNAMODB_PORT) $(ARGS)

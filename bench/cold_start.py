@@ -27,9 +27,10 @@ from cold_start_text import PICTURE, picture, section  # noqa: F401
 from contestants import OURS, ROOT, contestants
 from fake_lambda import DynamoDB, Runtime
 from spread import ratios, spread
+from stack import LOCAL
 
 EVENT = (ROOT / "events/bank/schedule-payment.json").read_bytes()
-REFUSED = (ROOT / "events/bank/schedule-payment.day-is-over.json").read_bytes()
+REFUSED = "schedule-payment.day-is-over"
 WARM_UP = 2
 MEGABYTES = 128
 
@@ -112,7 +113,8 @@ class Bench:
         """Returns the contestant's responses and DynamoDB calls.
 
         Values that differ between runs are removed."""
-        self.run(contestant, [EVENT, REFUSED])
+        refused = subprocess.run([LOCAL, "event", REFUSED], cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout
+        self.run(contestant, [EVENT, refused])
         answers = []
         for _, answer in self.runtime.answered:
             headers = [answer["headers"].get(name) for name in ("content-type", "location")]

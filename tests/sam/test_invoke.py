@@ -107,21 +107,26 @@ def main(local, binaries):
         functions = all_files.pop("system")
         assert functions.keys() == set(health["functions"]), functions.keys() ^ set(health["functions"])
         assert functions.keys() == {name for one in all_files.values() for name in one}
-        count = sum(invoke(binaries / name, environment, folder, url) for name, environment in sorted(functions.items()))
+        names = output(local, "event").decode().split()
+        events = {name: output(local, "event", name) for name in names}
+        count = sum(invoke(binaries / name, environment, folder, url, events) for name, environment in sorted(functions.items()))
     print(f"{len(functions)} functions accept {count} events on the tables of the local stack")
 
 
-def invoke(binary, environment, folder, url):
+def output(*command):
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, cwd=ROOT).stdout
+
+
+def invoke(binary, environment, folder, url, all_events):
     """Sends every event of a function. Returns the number of events."""
-    events = sorted(file for file in (ROOT / "events").glob("*/*.json") if file.name.split(".")[0] == binary.name)
+    events = {name: event for name, event in all_events.items() if name.split(".")[0] == binary.name}
     assert events, f"{binary.name} has no event"
     with running(binary, environment, folder) as function:
-        for file in events:
-            event = file.read_bytes()
+        for name, event in events.items():
             _, answer = post(function, event)
             # The stack itself also rejects an event that is no batch, for example.
             if not is_accepted(answer) and is_accepted(post(f"{url}/_local/functions/{binary.name}/invocations", event)[1]):
-                sys.exit(f"{file.relative_to(ROOT)}: {answer}\n{(folder / f'{binary.name}.log').read_text()}")
+                sys.exit(f"{name}: {answer}\n{(folder / f'{binary.name}.log').read_text()}")
     return len(events)
 
 

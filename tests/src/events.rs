@@ -1,13 +1,14 @@
-//! The events of `events/`. They are listed in an order in which each event finds the items that
-//! earlier events created.
+//! The events of `events/` and their variants. They are listed in an order in which each event
+//! finds the items that earlier events created.
 #![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use crate::{patterns, root};
+use function::Declared;
+use local::events::Events;
 use serde_json::{Value, json};
-use std::{fs, path::PathBuf};
 
-/// An event: its function, the suffix of its file name, and the expected response status. The
-/// status is `None` for events that are not HTTP requests.
+/// An event: its function, its case, and the expected response status. The case is empty for the
+/// event that the function accepts. The status is `None` for events that are not HTTP requests.
 pub type Event = (&'static str, &'static str, Option<u16>);
 
 const BANK: [Event; 54] = [
@@ -299,58 +300,45 @@ const LEDGER: [Event; 58] = [
     ("start-daily-reconciliation", "no-such-day", None),
 ];
 
-/// The lists of events, with their folders.
-const LISTED: [(&str, &[Event]); 5] =
-    [("bank", &BANK), ("cart", &CART), ("lake", &LAKE), ("wellness", &WELLNESS), ("ledger", &LEDGER)];
+const LISTED: [&[Event]; 5] = [&BANK, &CART, &LAKE, &WELLNESS, &LEDGER];
 
-/// The suffix of an event without a file. The event is derived from the accepted event of the
+/// The case of an event that is in no file. The event is derived from the accepted event of the
 /// function: its caller has no claims except `sub`.
 pub const NO_CLAIMS: &str = "no-claims";
 
-/// Every event, grouped by folder. A function with a GET route does not have to be in the lists
-/// above. Its event then gets 200, and 403 if the caller has no claims.
+/// Every event. A function with a GET route does not have to be in the lists above. Its event then
+/// gets 200, and 403 if the caller has no claims.
 #[must_use]
-pub fn all() -> Vec<(&'static str, Vec<Event>)> {
-    let mut all: Vec<_> = LISTED.iter().map(|(folder, events)| (*folder, events.to_vec())).collect();
-    let is_listed = |name| LISTED.iter().any(|(_, events)| events.iter().any(|(function, ..)| *function == name));
-    for pattern in patterns::all().into_iter().filter(|pattern| !is_listed(pattern.name)) {
-        let route = pattern.routes().iter().find(|route| route.method == "GET");
-        let service = route.and_then(|route| route.path.split('/').nth(1));
-        all.extend(
-            service.map(|service| (service, vec![(pattern.name, "", Some(200)), (pattern.name, NO_CLAIMS, Some(403))])),
-        );
-    }
-    all
+pub fn all() -> Vec<Event> {
+    let listed = LISTED.concat();
+    let is_read = |pattern: &Declared| pattern.routes().iter().any(|route| route.method == "GET");
+    let is_listed = |pattern: &Declared| listed.iter().any(|(function, ..)| *function == pattern.name);
+    let reads = patterns::all().into_iter().filter(|pattern| is_read(pattern) && !is_listed(pattern));
+    let reads = reads.flat_map(|pattern| [(pattern.name, "", Some(200)), (pattern.name, NO_CLAIMS, Some(403))]);
+    let reads: Vec<Event> = reads.collect();
+    [listed, reads].concat()
 }
 
-/// The file name of an event.
+/// The name of an event.
 #[must_use]
-pub fn file(function: &str, why: &str) -> String {
-    if why.is_empty() { format!("{function}.json") } else { format!("{function}.{why}.json") }
+pub fn name(function: &str, why: &str) -> String {
+    if why.is_empty() { function.to_owned() } else { format!("{function}.{why}") }
 }
 
 /// The content of an event.
 #[must_use]
-pub fn event(folder: &str, function: &str, why: &str) -> Value {
-    let read = |why: &str| -> Value {
-        let path = root().join("events").join(folder).join(file(function, why));
-        serde_json::from_str(&fs::read_to_string(path).expect("an event")).expect("JSON")
-    };
+pub fn event(function: &str, why: &str) -> Value {
     if why != NO_CLAIMS {
-        return read(why);
+        return folder().event(&name(function, why)).expect("an event");
     }
-    let mut event = read("");
+    let mut event = event(function, "");
     let claims = &mut event["requestContext"]["authorizer"]["jwt"]["claims"];
     *claims = json!({"sub": claims["sub"]});
     event
 }
 
-/// The folders of `events/`, one for each service.
+/// The folder `events/`.
 #[must_use]
-pub fn folders() -> Vec<PathBuf> {
-    let entries = fs::read_dir(root().join("events")).expect("the events");
-    let mut folders: Vec<_> =
-        entries.map(|entry| entry.expect("an entry").path()).filter(|path| path.is_dir()).collect();
-    folders.sort();
-    folders
+pub fn folder() -> Events {
+    Events::of(root().join("events"))
 }

@@ -1,5 +1,6 @@
 //! Command line: commands, options and errors.
 mod demo;
+mod event;
 mod invoke;
 mod plan;
 mod run;
@@ -12,7 +13,14 @@ use clap::{Args, Parser, Subcommand};
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::{Layer, filter::Targets, layer::SubscriberExt, util::SubscriberInitExt};
 
-use crate::{Auth, Builder, Rates, Stack, StartError, TokenError, client::ClientError, stack::DOCKER_HOST};
+use crate::{
+    Auth, Builder, Rates, Stack, StartError, TokenError,
+    client::ClientError,
+    events::{EventError, Events},
+    stack::DOCKER_HOST,
+};
+
+const EVENTS: &str = "events";
 
 /// The local stack: API, functions and DynamoDB in one process.
 #[derive(Debug, Parser)]
@@ -28,8 +36,10 @@ enum Command {
     Run(Box<RunOptions>),
     /// Call every access pattern on a temporary stack
     Demo(StackOptions),
-    /// Invoke one function with an event from a file
+    /// Invoke one function with an event
     Invoke(InvokeOptions),
+    /// Print an event or a variant of an event; without a name, the names of all events
+    Event(EventOptions),
     /// Print a token for a local stack
     Token(TokenOptions),
     /// Write files with the environment variables of the functions, for `sam local invoke`
@@ -99,7 +109,8 @@ struct RunOptions {
 struct InvokeOptions {
     /// Name of the function, such as list-due-payments
     function: String,
-    /// File with the event in the format of the AWS service
+    /// File with the event in the format of the AWS service, or the name of an event, such as
+    /// get-payment.no-payment-id
     event: PathBuf,
     /// URL of a running stack; by default the stack on --port, or else a temporary stack
     #[arg(long)]
@@ -109,6 +120,15 @@ struct InvokeOptions {
     port: u16,
     #[command(flatten)]
     stack: StackOptions,
+}
+
+#[derive(Debug, Args)]
+struct EventOptions {
+    /// Name of the event, such as get-payment or get-payment.no-payment-id
+    name: Option<String>,
+    /// Folder of the events
+    #[arg(long, default_value = EVENTS)]
+    folder: PathBuf,
 }
 
 #[derive(Debug, Args)]
@@ -157,7 +177,9 @@ pub(crate) enum CliError {
     #[error(transparent)]
     Token(#[from] TokenError),
     #[error("{path}: {1}", path = .0.display())]
-    Event(PathBuf, String),
+    File(PathBuf, String),
+    #[error(transparent)]
+    Event(#[from] EventError),
     #[error("{path}: {1}", path = .0.display())]
     Write(PathBuf, std::io::Error),
     #[error("no stack is running at {0}")]
@@ -184,6 +206,7 @@ impl Cli {
             Command::Run(options) => run::run(*options).await,
             Command::Demo(options) => demo::demo(&options).await,
             Command::Invoke(options) => invoke::invoke(options).await,
+            Command::Event(options) => event::print(options),
             Command::Token(options) => token::token(options),
             Command::SamEnv(options) => sam_env::write(&options),
             Command::Plan(options) => {
@@ -202,6 +225,11 @@ impl Cli {
 }
 
 impl StackOptions {
+    /// Returns the events beside the template.
+    fn events(&self) -> Events {
+        Events::of(self.template.with_file_name(EVENTS))
+    }
+
     fn builder(&self) -> Builder {
         let builder = Stack::builder(&self.template);
         self.parameters.iter().fold(builder, |builder, (name, value)| builder.parameter(name, value))

@@ -10,6 +10,7 @@ mod client;
 mod console;
 mod domains;
 mod engine;
+pub mod events;
 mod follower;
 mod gateway;
 pub mod hostile;

@@ -36,7 +36,7 @@ pub async fn download(url: &str) -> (u16, String, Vec<u8>) {
 /// Returns the event of a created object.
 #[must_use]
 pub fn created(company: &str, file: &str) -> Value {
-    let mut event = crate::events::event("wellness", "receive-file", "");
+    let mut event = crate::events::event("receive-file", "");
     let key = UploadKey { company: company.parse().expect("a company"), file: file.parse().expect("a file") };
     // S3 encodes the key.
     event["Records"][0]["s3"]["object"]["key"] = key.to_string().replace('%', "%25").into();

@@ -22,7 +22,7 @@ use system_tests::{
     Answer, Client,
     bank::{upload, without_jobs},
     emulator::{Environment, Lambdas, PATIENCE, Place, Port, binary, listening},
-    events::{all, event, file},
+    events::{all, event, name},
     faults::{Fault, Proxy},
     root,
     runtime::log_lines,
@@ -35,10 +35,10 @@ use tokio::{
 };
 
 const DAYS: &str = "from=2099-01-01T00:00:00Z&to=2099-12-31T23:59:59Z";
-const PAYMENT: &str = "events/bank/schedule-payment.json";
+const PAYMENT: &str = "schedule-payment";
 
-fn text(path: &str) -> String {
-    std::fs::read_to_string(root().join(path)).expect("a file")
+fn text(function: &str) -> String {
+    event(function, "").to_string()
 }
 
 /// Replaces each generated identifier in responses with a number, in order of appearance. Also
@@ -77,16 +77,14 @@ async fn each_event_gets_the_same_response_as_on_the_local_stack() {
     let (outside, lambdas) = Lambdas::of(configured()).await;
     let clients = [Client::operator(&inside), Client::operator(&outside)];
     let mut names = [Names::default(), Names::default()];
-    for (folder, (function, why, _)) in
-        all().iter().flat_map(|(folder, events)| events.iter().map(move |event| (folder, event)))
-    {
-        let event = event(folder, function, why);
+    for (function, why, _) in all() {
+        let event = event(function, why);
         let mut answers = Vec::new();
         for (client, names) in clients.iter().zip(&mut names) {
             answers.push(names.hide(&client.invoke(function, &event).await));
             until(client, "/_local/streams", is_drained).await;
         }
-        assert_eq!(answers[0], answers[1], "{}", file(function, why));
+        assert_eq!(answers[0], answers[1], "{}", name(function, why));
         for line in lambdas.logs(function).concat() {
             assert_eq!(line.get("not JSON"), None, "{function}");
         }
@@ -189,12 +187,8 @@ async fn logs_one_line_per_event_without_payment_data() {
 #[ignore = "make test-lambda"]
 async fn processes_an_event_after_an_unreadable_event() {
     let stack = stack().start().await.expect("a stack");
-    let functions = [
-        ("schedule-payment", text(PAYMENT)),
-        ("export-changes", text("events/lake/export-changes.json")),
-        ("archive-settled-payments", text("events/bank/archive-settled-payments.json")),
-    ];
-    for (function, good) in functions {
+    for function in [PAYMENT, "export-changes", "archive-settled-payments"] {
+        let good = text(function);
         let environment = Environment::start(&binary(function), &Place::of(&stack, function)).await;
         let mut errors = 0;
         // Lambda accepts events of at most 6 MB.
@@ -221,7 +215,7 @@ async fn processes_an_event_after_an_unreadable_event() {
 async fn rejects_a_body_of_maximum_size_within_the_memory_limit() {
     let stack = stack().start().await.expect("a stack");
     let environment = Environment::start(&binary("schedule-payment"), &Place::of(&stack, "schedule-payment")).await;
-    let mut event: Value = serde_json::from_str(&text(PAYMENT)).expect("JSON");
+    let mut event = event(PAYMENT, "");
     for body in ["x".repeat(6_000_000), format!("{{\"data\": {}", "[".repeat(5_900_000))] {
         event["body"] = body.into();
         let answer = environment.invoke(event.to_string()).await.expect("an answer");
@@ -304,7 +298,7 @@ async fn cargo_lambda(arguments: &[&str], settings: &BTreeMap<String, String>) -
 async fn eight_payments(port: &Port) {
     let url = format!("http://127.0.0.1:{}/2015-03-31/functions/schedule-payment/invocations", port.number());
     let http = reqwest::Client::builder().no_proxy().timeout(PATIENCE).build().expect("a client");
-    let mut event: Value = serde_json::from_str(&text(PAYMENT)).expect("JSON");
+    let mut event = event(PAYMENT, "");
     let calls = (0..8).map(|number| {
         event["headers"]["idempotency-key"] = format!("key-{number}").into();
         let request = http.post(&url).body(event.to_string());

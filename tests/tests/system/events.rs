@@ -1,19 +1,20 @@
 //! Tests that each event of `events/` gets the expected response.
 
 use serde_json::{Value, json};
-use std::{collections::BTreeSet, fs};
+use std::collections::BTreeSet;
 use system_tests::{
     Client,
-    events::{Event, NO_CLAIMS, all, event, file, folders},
+    events::{NO_CLAIMS, all, event, folder, name},
     patterns, stack,
 };
 
-/// File name suffixes of events that the function cannot read.
+/// Cases of events that the function cannot read.
 const NONSENSE: [&str; 8] =
     ["no-such-day", "no-such-time", "no-batch", "not-over", "no-name", "removed", "no-such-file", "no-such-table"];
 
-/// Functions of the bank that a stream invokes.
-const STREAMS: [&str; 2] = ["continue-bank-job", "execute-payment"];
+/// Functions whose response says whether work is left.
+const SCHEDULED: [&str; 4] =
+    ["archive-settled-payments", "dispatch-due-payments", "release-expired-holds", "start-group-progress"];
 
 /// Functions whose response must contain an item that an earlier event created. Each entry also has
 /// a field of the item and the value of that field.
@@ -62,52 +63,48 @@ async fn each_event_with_decimal_points_gets_the_expected_response() {
 async fn each_gets_the_expected_response(change: impl Fn(&mut Value)) {
     let stack = stack().start().await.expect("a stack");
     let client = Client::operator(&stack);
-    for (folder, (function, why, status)) in
-        all().iter().flat_map(|(folder, events)| events.iter().map(move |event| (folder, event)))
-    {
-        let mut event = event(folder, function, why);
+    for (function, why, status) in all() {
+        let mut event = event(function, why);
         change(&mut event);
         let answer = client.invoke(function, &event).await;
-        let (file, failed) = (file(function, why), answer.headers.contains_key("x-amz-function-error"));
+        let (name, failed) = (name(function, why), answer.headers.contains_key("x-amz-function-error"));
         match status {
-            Some(status) => assert_eq!(answer.body["statusCode"], json!(status), "{file}: {}", answer.body),
-            None if NONSENSE.contains(why) => assert!(failed, "{file}: {}", answer.body),
-            None if *function == "start-daily-reconciliation" => {
+            Some(status) => assert_eq!(answer.body["statusCode"], json!(status), "{name}: {}", answer.body),
+            None if NONSENSE.contains(&why) => assert!(failed, "{name}: {}", answer.body),
+            None if function == "start-daily-reconciliation" => {
                 let id = answer.body["reconciliationId"].as_str().unwrap_or_default();
-                assert!(!failed && id.starts_with("daily-2026-11-"), "{file}: {}", answer.body);
+                assert!(!failed && id.starts_with("daily-2026-11-"), "{name}: {}", answer.body);
             }
-            None if *function == "import-payments" => {
-                assert!(!failed && answer.body["started"].is_array(), "{file}: {}", answer.body);
+            None if function == "import-payments" => {
+                assert!(!failed && answer.body["started"].is_array(), "{name}: {}", answer.body);
             }
-            None if *function == "convert-export" => {
-                assert_eq!((failed, &answer.body["rows"]), (false, &json!(0)), "{file}: {}", answer.body);
+            None if function == "convert-export" => {
+                assert_eq!((failed, &answer.body["rows"]), (false, &json!(0)), "{name}: {}", answer.body);
             }
-            None if *function == "plan-refresh" => {
-                assert!(!failed && answer.body["verify"].is_string(), "{file}: {}", answer.body);
+            None if function == "plan-refresh" => {
+                assert!(!failed && answer.body["verify"].is_string(), "{name}: {}", answer.body);
             }
-            None if *function == "receive-file" => {
-                assert!(!failed && answer.body["received"].is_array(), "{file}: {}", answer.body);
+            None if function == "receive-file" => {
+                assert!(!failed && answer.body["received"].is_array(), "{name}: {}", answer.body);
             }
-            None if *function == "close-day" => {
+            None if function == "close-day" => {
                 let id = answer.body["jobId"].as_str().unwrap_or_default();
-                assert!(!failed && id.starts_with("close-20"), "{file}: {}", answer.body);
+                assert!(!failed && id.starts_with("close-20"), "{name}: {}", answer.body);
             }
-            None if *function == "load-templates" => {
-                assert_eq!((failed, &answer.body["loaded"]), (false, &json!(10)), "{file}: {}", answer.body);
+            None if function == "load-templates" => {
+                assert_eq!((failed, &answer.body["loaded"]), (false, &json!(10)), "{name}: {}", answer.body);
             }
-            None if ["release-expired-holds", "start-group-progress"].contains(function)
-                || *folder == "bank" && !STREAMS.contains(function) =>
-            {
-                assert_eq!((failed, &answer.body["left"]), (false, &json!(false)), "{file}: {}", answer.body);
+            None if SCHEDULED.contains(&function) => {
+                assert_eq!((failed, &answer.body["left"]), (false, &json!(false)), "{name}: {}", answer.body);
             }
             None => {
                 let reported = answer.body["batchItemFailures"].as_array().map(Vec::len);
-                assert_eq!((failed, reported), (false, Some(0)), "{file}: {}", answer.body);
+                assert_eq!((failed, reported), (false, Some(0)), "{name}: {}", answer.body);
             }
         }
-        if let Some((_, member, value)) = LISTS.iter().find(|(list, ..)| list == function && why.is_empty()) {
+        if let Some((_, member, value)) = LISTS.iter().find(|(list, ..)| *list == function && why.is_empty()) {
             let body = answer.body["body"].as_str().and_then(|body| serde_json::from_str::<Value>(body).ok());
-            assert_eq!(body.map(|body| body["items"][0][member].clone()), Some(json!(value)), "{file}");
+            assert_eq!(body.map(|body| body["items"][0][member].clone()), Some(json!(value)), "{name}");
         }
     }
     let due = client.get("/bank/payments/due?date=2099-12-01").await;
@@ -127,17 +124,17 @@ async fn every_get_event_succeeds_on_a_fresh_stack() {
         stack.load_events().await.expect("the objects of the events");
     }
     let client = Client::operator(&stack);
-    let files = folders().into_iter().flat_map(|folder| fs::read_dir(folder).expect("the events"));
+    let folder = folder();
+    let names = folder.names().expect("the events");
     let mut failures = Vec::new();
     let mut count = 0;
-    for file in files.map(|file| file.expect("a file").path()) {
-        let name = file.file_stem().expect("a name").to_string_lossy().into_owned();
-        let event: Value = serde_json::from_str(&fs::read_to_string(&file).expect("an event")).expect("JSON");
-        if event["requestContext"]["http"]["method"] != "GET" || name.contains('.') {
+    for name in names.iter().filter(|name| !name.contains('.')) {
+        let event = folder.event(name).expect("an event");
+        if event["requestContext"]["http"]["method"] != "GET" {
             continue;
         }
         count += 1;
-        let answer = client.invoke(&name, &event).await.body;
+        let answer = client.invoke(name, &event).await.body;
         if answer["statusCode"] != 200 {
             failures.push(format!("{name}: {answer}"));
         }
@@ -150,29 +147,20 @@ async fn every_get_event_succeeds_on_a_fresh_stack() {
 #[test]
 fn every_function_has_an_accepted_and_a_rejected_event() {
     let all = all();
-    let events: Vec<&Event> = all.iter().flat_map(|(_, events)| events.iter()).collect();
     for pattern in patterns::all() {
         let function = pattern.name;
-        assert!(events.iter().any(|(name, why, _)| *name == function && why.is_empty()), "{function}");
-        assert!(events.iter().any(|(name, why, _)| *name == function && why.contains('-')), "{function}");
+        assert!(all.iter().any(|(name, why, _)| *name == function && why.is_empty()), "{function}");
+        assert!(all.iter().any(|(name, why, _)| *name == function && why.contains('-')), "{function}");
     }
-    for path in folders() {
-        let folder = path.file_name().expect("a name").to_string_lossy().into_owned();
-        let files = fs::read_dir(&path).expect("the events");
-        let files: BTreeSet<String> =
-            files.map(|file| file.expect("a file").file_name().to_string_lossy().into_owned()).collect();
-        let known = all.iter().filter(|(of, _)| **of == folder).flat_map(|(_, events)| events.iter());
-        let known = known.filter(|(_, why, _)| *why != NO_CLAIMS);
-        assert_eq!(files, known.map(|(function, why, _)| file(function, why)).collect(), "{folder}");
-    }
+    let listed = all.iter().filter(|(_, why, _)| *why != NO_CLAIMS);
+    let listed: BTreeSet<String> = listed.map(|(function, why, _)| name(function, why)).collect();
+    assert_eq!(folder().names().expect("the events"), listed);
 }
 
 #[test]
 fn events_contain_the_claims_of_the_authorizer() {
-    for (folder, events) in all() {
-        for (function, why, status) in events.iter().filter(|(_, _, status)| status.is_some()) {
-            let event = event(folder, function, why);
-            assert!(event["requestContext"]["authorizer"]["jwt"]["claims"]["sub"].is_string(), "{function} {status:?}");
-        }
+    for (function, why, status) in all().into_iter().filter(|(_, _, status)| status.is_some()) {
+        let event = event(function, why);
+        assert!(event["requestContext"]["authorizer"]["jwt"]["claims"]["sub"].is_string(), "{function} {status:?}");
     }
 }

@@ -70,10 +70,8 @@ impl Functions {
 
 /// The accepted event of each function with a route.
 fn accepted() -> Vec<(&'static str, Value)> {
-    let all = all();
-    let events = all.iter().flat_map(|(folder, events)| events.iter().map(move |event| (folder, event)));
-    let accepted = events.filter(|(_, (_, why, status))| why.is_empty() && status.is_some());
-    accepted.map(|(folder, (function, why, _))| (*function, event(folder, function, why))).collect()
+    let accepted = all().into_iter().filter(|(_, why, status)| why.is_empty() && status.is_some());
+    accepted.map(|(function, why, _)| (function, event(function, why))).collect()
 }
 
 /// The pointers to all values in a value, including itself.
@@ -161,21 +159,19 @@ async fn no_event_makes_a_function_panic_or_fail() {
     let functions = Functions::start().await;
     let mut runner = TestRunner::deterministic();
     let mut failures = Vec::new();
-    for (folder, events) in all() {
-        for (function, why, _) in events {
-            let event = event(folder, function, why);
-            for change in 0..=CHANGES {
-                let event = if change == 0 { event.clone() } else { changed(&event, &mut runner) };
-                match functions.call(function, event.clone()).await.map(|invocation| invocation.answer) {
-                    Err(panic) => failures.push(format!("{function}: {panic}: {event}")),
-                    Ok(Ok(answer)) if answer["statusCode"].as_u64().is_some_and(|status| status >= 500) => {
-                        failures.push(format!("{function}: {answer}: {event}"));
-                    }
-                    Ok(Err(error)) if error.error_type == "internal" => {
-                        failures.push(format!("{function}: {}: {event}", error.error_message));
-                    }
-                    Ok(_) => {}
+    for (function, why, _) in all() {
+        let event = event(function, why);
+        for change in 0..=CHANGES {
+            let event = if change == 0 { event.clone() } else { changed(&event, &mut runner) };
+            match functions.call(function, event.clone()).await.map(|invocation| invocation.answer) {
+                Err(panic) => failures.push(format!("{function}: {panic}: {event}")),
+                Ok(Ok(answer)) if answer["statusCode"].as_u64().is_some_and(|status| status >= 500) => {
+                    failures.push(format!("{function}: {answer}: {event}"));
                 }
+                Ok(Err(error)) if error.error_type == "internal" => {
+                    failures.push(format!("{function}: {}: {event}", error.error_message));
+                }
+                Ok(_) => {}
             }
         }
     }

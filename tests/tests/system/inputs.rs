@@ -220,39 +220,37 @@ fn wrong_members() -> Vec<(&'static str, Value)> {
 async fn every_scheduled_function_refuses_an_event_with_a_wrong_member_by_its_name() {
     let stack = stack().start().await.expect("a stack");
     let (client, mut count) = (Client::operator(&stack), 0);
-    for (folder, events) in all() {
-        for (function, why, _) in events.iter().filter(|(_, why, status)| why.is_empty() && status.is_none()) {
-            let good = event(folder, function, why);
-            if good["detail-type"] != "Scheduled Event" {
-                continue;
-            }
-            let mut cases: Vec<(&str, Value)> = Vec::new();
-            for (member, value) in wrong_members() {
-                let mut event = good.clone();
-                event[member] = value;
-                cases.push((member, event));
-            }
-            for member in ["time", "detail-type"] {
-                let mut event = good.clone();
-                event.as_object_mut().expect("an object").remove(member);
-                cases.push((member, event));
-            }
-            cases.extend([
-                ("time", json!({"time": 5})),
-                ("detail-type", json!({"time": "2026-12-01T09:30:00Z"})),
-                ("tme", json!({"tme": "2026-12-01T09:30:00Z"})),
-                ("body", json!([])),
-                ("body", json!(null)),
-            ]);
-            for (member, event) in cases {
-                let answer = client.invoke(function, &event).await;
-                let message = answer.body["errorMessage"].as_str().unwrap_or_default();
-                let is_named = message.contains(&format!("/{member}"));
-                let failed = answer.headers.contains_key("x-amz-function-error");
-                assert!(failed && is_named, "{function} {member} {event}: {}", answer.body);
-            }
-            count += 1;
+    for (function, why, _) in all().into_iter().filter(|(_, why, status)| why.is_empty() && status.is_none()) {
+        let good = event(function, why);
+        if good["detail-type"] != "Scheduled Event" {
+            continue;
         }
+        let mut cases: Vec<(&str, Value)> = Vec::new();
+        for (member, value) in wrong_members() {
+            let mut event = good.clone();
+            event[member] = value;
+            cases.push((member, event));
+        }
+        for member in ["time", "detail-type"] {
+            let mut event = good.clone();
+            event.as_object_mut().expect("an object").remove(member);
+            cases.push((member, event));
+        }
+        cases.extend([
+            ("time", json!({"time": 5})),
+            ("detail-type", json!({"time": "2026-12-01T09:30:00Z"})),
+            ("tme", json!({"tme": "2026-12-01T09:30:00Z"})),
+            ("body", json!([])),
+            ("body", json!(null)),
+        ]);
+        for (member, event) in cases {
+            let answer = client.invoke(function, &event).await;
+            let message = answer.body["errorMessage"].as_str().unwrap_or_default();
+            let is_named = message.contains(&format!("/{member}"));
+            let failed = answer.headers.contains_key("x-amz-function-error");
+            assert!(failed && is_named, "{function} {member} {event}: {}", answer.body);
+        }
+        count += 1;
     }
     assert!(count >= 7, "{count} functions");
     stack.stop().await;

@@ -8,7 +8,7 @@ use std::{
 };
 use system_tests::{
     Client,
-    events::folders,
+    events::folder,
     openapi::{Answered, Document, Operation, with_missing_routes},
     patterns, root, stack, yaml,
 };
@@ -132,15 +132,12 @@ fn walk(value: &Value, visit: &mut impl FnMut(&Value)) {
     }
 }
 
-/// The events that are HTTP requests, by file name.
+/// The events that are HTTP requests, by name.
 fn requests() -> BTreeMap<String, Value> {
-    let files = folders().into_iter().flat_map(|folder| fs::read_dir(folder).expect("the events"));
-    let events = files.map(|file| {
-        let file = file.expect("a file");
-        let event = fs::read_to_string(file.path()).expect("an event");
-        (file.file_name().to_string_lossy().into_owned(), serde_json::from_str(&event).expect("JSON"))
-    });
-    events.filter(|(_, event): &(_, Value)| event["routeKey"].is_string()).collect()
+    let folder = folder();
+    let names = folder.names().expect("the events").into_iter();
+    let events = names.map(|name| (name.clone(), folder.event(&name).expect("an event")));
+    events.filter(|(_, event)| event["routeKey"].is_string()).collect()
 }
 
 #[tokio::test]

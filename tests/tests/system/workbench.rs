@@ -14,6 +14,7 @@ use system_tests::{
     Client,
     bank::scheduled_at,
     changed,
+    events::event,
     ledger::{HOLDS, hold, totals::without_counting},
     parsed, root, template, template_of, text,
 };
@@ -32,7 +33,7 @@ const KIND: &str = Attribute::TYPE.as_str();
 /// the operating system, so the model has a number instead.
 const REQUEST_IDS: [&str; 2] = ["MovedBy", "Last"];
 /// Event of the sample employee, at the time of the load.
-const EMPLOYEE: &str = "events/wellness/register-new-employee.json";
+const EMPLOYEE: &str = "register-new-employee";
 
 type Item = BTreeMap<String, Value>;
 
@@ -170,10 +171,7 @@ async fn sampled(service: &str) -> Stack {
             let archive = bank::patterns().into_iter().find(|pattern| pattern.id == "B5").expect("the archive");
             operator.invoke(archive.name, &scheduled_at(ARCHIVED)).await
         }
-        "wellness" => {
-            let event = fs::read_to_string(root().join(EMPLOYEE)).expect("an event");
-            operator.invoke("register-new-employee", &serde_json::from_str(&event).expect("JSON")).await
-        }
+        "wellness" => operator.invoke(EMPLOYEE, &event(EMPLOYEE, "")).await,
         "ledger" => {
             let account = async |user: &str| {
                 let accounts = operator.get(&format!("/ledger/users/{user}/accounts")).await.body;

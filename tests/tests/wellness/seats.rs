@@ -282,7 +282,7 @@ async fn a_job_killed_at_any_call_gives_each_seat_away_once() {
 
 /// Returns the event of a user who signs up.
 fn sign_up(user: &str, id: &str) -> Value {
-    let mut request = system_tests::events::event("wellness", "join-activity", "");
+    let mut request = system_tests::events::event("join-activity", "");
     request["pathParameters"] = json!({"userId": user, "activityId": id});
     let claims = &mut request["requestContext"]["authorizer"]["jwt"]["claims"];
     claims["sub"] = user.into();

@@ -2,11 +2,13 @@
 
 use crate::stub::{Fault, Stub};
 use serde_json::{Value, json};
-use system_tests::runtime::{self, Runtime, log_lines};
+use system_tests::{
+    events::event,
+    runtime::{self, Runtime, log_lines},
+};
 use tokio::process::Command;
 
-const EVENT: &str = include_str!("../../../../events/lake/export-changes.json");
-const UNREADABLE: &str = include_str!("../../../../events/lake/export-changes.unreadable.json");
+const FUNCTION: &str = "export-changes";
 
 fn lambda(address: &str, stub: &str) -> Command {
     let environment = [
@@ -18,7 +20,7 @@ fn lambda(address: &str, stub: &str) -> Command {
         ("ACCOUNT_TOKEN_KEY", ""),
     ];
     let binary = env!("CARGO_BIN_EXE_export-changes");
-    runtime::command(binary, "export-changes", address, &environment)
+    runtime::command(binary, FUNCTION, address, &environment)
 }
 
 #[tokio::test]
@@ -27,9 +29,9 @@ async fn binary_exports_changes_and_does_not_log_their_content() {
     let mut runtime = Runtime::start().await;
     let child = lambda(&runtime.address, &stub.url).spawn().expect("a Lambda");
     let done = json!({"batchItemFailures": []});
-    assert_eq!(runtime.invoke(EVENT.to_owned()).await, ("response", done.clone()));
+    assert_eq!(runtime.invoke(event(FUNCTION, "").to_string()).await, ("response", done.clone()));
     assert_eq!(runtime.invoke("{\"no\": \"event\"}".to_owned()).await.0, "error");
-    assert_eq!(runtime.invoke(UNREADABLE.to_owned()).await, ("response", done));
+    assert_eq!(runtime.invoke(event(FUNCTION, "unreadable").to_string()).await, ("response", done));
     let (rows, objects) = {
         let taken = stub.taken();
         (taken.rows().len(), taken.objects.len())
@@ -55,7 +57,7 @@ async fn binary_exports_changes_and_does_not_log_their_content() {
     assert_eq!((&counts["retries"], &counts["billed"]), (&json!(1), &json!(5_120)), "{text}");
     assert_eq!(exported[1]["fields"]["unsendable"], json!(5), "{text}");
     for metric in ["ChangesExported", "ChangesUnsendable", "BilledBytes", "ChangesDropped"] {
-        let is_there = |line: &Value| line.get(metric).is_some() && line["Function"] == "export-changes";
+        let is_there = |line: &Value| line.get(metric).is_some() && line["Function"] == FUNCTION;
         assert!(log.iter().any(is_there), "{metric}: {text}");
     }
     for secret in ["Account1", "SKU-1", "12.49"] {

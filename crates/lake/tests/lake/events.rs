@@ -8,7 +8,6 @@ use lake::{Kind, SCHEMAS};
 use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, BTreeSet},
-    path::Path,
     time::Duration,
 };
 
@@ -22,9 +21,7 @@ struct Outcome {
 }
 
 fn event(why: &str) -> Value {
-    let name = format!("../../events/lake/export-changes{why}.json");
-    let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).expect("an event");
-    serde_json::from_str(&text).expect("JSON")
+    system_tests::events::event("export-changes", why)
 }
 
 async fn outcome(event: Value) -> Outcome {
@@ -84,7 +81,7 @@ async fn remove_row_has_the_values_of_the_removed_item() {
 
 #[tokio::test]
 async fn orders_and_their_items_are_exported_with_the_prices_of_the_checkout() {
-    let Outcome { rows, reasons, .. } = outcome(event(".orders")).await;
+    let Outcome { rows, reasons, .. } = outcome(event("orders")).await;
     assert_eq!((operations(&rows), reasons.len()), (vec!["move", "move", "insert", "modify"], 0));
     let [bought, sent, placed, shipped] = &rows[..] else { unreachable!("four rows") };
     assert_eq!(
@@ -107,7 +104,7 @@ async fn orders_and_their_items_are_exported_with_the_prices_of_the_checkout() {
 
 #[tokio::test]
 async fn ttl_deletion_is_exported_as_an_expire_row() {
-    let Outcome { rows, reasons, .. } = outcome(event(".ttl")).await;
+    let Outcome { rows, reasons, .. } = outcome(event("ttl")).await;
     assert_eq!((operations(&rows), reasons.len()), (vec!["expire"], 0), "removed and joined items have no expire row");
     let row = &rows[0];
     assert_eq!((&row["version"], &row["old_status"], &row["old_quantity"]), (&json!(8), &json!("ACTIVE"), &json!(2)));
@@ -117,7 +114,7 @@ async fn ttl_deletion_is_exported_as_an_expire_row() {
 
 #[tokio::test]
 async fn drops_records_without_a_change() {
-    for why in [".no-change", ".empty"] {
+    for why in ["no-change", "empty"] {
         let Outcome { rows, reasons, .. } = outcome(event(why)).await;
         assert_eq!((rows.len(), reasons.len()), (0, 0), "{why}");
     }
@@ -125,7 +122,7 @@ async fn drops_records_without_a_change() {
 
 #[tokio::test]
 async fn ignores_unknown_fields() {
-    let Outcome { rows, reasons, .. } = outcome(event(".unknown-fields")).await;
+    let Outcome { rows, reasons, .. } = outcome(event("unknown-fields")).await;
     assert_eq!((operations(&rows), reasons.len()), (vec!["insert", "insert"], 0));
     assert_eq!(rows[0]["changed_at"], "2026-01-02 10:30:00.500");
     assert!(rows[1].get("changed_at").is_none(), "a record without a time");
@@ -146,16 +143,16 @@ async fn repair_of_an_unreadable_item_is_a_row_without_old_values() {
 
 #[tokio::test]
 async fn stores_unreadable_records_with_the_reason() {
-    let Outcome { rows, reasons, keys, .. } = outcome(event(".keys-only")).await;
+    let Outcome { rows, reasons, keys, .. } = outcome(event("keys-only")).await;
     assert_eq!((rows.len(), reasons.len()), (0, 3));
     assert!(reasons.iter().all(|reason| reason.contains("NEW_AND_OLD_IMAGES")), "{reasons:?}");
     assert!(keys[0].starts_with("failures/unsendable/2026/01/02/"), "{keys:?}");
 
-    let Outcome { rows, reasons, keys, .. } = outcome(event(".another-table")).await;
+    let Outcome { rows, reasons, keys, .. } = outcome(event("another-table")).await;
     assert_eq!((rows.len(), reasons.len()), (0, 3), "{reasons:?}");
     assert_eq!(keys[0], "failures/unsendable/2015/04/09/c4ca4238a0b923820dcc509a6f75849b.json");
 
-    let Outcome { rows, reasons, .. } = outcome(event(".unreadable")).await;
+    let Outcome { rows, reasons, .. } = outcome(event("unreadable")).await;
     assert_eq!(rows.len(), 0);
     for part in
         ["NewImage is not a CartItem", "not a stream record", "without `Previous`", "decimal(20,4)", "without a type"]
@@ -167,14 +164,14 @@ async fn stores_unreadable_records_with_the_reason() {
 #[tokio::test]
 async fn rejects_an_event_that_is_not_a_batch() {
     let stub = Stub::start(|_| Fault::None).await;
-    let invocation = invoke(&service(&stub), event(".no-batch"), Duration::from_mins(1)).await;
+    let invocation = invoke(&service(&stub), event("no-batch"), Duration::from_mins(1)).await;
     assert_eq!(invocation.answer.expect_err("an error").error_type, "invalid-request");
 }
 
 #[tokio::test]
 async fn rows_have_the_columns_of_their_table_in_order() {
     let mut seen: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for why in ["", ".ttl", ".unknown-fields", ".orders", ".payments", ".ledger"] {
+    for why in ["", "ttl", "unknown-fields", "orders", "payments", "ledger"] {
         for (stream, line) in outcome(event(why)).await.lines {
             let schema = SCHEMAS.iter().find(|schema| format!("local-{}", schema.delivery()) == stream);
             let columns = schema.expect("a table of the stream").columns();

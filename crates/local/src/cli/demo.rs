@@ -6,7 +6,6 @@ mod wellness;
 
 use std::{
     collections::BTreeSet,
-    path::PathBuf,
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -22,6 +21,7 @@ use crate::{
     Stack,
     client::{Call, Client, Consumed, Reply, summary},
     domains,
+    events::Events,
     gateway::Routes,
     sample,
     template::Template,
@@ -39,13 +39,12 @@ pub(super) async fn demo(options: &StackOptions) -> Result<(), CliError> {
     // Without a batching window, the export delivers records immediately.
     let stack =
         options.builder().parameter("ExportWindowSeconds", "0").parameter("ErasureQuietSeconds", "0").start().await?;
-    let events = options.template.with_file_name("events");
-    let walked = walk(&stack, events).await;
+    let walked = walk(&stack, options.events()).await;
     stack.stop().await;
     walked
 }
 
-async fn walk(stack: &Stack, events: PathBuf) -> Result<(), CliError> {
+async fn walk(stack: &Stack, events: Events) -> Result<(), CliError> {
     let client = Client::new(stack.url())?.with_token(stack.operator_token()?);
     let loaded = sample::load(&client, stack).await.map_err(|error| CliError::Failed(error.to_string()))?;
     let inbox = stack.inbox().map(|bucket| format!("{}/{bucket}", stack.services_url()));
@@ -74,8 +73,7 @@ struct Guide {
     client: Client,
     routes: Routes,
     patterns: Vec<Declared>,
-    /// The folder with the sample events.
-    events: PathBuf,
+    events: Events,
     /// URL of the bucket for files to import.
     inbox: Option<String>,
     /// The functions that were called.
@@ -83,7 +81,7 @@ struct Guide {
 }
 
 impl Guide {
-    fn new(client: Client, template: &Template, events: PathBuf) -> Self {
+    fn new(client: Client, template: &Template, events: Events) -> Self {
         let patterns = domains().into_iter().flat_map(|domain| domain.patterns).collect();
         let routes = Routes::of(template);
         Self { client, routes, patterns, events, inbox: None, shown: Mutex::default() }
@@ -109,10 +107,10 @@ impl Guide {
     async fn remaining_reads(&self) -> Result<(), CliError> {
         for name in self.missing() {
             let is_read = |pattern: &&Declared| pattern.routes().iter().any(|route| route.method == "GET");
-            let pattern = self.patterns.iter().filter(is_read).find(|pattern| pattern.name == name);
-            let service = pattern.and_then(|pattern| pattern.routes().first()?.path.split('/').nth(1));
-            let Some(service) = service else { continue };
-            let event = super::invoke::read(&self.events.join(service).join(name).with_extension("json"))?;
+            if !self.patterns.iter().filter(is_read).any(|pattern| pattern.name == name) {
+                continue;
+            }
+            let event = self.events.event(name)?;
             let query = event["rawQueryString"].as_str().filter(|query| !query.is_empty());
             let query = query.map(|query| format!("?{query}")).unwrap_or_default();
             let path = format!("{}{query}", event["rawPath"].as_str().unwrap_or_default());

@@ -1,5 +1,5 @@
 //! `local invoke`: invokes one function with one event.
-use std::{fs, io, path::Path, time::Duration};
+use std::{fs, io, time::Duration};
 
 use http::StatusCode;
 use serde_json::Value;
@@ -15,7 +15,7 @@ use crate::{
 const TOKEN_LIFE: Duration = Duration::from_mins(15);
 
 pub(super) async fn invoke(options: InvokeOptions) -> Result<(), CliError> {
-    let event = read(&options.event)?;
+    let event = read(&options)?;
     let call = Call::post(format!("/_local/functions/{}/invocations", options.function), event);
     if let Some(client) = running(&options).await? {
         return print(&client.send(&call).await?);
@@ -49,8 +49,13 @@ async fn running(options: &InvokeOptions) -> Result<Option<Client>, CliError> {
     }
 }
 
-pub(super) fn read(path: &Path) -> Result<Value, CliError> {
-    let fail = |error: String| CliError::Event(path.to_owned(), error);
+fn read(options: &InvokeOptions) -> Result<Value, CliError> {
+    let path = &options.event;
+    let name = path.to_str().filter(|name| !name.ends_with(".json") && !path.exists());
+    if let Some(name) = name {
+        return Ok(options.stack.events().event(name)?);
+    }
+    let fail = |error: String| CliError::File(path.clone(), error);
     let text = fs::read_to_string(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => fail("the event file does not exist".to_owned()),
         _ => fail(error.to_string()),

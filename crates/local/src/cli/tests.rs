@@ -58,6 +58,14 @@ fn invoke_parses_a_function_and_an_event() {
 }
 
 #[test]
+fn event_parses_a_name() {
+    let Ok(Command::Event(options)) = parse("event get-payment.no-payment-id") else { unreachable!() };
+    assert_eq!(options.name.as_deref(), Some("get-payment.no-payment-id"));
+    let Ok(Command::Event(options)) = parse("event") else { unreachable!() };
+    assert_eq!((options.name, options.folder), (None, PathBuf::from("events")));
+}
+
+#[test]
 fn a_token_has_the_requested_claims() {
     let line =
         "token --scope bank:read --scope bank:write --account A --account B --company C --sub u --expires-in 30m";

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 
 use serde_json::{Map, Value, json};
 
-use crate::{domains::domains, template::yaml};
+use crate::{domains::domains, events::Events, template::yaml};
 
 /// Returns each route with its function.
 pub(super) fn list() -> Value {
@@ -109,9 +109,7 @@ fn sample(root: &Path, name: &str) -> Option<Value> {
     if !name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-') {
         return None;
     }
-    let folders = fs::read_dir(root.join("events")).ok()?.filter_map(Result::ok);
-    let text = folders.map(|folder| folder.path().join(format!("{name}.json"))).find_map(|path| fs::read(path).ok())?;
-    serde_json::from_slice(&text).ok()
+    Events::of(root.join("events")).event(name).ok()
 }
 
 fn document(root: &Path) -> Value {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use super::SampleError;
-use crate::Stack;
+use crate::{Stack, events::expand};
 
 /// Number of times that a GET event is repeated while jobs run, and the pause between them.
 const LOOKS: usize = 600;
@@ -27,18 +27,23 @@ const LINES: usize = 33;
 /// An event: its function and its JSON text.
 type Event = (&'static str, &'static str);
 
+macro_rules! file {
+    ($service:literal, $name:literal) => {
+        include_str!(concat!("../../../../events/", $service, "/", $name, ".json"))
+    };
+}
+
 macro_rules! event {
     ($service:literal, $function:literal) => {
-        event!($service, $function, "")
-    };
-    ($service:literal, $function:literal, $case:literal) => {
-        ($function, include_str!(concat!("../../../../events/", $service, "/", $function, $case, ".json")))
+        ($function, file!($service, $function))
     };
 }
 
 /// An invocation with an event.
 struct Step {
     event: Event,
+    /// Name of a variant of the event, and the file with the variants.
+    variant: Option<(&'static str, &'static str)>,
     /// Time of the request. `None` is the time of the event.
     time: Option<&'static str>,
     /// Texts of the event that are replaced.
@@ -46,11 +51,24 @@ struct Step {
 }
 
 const fn step(event: Event) -> Step {
-    Step { event, time: None, changes: &[] }
+    Step { event, variant: None, time: None, changes: &[] }
 }
 
 const fn step_at(time: &'static str, event: Event) -> Step {
-    Step { event, time: Some(time), changes: &[] }
+    Step { time: Some(time), ..step(event) }
+}
+
+impl Step {
+    /// Returns the text of the event, or of its variant.
+    fn text(&self) -> Result<String, SampleError> {
+        let (function, base) = self.event;
+        let Some((name, variants)) = self.variant else { return Ok(base.to_owned()) };
+        let fail = |error: String| SampleError::Event(function, error);
+        let parse = |text| serde_json::from_str::<Value>(text).map_err(|error| fail(error.to_string()));
+        let variant = parse(variants)?.get(name).cloned().unwrap_or_default();
+        let event = expand(parse(base)?, variant).map_err(|error| fail(format!("{name}: {error}")))?;
+        Ok(event.to_string())
+    }
 }
 
 /// The time of the load.
@@ -93,8 +111,9 @@ const GOALS: [Goal; 14] = [
                 ..step_at(PAST, event!("bank", "update-payment-status"))
             },
             Step {
+                variant: Some(("archive-settled-payments.by-hand", file!("bank", "variants"))),
                 changes: &[("2099-12-01", "2020-12-01")],
-                ..step(event!("bank", "archive-settled-payments", ".by-hand"))
+                ..step(event!("bank", "archive-settled-payments"))
             },
         ],
     },
@@ -120,7 +139,10 @@ const GOALS: [Goal; 14] = [
         service: "ledger",
         get: event!("ledger", "get-transaction"),
         steps: &[
-            step_at(NOW, event!("ledger", "create-account", ".external")),
+            Step {
+                variant: Some(("create-account.external", file!("ledger", "variants"))),
+                ..step_at(NOW, event!("ledger", "create-account"))
+            },
             step_at(NOW, event!("ledger", "create-account")),
             step_at(NOW, event!("ledger", "process-payment")),
         ],
@@ -183,9 +205,8 @@ pub(super) async fn load(stack: &Stack) -> Result<(), SampleError> {
             continue;
         }
         for (seed, step) in (100 * number..).zip(goal.steps) {
-            let (function, event) = (step.event.0, step.event.1.to_owned());
-            let event = step.changes.iter().fold(event, |event, (old, new)| event.replace(old, new));
-            send(stack, (function, &event), step.time, Some(seed)).await?;
+            let event = step.changes.iter().fold(step.text()?, |event, (old, new)| event.replace(old, new));
+            send(stack, (step.event.0, &event), step.time, Some(seed)).await?;
         }
         wait(stack, goal.get).await?;
     }

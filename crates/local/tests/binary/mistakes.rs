@@ -123,6 +123,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("a parameter without a value", "run --parameter ReadShards"),
     ("data in a folder that does not exist", "run --port 0 --dynamodb-port 0 --data nowhere/my.db"),
     ("an event file that does not exist", "invoke get-payment nothing.json --url http://127.0.0.1:9"),
+    ("a variant that does not exist", "invoke get-payment get-payment.nothing --url http://127.0.0.1:9"),
     ("a misspelled command", "rnu"),
 ];
 

@@ -32,7 +32,7 @@ impl Guide {
             ("convert-export", "Convert an empty file of an export"),
             ("plan-refresh", "Get the SQL that verifies and refreshes a table of the lake"),
         ] {
-            let event = super::super::invoke::read(&self.events.join("lake").join(name).with_extension("json"))?;
+            let event = self.events.event(name)?;
             let call = Call::post(format!("/_local/functions/{name}/invocations"), event);
             let reply = self.step(Step { what, call, status: StatusCode::OK }).await?;
             check(!reply.headers.contains_key("x-amz-function-error"), "the function must succeed")?;

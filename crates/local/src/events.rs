@@ -1,0 +1,238 @@
+//! Sample events and their variants, in a folder such as `events/` (events/README.md).
+//!
+//! `<service>/<function>.json` is an event that the function accepts, the base of its variants.
+//! `<service>/variants.json` has the changes of each variant, by its name `<function>.<case>`. If
+//! a case shares little with the base, it is a file `<service>/<function>.<case>.json`.
+use std::{
+    collections::BTreeSet,
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Deserializer, de::DeserializeOwned};
+use serde_json::{Map, Value, json};
+
+use crate::auth;
+
+const VARIANTS: &str = "variants.json";
+
+/// A folder with one folder of events per service.
+#[derive(Debug, Clone)]
+pub struct Events(PathBuf);
+
+/// The error of an event that cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum EventError {
+    #[error("{path}: {1}", path = .0.display())]
+    Read(PathBuf, io::Error),
+    #[error("{path}: {1}", path = .0.display())]
+    Json(PathBuf, serde_json::Error),
+    #[error("no folder of {path} has {1}.json; `local event` lists all events", path = .0.display())]
+    NoBase(PathBuf, String),
+    #[error("{path} has no variant {1}; `local event` lists all events", path = .0.display())]
+    NoVariant(PathBuf, String),
+    #[error("{path}: {1}: {2}", path = .0.display())]
+    Variant(PathBuf, String, Fault),
+}
+
+/// The reason why a variant cannot be applied to its base.
+#[derive(Debug, thiserror::Error)]
+pub enum Fault {
+    #[error(transparent)]
+    Members(#[from] serde_json::Error),
+    #[error("the base is no HTTP request")]
+    NoRequest,
+    #[error("the path parameters are not those of {0}")]
+    Parameters(String),
+}
+
+/// The changes of a base event. Each object is a merge patch (RFC 7386): null removes a member.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Variant {
+    /// Another route: its method and path.
+    route: Option<String>,
+    /// Path parameters.
+    path: Map<String, Value>,
+    query: Map<String, Value>,
+    headers: Map<String, Value>,
+    claims: Map<String, Value>,
+    /// Patch of the JSON body. A text replaces the body, and null removes it.
+    #[serde(deserialize_with = "present")]
+    body: Option<Value>,
+    /// Patch of the whole event.
+    event: Map<String, Value>,
+    /// Patches of the records of a batch. Each further patch applies to the base's last record.
+    records: Option<Vec<Value>>,
+    /// Event that replaces the base.
+    whole: Option<Value>,
+}
+
+/// Distinguishes null from a missing member.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}
+
+impl Events {
+    #[must_use]
+    pub fn of(folder: impl Into<PathBuf>) -> Self {
+        Self(folder.into())
+    }
+
+    /// The names of all events: `<function>` and `<function>.<case>`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a folder or a `variants.json` cannot be read.
+    pub fn names(&self) -> Result<BTreeSet<String>, EventError> {
+        let mut names = BTreeSet::new();
+        for service in self.services()? {
+            let files = entries(&service)?;
+            let stems = files.iter().filter(|path| path.extension().is_some_and(|extension| extension == "json"));
+            let stems = stems.filter_map(|path| path.file_stem()?.to_str()).filter(|stem| *stem != "variants");
+            names.extend(stems.map(str::to_owned));
+            names.extend(read::<Map<String, Value>>(&service.join(VARIANTS))?.into_iter().map(|(name, _)| name));
+        }
+        Ok(names)
+    }
+
+    /// The event with this name. Functions of different services have different names.
+    ///
+    /// # Errors
+    ///
+    /// Fails if no event has this name, a file cannot be read, or the variant is invalid.
+    pub fn event(&self, name: &str) -> Result<Value, EventError> {
+        let function = name.split('.').next().unwrap_or_default();
+        let mut services = self.services()?.into_iter();
+        let service = services.find(|service| service.join(format!("{function}.json")).is_file());
+        let service = service.ok_or_else(|| EventError::NoBase(self.0.clone(), function.to_owned()))?;
+        let file = service.join(format!("{name}.json"));
+        if file.is_file() {
+            return read(&file);
+        }
+        let (base, file) = (read(&service.join(format!("{function}.json")))?, service.join(VARIANTS));
+        match read::<Map<String, Value>>(&file)?.remove(name) {
+            Some(variant) => expand(base, variant).map_err(|fault| EventError::Variant(file, name.to_owned(), fault)),
+            None => Err(EventError::NoVariant(file, name.to_owned())),
+        }
+    }
+
+    fn services(&self) -> Result<Vec<PathBuf>, EventError> {
+        Ok(entries(&self.0)?.into_iter().filter(|path| path.is_dir()).collect())
+    }
+}
+
+/// Applies the changes of a variant to its base. Derives the path, the query string, the scopes and
+/// `content-length`, if what they follow from changes.
+///
+/// # Errors
+///
+/// Fails if the variant has an unknown member, or the base lacks what the variant changes.
+pub fn expand(mut event: Value, variant: Value) -> Result<Value, Fault> {
+    let Variant { route, path, query, headers, claims, body, event: patch, records, whole } =
+        serde_json::from_value(variant)?;
+    if let Some(whole) = whole {
+        return Ok(whole);
+    }
+    merge(&mut event, patch.into());
+    if let Some(patches) = records {
+        let base = event["Records"].as_array().cloned().unwrap_or_default();
+        let records = patches.into_iter().enumerate().map(|(number, patch)| {
+            let mut record = base.get(number).or(base.last()).cloned().unwrap_or_default();
+            merge(&mut record, patch);
+            record
+        });
+        let records: Vec<Value> = records.collect();
+        merge(&mut event, json!({"Records": records}));
+    }
+    let Some(own) = event["routeKey"].as_str() else {
+        let is_empty = [path, query, headers, claims].iter().all(Map::is_empty) && route.is_none() && body.is_none();
+        return if is_empty { Ok(event) } else { Err(Fault::NoRequest) };
+    };
+    let route = route.unwrap_or_else(|| own.to_owned());
+    merge(&mut event, json!({"headers": headers, "pathParameters": path}));
+    set_route(&mut event, &route)?;
+    if !query.is_empty() {
+        merge(&mut event, json!({"queryStringParameters": query}));
+        let pairs = event["queryStringParameters"].as_object().into_iter().flatten();
+        let pairs = pairs.filter_map(|(name, value)| Some((name, value.as_str()?)));
+        let text = form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish();
+        merge(&mut event, json!({"rawQueryString": text}));
+    }
+    if !claims.is_empty() {
+        let jwt = |member: &str, value: Value| json!({"requestContext": {"authorizer": {"jwt": {member: value}}}});
+        merge(&mut event, jwt("claims", claims.into()));
+        let claims = event["requestContext"]["authorizer"]["jwt"]["claims"].as_object();
+        let scopes = json!(claims.map(auth::scopes).unwrap_or_default());
+        merge(&mut event, jwt("scopes", scopes));
+    }
+    if let Some(patch) = body {
+        let mut body = event["body"].as_str().and_then(|body| serde_json::from_str(body).ok()).unwrap_or_default();
+        merge(&mut body, patch);
+        let text = match body {
+            Value::Null => None,
+            Value::String(text) => Some(text),
+            json => Some(json.to_string()),
+        };
+        let length = text.as_ref().map(|text| text.len().to_string());
+        merge(&mut event, json!({"body": text, "headers": {"content-length": length}}));
+    }
+    // API Gateway omits them if they are empty.
+    for name in ["pathParameters", "queryStringParameters"] {
+        if event[name].as_object().is_some_and(Map::is_empty) {
+            merge(&mut event, json!({name: null}));
+        }
+    }
+    Ok(event)
+}
+
+/// Sets the route, and the path with the values of its parameters. HTTP APIs decode the path.
+fn set_route(event: &mut Value, route: &str) -> Result<(), Fault> {
+    let fail = || Fault::Parameters(route.to_owned());
+    let (method, path) = route.split_once(' ').ok_or_else(fail)?;
+    let parameters = event["pathParameters"].as_object().cloned().unwrap_or_default();
+    let value = |segment: &str| match segment.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) {
+        Some(name) => parameters.get(name).and_then(Value::as_str).map(str::to_owned),
+        None => Some(segment.to_owned()),
+    };
+    if path.matches('{').count() != parameters.len() {
+        return Err(fail());
+    }
+    let path = path.split('/').map(value).collect::<Option<Vec<_>>>().ok_or_else(fail)?.join("/");
+    let context = json!({"routeKey": route, "http": {"method": method, "path": path}});
+    merge(event, json!({"routeKey": route, "rawPath": path, "requestContext": context}));
+    Ok(())
+}
+
+/// Applies a merge patch (RFC 7386).
+fn merge(target: &mut Value, patch: Value) {
+    let Value::Object(patch) = patch else {
+        *target = patch;
+        return;
+    };
+    let mut members = match target.take() {
+        Value::Object(members) => members,
+        _ => Map::new(),
+    };
+    for (name, patch) in patch {
+        if patch.is_null() {
+            members.remove(&name);
+        } else {
+            merge(members.entry(name).or_insert(Value::Null), patch);
+        }
+    }
+    *target = Value::Object(members);
+}
+
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, EventError> {
+    let paths = fs::read_dir(folder).and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect());
+    paths.map_err(|error| EventError::Read(folder.to_owned(), error))
+}
+
+fn read<T: DeserializeOwned>(path: &Path) -> Result<T, EventError> {
+    let text = fs::read_to_string(path).map_err(|error| EventError::Read(path.to_owned(), error))?;
+    serde_json::from_str(&text).map_err(|error| EventError::Json(path.to_owned(), error))
+}
+
+#[cfg(test)]
+mod tests;
