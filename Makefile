@@ -1,6 +1,6 @@
 # On a new machine, start with `make run` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help run sim sim-night sim-mutants mutants coverage sam-env dev load bench bench-counts own-code demo test invoke event plan token docs picture build deploy lint lint-template deny report sql backfill verify compact test-analytics test-lake test-slow test-lambda test-openapi test-clients test-sam test-tools test-console console-vendor tools test-dev test-smoke test-deploy test-dynamodb-local smoke need need-java need-python need-valgrind need-peers need-postgres need-clients
+.PHONY: help run sim sim-night sim-mutants mutants coverage sam-env dev load bench bench-counts own-code demo test invoke event plan token docs picture build deploy lint lint-template deny report sql backfill verify compact test-analytics test-lake test-slow test-whole test-lambda test-openapi test-clients test-sam test-tools test-console console-vendor tools test-dev test-smoke test-deploy test-dynamodb-local smoke need need-java need-python need-valgrind need-peers need-postgres need-clients
 
 # The Runtime Interface Emulator, which `sam local invoke` also uses.
 EMULATOR = $(CURDIR)/.venv/sam/lib/*/site-packages/samcli/local/rapid/aws-lambda-rie-$(if $(filter arm64 aarch64,$(shell uname -m)),arm64,x86_64)
@@ -28,6 +28,7 @@ REPORT ?= report.html
 CONNECTIONS ?= 32
 SECONDS ?= 10
 SLOW ?= faults:: employees:: jobs:: random:: reconciliation:: evidence::
+WHOLE ?= unreadable stored:: killed hides_a_temporary_fault failures_and_retries
 SUITES ?= bank::* cart::* wellness::* ledger::* system::table_calls
 
 help: ## List the commands
@@ -175,6 +176,9 @@ test-lake: need .venv/bin/ministack .venv/bin/.boto3 .venv/bin/.pyyaml .venv/bin
 
 test-slow: need ## Run the tests that take minutes, or only the tests in SLOW
 	tests/some.sh --workspace --test bank --test lake --test ledger --test proof --test wellness -- --ignored $(SLOW)
+
+test-whole: need ## Run the tests of large tables with all cases. make test runs a part of the cases
+	WHOLE=1 tests/some.sh --package system-tests --test bank --test cart --test ledger --test wellness -- $(WHOLE)
 
 test-lambda: export CARGO_LAMBDA = $(CURDIR)/.venv/bin/cargo-lambda
 test-lambda: need .venv/sam/bin/sam .venv/bin/cargo-lambda ## Run the binary of every function under AWS's emulator and cargo lambda; to test the output of `make build`, set BINARIES=$PWD/target/lambda

@@ -2,13 +2,11 @@
 
 import json
 import pathlib
+import urllib.error
 import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 LOCAL = ROOT / "target/debug/local"
-# The last request of the sample data.
-SAMPLE = "/ledger/transactions?idempotencyKey=abc123def456"
-
 SIGNED = {
     "x-amz-date": "20200101T000000Z",
     "authorization": "AWS4-HMAC-SHA256 Credential=local/20200101/us-east-1/dynamodb/aws4_request,"
@@ -24,9 +22,11 @@ def call(url, method="GET", body=None, headers=()):
 
 
 def loaded(url):
-    """Returns whether the sample data is loaded."""
-    _, found = call(url + SAMPLE)
-    return bool(found["items"])
+    """Returns whether the sample data is loaded. Until then, the health is 503."""
+    try:
+        return call(url + "/_local/health")[1]["status"] == "ok"
+    except urllib.error.HTTPError:
+        return False
 
 
 def dynamo(url, operation, request):

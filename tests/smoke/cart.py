@@ -1,5 +1,7 @@
 """Smoke test of the cart."""
 
+from contract import body_of
+
 # 204 if the clean-up removed the item, 404 if it was removed before.
 GONE = (204, 404)
 
@@ -7,14 +9,14 @@ GONE = (204, 404)
 def walk(stack):
     account, sku = f"{stack.run}-account", f"{stack.run}-sku"
     items = f"/cart/accounts/{account}/items"
-    product = {"name": "Smoke test", "price": "12.49", "currency": "USD"}
+    product = body_of("put-product")
     for name in (sku, f"{sku}-2"):
         path = f"/cart/products/{name}"
         stack.expect(201, "cart: put a product", "PUT", path, body=product)
         stack.undo("cart: deactivate the product", "PUT", path, body={**product, "active": False})
     stack.expect(200, "cart: get a product", "GET", f"/cart/products/{sku}")
     stack.expect(200, "cart: list the products", "GET", "/cart/products")
-    new = {"sku": sku, "quantity": 1}
+    new = {**body_of("add-cart-item"), "sku": sku}
     line = stack.created("cart: add an item", items, new, "line", {**new, "quantity": 2})
     one = f"{items}/{line['itemId']}"
     stack.undo("cart: remove the first item", "DELETE", one, statuses=GONE)
@@ -36,7 +38,7 @@ def walk(stack):
     stack.expect(200, "cart: list the orders", "GET", f"/cart/accounts/{account}/orders")
     stack.refused(404, "not-found", "cart: get an unknown order", "GET", f"/cart/accounts/{account}/orders/unknown")
     stack.refused(404, "not-found", "cart: ship an unknown order", "PATCH", f"/cart/accounts/{account}/orders/unknown",
-                  body={"status": "SHIPPED"})
+                  body=body_of("update-order"))
     stack.refused(404, "not-found", "cart: get an unknown job", "GET", "/cart/jobs/unknown")
     stack.refused(404, "not-found", "cart: retry an unknown job", "POST", "/cart/jobs/unknown/retry")
     stack.refused(409, "cart-empty", "cart: reject a checkout of an empty cart", "POST", f"/cart/accounts/{account}/checkout")

@@ -1,6 +1,7 @@
 """Sends requests to a stack and prints a line per check."""
 
 import json
+import pathlib
 import time
 import urllib.error
 import urllib.parse
@@ -9,6 +10,15 @@ import uuid
 
 # The stream and the indexes of a busy stack may lag.
 PATIENCE = 60
+
+
+EVENTS = pathlib.Path(__file__).resolve().parents[2] / "events"
+
+
+def body_of(function):
+    """Returns the body of the sample event of a function."""
+    [file] = EVENTS.glob(f"*/{function}.json")
+    return json.loads(json.loads(file.read_text())["body"])
 
 
 class Answer:

@@ -1,20 +1,21 @@
 """Smoke test of the ledger. It starts no reconciliation, because that reads all accounts of the stack."""
 
+from contract import body_of
+
 
 def walk(stack):
     user, accounts, transactions = f"{stack.run}-user", "/ledger/accounts", "/ledger/transactions"
-    merchant = {"name": "Smoke", "category": "Test"}
+    merchant = body_of("create-merchant")
     made = stack.created("ledger: create a merchant", "/ledger/merchants", merchant, "merchant", {**merchant, "name": "Other"})
     stack.expect(200, "ledger: get the merchant", "GET", f"/ledger/merchants/{made['merchantId']}")
-    terms = {"userId": user, "accountType": "checking", "currency": "USD"}
+    terms = {**body_of("create-account"), "userId": user}
     outside = stack.expect(201, "ledger: create an external account", "POST", accounts, key="outside",
                            body={**terms, "accountType": "external", "allowNegative": True})["accountId"]
     own = stack.created("ledger: create an account", accounts, terms, "account", {**terms, "currency": "EUR"})["accountId"]
     account = f"{accounts}/{own}"
     stack.undo("ledger: close the account", "PATCH", account, body={"status": "closed"})
     stack.undo("ledger: close the external account", "PATCH", f"{accounts}/{outside}", body={"status": "closed"})
-    deposit = {"transactionType": "deposit", "debitAccountId": outside, "creditAccountId": own, "amount": "10.00",
-               "currency": "USD"}
+    deposit = {**body_of("process-payment"), "debitAccountId": outside, "creditAccountId": own, "amount": "10.00"}
     posted = stack.created("ledger: post a deposit", transactions, deposit, "deposit", {**deposit, "amount": "11.00"})
     one = f"{transactions}/{posted['transactionId']}"
     stack.undo("ledger: reverse the deposit", "POST", f"{one}/reversal", statuses=(201,), key="undo-deposit")

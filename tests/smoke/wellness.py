@@ -2,17 +2,19 @@
 
 import datetime
 
+from contract import body_of
+
 
 def walk(stack):
     company, user = f"{stack.run}-company", f"{stack.run}-user"
     base, year = f"/wellness/companies/{company}", datetime.datetime.now(datetime.timezone.utc).year
     dates = {"startDate": f"{year}-01-01", "endDate": f"{year}-12-31T23:59:59"}
-    section = {"name": "Smoke", **dates}
+    section = {**body_of("put-section"), **dates}
     stack.expect(201, "wellness: create a section", "PUT", f"{base}/sections/1", body=section)
     stack.expect(200, "wellness: replace the section", "PUT", f"{base}/sections/1", body=section)
     venue = f"{base}/references/venues/1"
-    stack.expect(201, "wellness: create a venue", "PUT", venue, body={"name": "Hall", "data": {"Name": "Hall"}})
-    kind = {"name": "Walk", "type": "challenge", "subType": "Fitness"}
+    stack.expect(201, "wellness: create a venue", "PUT", venue, body=body_of("put-reference"))
+    kind = body_of("create-template")
     path = f"{base}/templates"
     template = stack.created("wellness: create a template", path, kind, "template", {**kind, "name": "Run"})
     stack.expect(200, "wellness: list the templates", "GET", f"{base}/templates")
@@ -56,7 +58,7 @@ def _jobs(stack, base, venue):
 
 
 def _registrations(stack, base, user, activities):
-    employee = {"role": "EmployeeOnPlan", "department": "Sales"}
+    employee = body_of("put-employee")
     stack.expect(201, "wellness: create an employee", "PUT", f"{base}/employees/{user}", body=employee)
     of_company = f"?companyId={stack.run}-company"
     path = f"/wellness/users/{user}/registrations"

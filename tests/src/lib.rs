@@ -19,6 +19,7 @@ pub mod runtime;
 pub mod units;
 pub mod unreadable;
 pub mod wellness;
+pub mod world;
 pub mod yaml;
 
 use function::system_random;
@@ -28,6 +29,14 @@ use serde_json::{Map, Value, json};
 use std::{collections::BTreeMap, fmt::Debug, path::PathBuf, str::FromStr, sync::LazyLock, time::Duration};
 use table::Dynamo;
 use tokio::time::sleep;
+
+/// The distance between two cases of a large table that a test runs: `step`, or 1 if the variable
+/// `WHOLE` is set (`make test-whole`). A table whose inner length is a multiple of the step would
+/// lose the same inner cases everywhere, so choose another prime.
+#[must_use]
+pub fn stride(step: usize) -> usize {
+    if std::env::var_os("WHOLE").is_some() { 1 } else { step }
+}
 
 /// The root folder of the repository.
 #[must_use]
@@ -44,9 +53,15 @@ pub fn stack() -> Builder {
 /// The complete system: template.yaml with its nested stacks.
 #[must_use]
 pub fn template() -> Template {
+    template_with(&BTreeMap::new())
+}
+
+/// The complete system with other values of some parameters.
+#[must_use]
+pub fn template_with(parameters: &BTreeMap<String, String>) -> Template {
     let file = root().join("template.yaml");
     let text = std::fs::read_to_string(&file).expect("the template");
-    Template::read(&text, &file, "local", &BTreeMap::new()).expect("a valid template")
+    Template::read(&text, &file, "local", parameters).expect("a valid template")
 }
 
 /// The text of a service's template.

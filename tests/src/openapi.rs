@@ -192,7 +192,7 @@ impl<'a> Operation<'a> {
             (None, true) => Vec::new(),
             (Some(body), false) => self.document.faults(schema, &serde_json::from_str(body).expect("JSON")),
             (Some(_), true) => vec!["a body is not described".to_owned()],
-            (None, false) if self.value["requestBody"]["required"] == false => Vec::new(),
+            (None, false) if self.value["requestBody"]["required"] != true => Vec::new(),
             (None, false) => vec!["the body is missing".to_owned()],
         }
     }

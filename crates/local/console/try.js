@@ -21,7 +21,7 @@ export function Try ({ parts }) {
 }
 
 function Form ({ form }) {
-  const { data, error } = useData(`api/forms/${form.function}`)
+  const { data, error } = useData(`api/forms/${form.function}?path=${encodeURIComponent(form.path)}`)
   return html`<${Trouble} error=${error} />${data && html`<${Filled} form=${form} sample=${data} />`}`
 }
 

@@ -18,6 +18,7 @@ use crate::{
     client::ClientError,
     events::{EventError, Events},
     stack::DOCKER_HOST,
+    world::WorldError,
 };
 
 const EVENTS: &str = "events";
@@ -180,6 +181,8 @@ pub(crate) enum CliError {
     File(PathBuf, String),
     #[error(transparent)]
     Event(#[from] EventError),
+    #[error(transparent)]
+    World(#[from] WorldError),
     #[error("{path}: {1}", path = .0.display())]
     Write(PathBuf, std::io::Error),
     #[error("no stack is running at {0}")]

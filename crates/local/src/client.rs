@@ -62,22 +62,6 @@ impl Call {
         Self { method: Method::POST, body: Some(body), ..Self::get(path) }
     }
 
-    pub(crate) fn patch(path: impl Into<String>, body: Value) -> Self {
-        Self { method: Method::PATCH, body: Some(body), ..Self::get(path) }
-    }
-
-    pub(crate) fn put(path: impl Into<String>, body: Value) -> Self {
-        Self { method: Method::PUT, body: Some(body), ..Self::get(path) }
-    }
-
-    pub(crate) fn delete(path: impl Into<String>) -> Self {
-        Self { method: Method::DELETE, ..Self::get(path) }
-    }
-
-    pub(crate) fn key(self, key: impl Into<String>) -> Self {
-        Self { idempotency_key: Some(key.into()), ..self }
-    }
-
     fn error(&self, reason: &impl ToString) -> ClientError {
         ClientError { method: self.method.clone(), path: self.path.clone(), reason: reason.to_string() }
     }

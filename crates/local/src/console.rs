@@ -94,21 +94,10 @@ impl Console {
             ["jobs"] => self.store.jobs().map(Value::from).map_err(failed),
             ["lake"] => Ok(self.lake()),
             ["forms"] => Ok(forms::list()),
-            ["forms", name] => Ok(forms::form(&self.root, name, &self.ids(name))),
+            ["forms", name] => Ok(forms::form(&self.root, name, &query.text("path"))),
             ["token", person] => self.token(person),
             _ => Err((StatusCode::NOT_FOUND, format!("There is no path /_local/api/{path}."))),
         }
-    }
-
-    /// The newest ids in the responses of a function's service.
-    fn ids(&self, function: &str) -> forms::Ids {
-        let is_of = |domain: &crate::domains::Domain| domain.patterns.iter().any(|pattern| pattern.name == function);
-        let service = crate::domains::domains().into_iter().find(is_of).map_or("", |domain| domain.name);
-        let mut ids = forms::Ids::new();
-        for trace in self.recorder.last(u64::MAX, recorder::MAX_TRACES, |trace| trace.is_of(service)) {
-            forms::add_ids(&mut ids, &trace.body());
-        }
-        ids
     }
 
     fn home(&self) -> Result<Value, String> {

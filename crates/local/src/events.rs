@@ -3,6 +3,8 @@
 //! `<service>/<function>.json` is an event that the function accepts, the base of its variants.
 //! `<service>/variants.json` has the changes of each variant, by its name `<function>.<case>`. If
 //! a case shares little with the base, it is a file `<service>/<function>.<case>.json`.
+//! `<service>/world.json` has the steps that create the data of the events
+//! ([`world`](crate::world)).
 use std::{
     collections::BTreeSet,
     fs, io,
@@ -15,6 +17,7 @@ use serde_json::{Map, Value, json};
 use crate::auth;
 
 const VARIANTS: &str = "variants.json";
+const WORLD: &str = "world.json";
 
 /// A folder with one folder of events per service.
 #[derive(Debug, Clone)]
@@ -23,14 +26,19 @@ pub struct Events(PathBuf);
 /// The error of an event that cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum EventError {
+    /// A file or a folder cannot be read.
     #[error("{path}: {1}", path = .0.display())]
     Read(PathBuf, io::Error),
+    /// A file is not JSON of the expected form.
     #[error("{path}: {1}", path = .0.display())]
     Json(PathBuf, serde_json::Error),
+    /// No service has the function of the event.
     #[error("no folder of {path} has {1}.json; `local event` lists all events", path = .0.display())]
     NoBase(PathBuf, String),
+    /// The function has no such variant.
     #[error("{path} has no variant {1}; `local event` lists all events", path = .0.display())]
     NoVariant(PathBuf, String),
+    /// A variant is invalid.
     #[error("{path}: {1}: {2}", path = .0.display())]
     Variant(PathBuf, String, Fault),
 }
@@ -38,10 +46,13 @@ pub enum EventError {
 /// The reason why a variant cannot be applied to its base.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
+    /// An unknown or mistyped member.
     #[error(transparent)]
     Members(#[from] serde_json::Error),
+    /// Only an HTTP request has a route, a path, a query, headers, claims and a body.
     #[error("the base is no HTTP request")]
     NoRequest,
+    /// The route has other path parameters.
     #[error("the path parameters are not those of {0}")]
     Parameters(String),
 }
@@ -66,6 +77,19 @@ struct Variant {
     records: Option<Vec<Value>>,
     /// Event that replaces the base.
     whole: Option<Value>,
+    /// The expected outcome, which does not change the event.
+    #[serde(rename = "status")]
+    _status: Option<Expected>,
+}
+
+/// The expected outcome of an event in its world.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum Expected {
+    /// The response has this status.
+    Status(u16),
+    /// The function fails, if false.
+    Succeeds(bool),
 }
 
 /// Distinguishes null from a missing member.
@@ -74,6 +98,7 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, 
 }
 
 impl Events {
+    /// The events in this folder.
     #[must_use]
     pub fn of(folder: impl Into<PathBuf>) -> Self {
         Self(folder.into())
@@ -89,7 +114,9 @@ impl Events {
         for service in self.services()? {
             let files = entries(&service)?;
             let stems = files.iter().filter(|path| path.extension().is_some_and(|extension| extension == "json"));
-            let stems = stems.filter_map(|path| path.file_stem()?.to_str()).filter(|stem| *stem != "variants");
+            let stems = stems
+                .filter_map(|path| path.file_stem()?.to_str())
+                .filter(|stem| !["variants", "world"].contains(stem));
             names.extend(stems.map(str::to_owned));
             names.extend(read::<Map<String, Value>>(&service.join(VARIANTS))?.into_iter().map(|(name, _)| name));
         }
@@ -117,6 +144,30 @@ impl Events {
         }
     }
 
+    /// The expected outcome of the event with this name. Without a `status` in the variant, the
+    /// event succeeds.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a folder or a `variants.json` cannot be read.
+    pub fn expected(&self, name: &str) -> Result<Expected, EventError> {
+        for service in self.services()? {
+            let file = service.join(VARIANTS);
+            if let Some(variant) = read::<Map<String, Value>>(&file)?.get(name) {
+                let status = &variant["status"];
+                let expected =
+                    if status.is_null() { Ok(Expected::Succeeds(true)) } else { Expected::deserialize(status) };
+                return expected.map_err(|error| EventError::Json(file, error));
+            }
+        }
+        Ok(Expected::Succeeds(true))
+    }
+
+    /// The steps of the world of a service.
+    pub(crate) fn world(&self, service: &str) -> Result<Vec<Value>, EventError> {
+        read(&self.0.join(service).join(WORLD))
+    }
+
     fn services(&self) -> Result<Vec<PathBuf>, EventError> {
         Ok(entries(&self.0)?.into_iter().filter(|path| path.is_dir()).collect())
     }
@@ -129,7 +180,7 @@ impl Events {
 ///
 /// Fails if the variant has an unknown member, or the base lacks what the variant changes.
 pub fn expand(mut event: Value, variant: Value) -> Result<Value, Fault> {
-    let Variant { route, path, query, headers, claims, body, event: patch, records, whole } =
+    let Variant { route, path, query, headers, claims, body, event: patch, records, whole, .. } =
         serde_json::from_value(variant)?;
     if let Some(whole) = whole {
         return Ok(whole);

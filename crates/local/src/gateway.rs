@@ -7,22 +7,25 @@ mod routes;
 
 use std::{
     collections::BTreeMap,
+    net::IpAddr,
     sync::{Arc, OnceLock},
     time::Duration,
 };
 
-use axum::response::Response;
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::{body::Bytes, response::Response};
+use http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts};
 use jiff::Timestamp;
+use serde_json::Value;
 use tokio::time::timeout;
 use uuid::Uuid;
 
 pub(crate) use self::answer::json_response;
+pub(crate) use self::routes::Routes;
 use self::{
     answer::{explained, message},
+    event::Incoming,
     routes::Match,
 };
-pub(crate) use self::{event::Incoming, routes::Routes};
 use crate::{
     auth::{self, Auth, Claims, Tokens},
     console::Console,
@@ -51,7 +54,7 @@ pub(crate) struct Gateway {
     /// Fixed time of the requests. `None` is the current time.
     pub(crate) clock: Option<Timestamp>,
     /// Body of `GET /_local/health`. Set when the stack is ready.
-    pub(crate) health: OnceLock<serde_json::Value>,
+    pub(crate) health: OnceLock<Value>,
     pub(crate) console: Option<Arc<Console>>,
     pub(crate) hostile: Option<Arc<Hostile>>,
 }
@@ -78,7 +81,7 @@ impl Endpoint for Gateway {
 impl Gateway {
     /// Time of a request that arrives now.
     pub(crate) fn now(&self) -> Timestamp {
-        self.clock.unwrap_or_else(Timestamp::now)
+        self.clock.unwrap_or_else(function::now)
     }
 
     async fn respond(&self, request: Received) -> Result<Response, Response> {
@@ -90,27 +93,30 @@ impl Gateway {
         if let Some(path) = parts.uri.path().strip_prefix("/_local/") {
             return self.administer(&parts, path, body).await;
         }
-        let matched = self.routes.find(parts.method.as_str(), parts.uri.path());
-        let matched = matched.ok_or_else(|| self.no_route(parts.method.as_str(), parts.uri.path()))?;
+        let matched = self.find(&parts)?;
         let claims = self.claims(&parts.headers)?;
-        check_scopes(&matched, &claims)?;
-        let event = Incoming {
-            method: &parts.method,
-            path: parts.uri.path(),
-            query: parts.uri.query().unwrap_or_default(),
-            version: parts.version,
-            headers: &parts.headers,
-            body: &body,
-            peer: peer.ip(),
-            request_id: &Uuid::new_v4().to_string(),
-            now: self.now(),
-        }
-        .event(&matched, &claims);
-        let size = length(&event);
-        if size > MAX_EVENT {
-            return Err(too_large(size));
-        }
+        let arrival = Arrival { peer: peer.ip(), id: &Uuid::new_v4().to_string(), now: self.now() };
+        let event = event(&matched, &claims, &parts, &body, &arrival)?;
         Ok(self.call(&matched.target.function, event).await)
+    }
+
+    /// The function and the event of a request, with the claims of its caller.
+    #[expect(clippy::result_large_err, reason = "at most one per request")]
+    pub(crate) fn event(
+        &self,
+        parts: &Parts,
+        body: &Bytes,
+        claims: &Claims,
+        arrival: &Arrival<'_>,
+    ) -> Result<(String, Value), Response> {
+        let matched = self.find(parts)?;
+        Ok((matched.target.function.clone(), event(&matched, claims, parts, body, arrival)?))
+    }
+
+    #[expect(clippy::result_large_err, reason = "at most one per request")]
+    fn find(&self, parts: &Parts) -> Result<Match<'_>, Response> {
+        let matched = self.routes.find(parts.method.as_str(), parts.uri.path());
+        matched.ok_or_else(|| self.no_route(parts.method.as_str(), parts.uri.path()))
     }
 
     // The error is a complete response, which `?` returns to the client.
@@ -155,7 +161,7 @@ impl Gateway {
         explained(StatusCode::NOT_FOUND, "Not Found", &detail)
     }
 
-    async fn call(&self, function: &str, event: serde_json::Value) -> Response {
+    async fn call(&self, function: &str, event: Value) -> Response {
         let Some(lambda) = self.lambdas.get(function) else {
             return message(StatusCode::INTERNAL_SERVER_ERROR, "Internal Server Error");
         };
@@ -172,6 +178,38 @@ impl Gateway {
         }
         response
     }
+}
+
+/// When a request arrived, from which address, and its id.
+pub(crate) struct Arrival<'a> {
+    pub(crate) peer: IpAddr,
+    pub(crate) id: &'a str,
+    pub(crate) now: Timestamp,
+}
+
+#[expect(clippy::result_large_err, reason = "at most one per request")]
+fn event(
+    matched: &Match<'_>,
+    claims: &Claims,
+    parts: &Parts,
+    body: &Bytes,
+    arrival: &Arrival<'_>,
+) -> Result<Value, Response> {
+    check_scopes(matched, claims)?;
+    let event = Incoming {
+        method: &parts.method,
+        path: parts.uri.path(),
+        query: parts.uri.query().unwrap_or_default(),
+        version: parts.version,
+        headers: &parts.headers,
+        body,
+        peer: arrival.peer,
+        request_id: arrival.id,
+        now: arrival.now,
+    }
+    .event(matched, claims);
+    let size = length(&event);
+    if size > MAX_EVENT { Err(too_large(size)) } else { Ok(event) }
 }
 
 #[expect(clippy::result_large_err, reason = "at most one per request")]

@@ -2,20 +2,26 @@
 //!
 //! The caller delivers every event. Clients of AWS services call the engine and the lake in the
 //! same task.
+pub mod clock;
+
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashMap},
     net::Ipv4Addr,
     sync::{
-        Arc,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
 };
 
 use aws_config::{BehaviorVersion, Region, SdkConfig, retry::RetryConfig, timeout::TimeoutConfig};
-use aws_sdk_dynamodb::config::{
-    Credentials, RuntimeComponents, SharedCredentialsProvider, SharedHttpClient,
-    http::{HttpRequest, HttpResponse},
+use aws_sdk_dynamodb::{
+    config::{
+        Credentials, RuntimeComponents, SharedCredentialsProvider, SharedHttpClient,
+        http::{HttpRequest, HttpResponse},
+    },
+    error::DisplayErrorContext,
+    types::AttributeValue,
 };
 use aws_smithy_runtime_api::client::{
     http::{HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpConnector},
@@ -26,7 +32,7 @@ use axum::body::{Body, Bytes, to_bytes};
 use dynoxide::Database;
 use function::{Clients, Context, Invocation};
 use futures::future::BoxFuture;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Version};
+use http::{Request, Response, StatusCode};
 use jiff::Timestamp;
 use keys::Random;
 use serde_json::{Value, json};
@@ -34,19 +40,21 @@ use table::{Dynamo, Usage};
 
 use crate::{
     StartError,
-    auth::{self, Claims},
+    auth::{Auth, Claims, TokenError, Tokens},
     domains::functions,
     engine,
+    events::Events,
     follower::verdict,
-    gateway::{Incoming, Routes},
+    gateway::{Arrival, Gateway, Routes},
     hostile::{Hostile, Rates},
     lake::{Lake, pending},
     lambda::{self, Failure, Handler, Lambda, Outcome},
-    role::Role,
+    role::{Notes, Role},
     schedule,
-    server::{Arriving, Endpoint, Received},
+    server::{Arriving, Endpoint, Received, Refusal},
     store::{Position, Store},
-    template::{Mapping, REGION, Template},
+    template::{self, Authorizer, Mapping, REGION, Template},
+    world::{self, Stage, WorldError},
 };
 
 const DYNAMODB: &str = "http://dynamodb.local";
@@ -61,10 +69,13 @@ pub type Wrap = fn(BoxFuture<'static, Invocation>) -> BoxFuture<'static, Invocat
 /// A stack whose caller delivers all events.
 pub struct InProcess {
     template: Template,
-    store: Store,
+    gateway: Gateway,
     lake: Arc<Lake>,
-    lambdas: BTreeMap<String, Arc<Lambda>>,
-    routes: Routes,
+    config: SdkConfig,
+    notes: Option<Arc<Notes>>,
+    random: Random,
+    /// Positions of [`InProcess::deliver`] in the streams, by function and mapping.
+    delivered: Mutex<BTreeMap<(String, String), i64>>,
 }
 
 /// Result of an invocation.
@@ -128,21 +139,118 @@ impl InProcess {
         let (seed, rates) = hostile;
         let hostile = Hostile::new(seed, rates, &template.tables, Some(&store)).map_err(StartError::Client)?;
         let http = connect(hostile.around(direct));
-        let config = config(http);
-        let (mut lambdas, ids) = (BTreeMap::new(), Arc::default());
+        let notes = Notes::of_environment().map_err(StartError::Notes)?;
+        let gateway = Gateway {
+            routes: Routes::of(&template),
+            lambdas: BTreeMap::new(),
+            pollers: Vec::new(),
+            store,
+            tokens: Tokens::new(template.authorizer.clone().unwrap_or_else(Authorizer::local)),
+            auth: Auth::Required,
+            scopes: template.scopes(),
+            stack: "local".to_owned(),
+            clock: None,
+            health: OnceLock::new(),
+            console: None,
+            hostile: None,
+        };
+        let (config, random, delivered) = (config(http), random.clone(), Mutex::default());
+        let mut stack = Self { template, gateway, lake, config, notes, random, delivered };
+        let ids = Arc::default();
         for (name, function) in functions() {
-            let Some(spec) = template.lambdas.iter().find(|spec| spec.name == name) else { continue };
-            let config = Role::new(spec, None).assume(&config);
-            let dynamo = Dynamo::new(&engine::client(&config, DYNAMODB), random.clone());
-            let clients = Clients::new(dynamo, config);
-            let clients =
-                ["firehose", "s3", "secretsmanager"].into_iter().fold(clients, |all, name| all.at(name, SERVICES));
+            let Some(spec) = stack.template.lambdas.iter().find(|spec| spec.name == name) else { continue };
             let settings = spec.environment.clone().into_iter().collect();
-            let bound = lambda::bind(function)(&settings, clients);
+            let bound = lambda::bind(function)(&settings, stack.clients(spec, stack.random.clone()));
             let handler = wrapped(bound.map_err(|error| StartError::Settings(name.to_owned(), error))?, wrap, &ids);
-            lambdas.insert(name.to_owned(), Arc::new(Lambda::new(spec.clone(), handler, None)));
+            stack.gateway.lambdas.insert(name.to_owned(), Arc::new(Lambda::new(spec.clone(), handler, None)));
         }
-        Ok(Self { routes: Routes::of(&template), template, store, lake, lambdas })
+        Ok(stack)
+    }
+
+    /// The same stack, whose requests have a fixed time.
+    #[must_use]
+    pub fn at(self, now: Timestamp) -> Self {
+        Self { gateway: Gateway { clock: Some(now), ..self.gateway }, ..self }
+    }
+
+    fn clients(&self, spec: &template::Lambda, random: Random) -> Clients {
+        let config = Role::new(spec, self.notes.clone()).assume(&self.config);
+        let dynamo = Dynamo::new(&engine::client(&config, DYNAMODB), random);
+        let clients = Clients::new(dynamo, config);
+        ["firehose", "s3", "secretsmanager"].into_iter().fold(clients, |all, name| all.at(name, SERVICES))
+    }
+
+    /// Creates the world of each service: data in which every event of `events` succeeds.
+    ///
+    /// # Errors
+    /// A message of one line if a file cannot be read, or a step fails.
+    pub async fn create_world(&self, events: &Events) -> Result<(), WorldError> {
+        world::create(self, events).await
+    }
+
+    /// Signs a token with these claims.
+    ///
+    /// # Errors
+    /// [`TokenError`] if signing fails.
+    pub fn token(&self, claims: Claims) -> Result<String, TokenError> {
+        self.gateway.tokens.sign(claims, Duration::from_hours(1))
+    }
+
+    /// Sends a request to the gateway, as over HTTP: it needs a token.
+    pub async fn send(&self, request: Request<Bytes>) -> Response<Bytes> {
+        let (parts, body) = request.into_parts();
+        let response = if body.len() > Gateway::MAX_BODY {
+            Gateway::refuse(Refusal::TooLarge)
+        } else {
+            self.gateway.answer(Received { peer: (Ipv4Addr::LOCALHOST, 0).into(), parts, body }).await
+        };
+        let (parts, body) = response.into_parts();
+        Response::from_parts(parts, to_bytes(body, usize::MAX).await.unwrap_or_default())
+    }
+
+    /// Delivers a batch of each stream, and the events of created objects. Returns whether there
+    /// was one. A batch that failed is delivered again by the next call.
+    ///
+    /// # Errors
+    /// The engine's error.
+    pub async fn deliver(&self) -> Result<bool, String> {
+        let mut some = false;
+        for lambda in &self.template.lambdas {
+            for mapping in lambda.mappings.iter().filter(|mapping| mapping.enabled) {
+                some |= self.deliver_batch(&lambda.name, mapping).await?;
+            }
+        }
+        for event in self.object_events() {
+            some = true;
+            if self.invoke(&event.function, event.event.clone()).await.answer.is_ok() {
+                self.handled(&event);
+            }
+        }
+        Ok(some)
+    }
+
+    async fn deliver_batch(&self, function: &str, mapping: &Mapping) -> Result<bool, String> {
+        let at = (function.to_owned(), mapping.name.clone());
+        let before = self.delivered().get(&at).copied().unwrap_or_default();
+        let changes = self.changes(&mapping.table, before, mapping.batch_size)?;
+        let Some((last, _)) = changes.last() else { return Ok(false) };
+        let mut after = *last;
+        let wanted: Vec<_> = changes.iter().filter(|(_, record)| mapping.wants(record)).collect();
+        let records: Vec<_> = wanted.iter().map(|(_, record)| record.clone()).collect();
+        if !records.is_empty() {
+            let failed = match self.invoke(function, json!({"Records": records})).await.answer {
+                Ok(answer) if mapping.reports_failures => verdict::first_failure(&answer, &records),
+                Ok(_) => None,
+                Err(_) => Some(0),
+            };
+            after = failed.map_or(after, |index| wanted[index].0 - 1);
+        }
+        self.delivered().insert(at, after);
+        Ok(true)
+    }
+
+    fn delivered(&self) -> MutexGuard<'_, BTreeMap<(String, String), i64>> {
+        self.delivered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Template of the stack.
@@ -156,7 +264,7 @@ impl InProcess {
     /// # Errors
     /// The body of the engine's error.
     pub fn dynamodb(&self, action: &str, request: &Value) -> Result<Value, String> {
-        let (status, body) = engine::execute(&self.store.database(), action, request.to_string().as_bytes());
+        let (status, body) = engine::execute(&self.gateway.store.database(), action, request.to_string().as_bytes());
         if status == StatusCode::OK {
             serde_json::from_str(&body).map_err(|error| error.to_string())
         } else {
@@ -192,7 +300,7 @@ impl InProcess {
     /// # Errors
     /// The engine's error.
     pub fn expire(&self, then: Timestamp) -> Result<usize, String> {
-        self.store.sweep(Some(then))
+        self.gateway.store.sweep(Some(then))
     }
 
     /// The function and the event of a request, or the response of the gateway.
@@ -200,36 +308,19 @@ impl InProcess {
     /// # Errors
     /// The status of a request without a route or without a scope.
     pub fn event(&self, asked: &Asked<'_>) -> Result<(String, Value), u16> {
-        let (path, query) = asked.path.split_once('?').unwrap_or((asked.path, ""));
-        let matched = self.routes.find(asked.method, path).ok_or(404_u16)?;
-        let (required, held) = (&matched.target.scopes, auth::scopes(asked.claims));
-        if !required.is_empty() && !held.iter().any(|scope| required.iter().any(|required| required == scope)) {
-            return Err(403);
-        }
-        let mut headers = HeaderMap::new();
+        let mut request = Request::builder().method(asked.method).uri(asked.path).header("host", "api.local");
         let given = [
-            ("host", Some("api.local")),
             ("content-type", asked.body.as_ref().map(|_| "application/json")),
             ("idempotency-key", asked.key),
             ("accept", asked.accept),
         ];
-        for (name, value) in given {
-            if let Some(Ok(value)) = value.map(HeaderValue::from_str) {
-                headers.insert(HeaderName::from_static(name), value);
-            }
+        for (name, value) in given.into_iter().filter_map(|(name, value)| Some((name, value?))) {
+            request = request.header(name, value);
         }
-        let incoming = Incoming {
-            method: &asked.method.parse::<Method>().unwrap_or_default(),
-            path,
-            query,
-            version: Version::HTTP_11,
-            headers: &headers,
-            body: &Bytes::from(asked.body.clone().unwrap_or_default()),
-            peer: Ipv4Addr::LOCALHOST.into(),
-            request_id: asked.id,
-            now: asked.now,
-        };
-        Ok((matched.target.function.clone(), incoming.event(&matched, asked.claims)))
+        let (parts, body) =
+            request.body(Bytes::from(asked.body.clone().unwrap_or_default())).map_err(|_| 400_u16)?.into_parts();
+        let arrival = Arrival { peer: Ipv4Addr::LOCALHOST.into(), id: asked.id, now: asked.now };
+        self.gateway.event(&parts, &body, asked.claims, &arrival).map_err(|response| response.status().as_u16())
     }
 
     /// The event of a schedule that is due at this time.
@@ -241,7 +332,7 @@ impl InProcess {
     /// Invokes a function as Lambda does. The invocation ends if the caller drops the future only
     /// at the timeout of the function.
     pub async fn invoke(&self, function: &str, event: Value) -> Invoked {
-        let Some(lambda) = self.lambdas.get(function) else {
+        let Some(lambda) = self.gateway.lambdas.get(function) else {
             let missing = ("Missing".to_owned(), format!("no function {function}"));
             return Invoked { answer: Err(missing), usage: Usage::default() };
         };
@@ -254,7 +345,7 @@ impl InProcess {
     /// # Errors
     /// The engine's error.
     pub fn changes(&self, table: &str, after: i64, limit: usize) -> Result<Vec<(i64, Value)>, String> {
-        let records = self.store.changes(table, Position::from(after), limit)?;
+        let records = self.gateway.store.changes(table, Position::from(after), limit)?;
         let number = |record: Value| Position::of(&record).map(|position| (position.into(), record));
         Ok(records.into_iter().filter_map(number).collect())
     }
@@ -298,6 +389,40 @@ impl InProcess {
     /// A message if an object can't be read.
     pub fn objects(&self, bucket: &str, prefix: &str) -> Result<BTreeMap<String, Vec<u8>>, String> {
         self.lake.contents(bucket, prefix).map_err(|error| format!("{error:?}"))
+    }
+}
+
+impl Stage for InProcess {
+    fn template(&self) -> &Template {
+        &self.template
+    }
+
+    fn now(&self) -> Timestamp {
+        self.gateway.now()
+    }
+
+    fn lambda(&self, function: &str) -> Option<&Lambda> {
+        self.gateway.lambdas.get(function).map(Arc::as_ref)
+    }
+
+    fn seeded(&self, lambda: &Lambda, random: Random) -> Result<Lambda, String> {
+        lambda.bound(self.clients(&lambda.spec, random))
+    }
+
+    fn import(&self, key: &str, data: &[u8]) -> Result<bool, String> {
+        let Some(inbox) = self.template.inbox() else { return Ok(false) };
+        self.put_object(inbox, key, data).map(|()| true)
+    }
+
+    async fn put_item(&self, table: &str, item: HashMap<String, AttributeValue>) -> Result<(), String> {
+        let put = engine::client(&self.config, DYNAMODB).put_item().table_name(table).set_item(Some(item));
+        put.send().await.map(drop).map_err(|error| DisplayErrorContext(error).to_string())
+    }
+
+    async fn pass(&self) {
+        if let Err(error) = self.deliver().await {
+            tracing::error!(error, "the events cannot be delivered");
+        }
     }
 }
 

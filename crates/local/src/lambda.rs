@@ -15,6 +15,7 @@ use uuid::Uuid;
 
 use crate::{
     console::{Recorder, recorded},
+    domains::functions,
     hostile::Run,
     template::{self, ACCOUNT, REGION},
 };
@@ -69,6 +70,13 @@ impl Lambda {
     /// Sets whether the execution environment can fail. Default: it never fails.
     pub(crate) fn can_fail(self, can_fail: bool) -> Self {
         Self { can_fail, ..self }
+    }
+
+    /// Returns the same function with other clients.
+    pub(crate) fn bound(&self, clients: Clients) -> Result<Self, String> {
+        let (_, function) = functions().find(|(name, _)| *name == self.spec.name).ok_or("no crate has the function")?;
+        let settings = self.spec.environment.clone().into_iter().collect();
+        Ok(Self::new(self.spec.clone(), bind(function)(&settings, clients)?, None))
     }
 
     /// Runs the function once. As in Lambda, the invocation continues if the caller disconnects.

@@ -222,7 +222,16 @@ pub(crate) struct Notes {
     known: Mutex<BTreeSet<String>>,
 }
 
+/// Environment variable with the folder for the log of used permissions.
+pub(crate) const PERMISSIONS_USED: &str = "PERMISSIONS_USED";
+
 impl Notes {
+    /// Opens the log in the folder of [`PERMISSIONS_USED`], if it is set.
+    pub(crate) fn of_environment() -> io::Result<Option<Arc<Self>>> {
+        let folder = std::env::var_os(PERMISSIONS_USED).filter(|folder| !folder.is_empty());
+        folder.map(|folder| Self::open(Path::new(&folder)).map(Arc::new)).transpose()
+    }
+
     /// Opens the log in a folder.
     pub(crate) fn open(folder: &Path) -> io::Result<Self> {
         fs::create_dir_all(folder)?;

@@ -1,7 +1,7 @@
 //! Starts and stops a local stack: the tables, the functions, the gateway and the lake of a
 //! template.
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashMap},
     fmt, fs, io,
     net::{IpAddr, Ipv4Addr},
     path::{Path, PathBuf},
@@ -10,39 +10,37 @@ use std::{
 };
 
 use aws_config::SdkConfig;
+use aws_sdk_dynamodb::{error::DisplayErrorContext, types::AttributeValue};
 use function::{Clients, Function};
 use jiff::Timestamp;
 use keys::Random;
 use serde_json::{Value, json};
 use table::Dynamo;
+use tokio::time::sleep;
 
 use crate::{
     auth::{self, Auth, Claims, TokenError, Tokens},
-    client::Client,
     console::{Console, Recorder},
     domains::functions,
     engine::{self, Engine},
+    events::Events,
     follower::{Context, EventSourcePoller, Follower, Positions},
     gateway::{Gateway, Routes},
     hostile::{Hostile, Rates},
     lake::Lake,
     lambda::{self, Bind, Handler, Lambda},
     notifier::Notifier,
-    role::{Notes, Role},
-    sample,
+    role::{Notes, PERMISSIONS_USED, Role},
     server::{PATIENCE, Port, Server},
     template::{self, Authorizer, Mapping, Selection, Template, TemplateError},
+    world::{self, PAUSE, Stage, WorldError},
 };
 
 // Default lifetime of a token. `--expires-in` or an `exp` claim overrides it.
 const TOKEN_LIFE: Duration = Duration::from_hours(1);
 
-/// Prefix of the objects that a service imports.
-const INBOX: &str = "inbox/";
 /// Host name of the machine inside a Docker container.
 pub(crate) const DOCKER_HOST: &str = "host.docker.internal";
-/// Environment variable with the folder for the log of used permissions.
-const PERMISSIONS_USED: &str = "PERMISSIONS_USED";
 /// Environment variable with the URL of a DynamoDB that replaces the embedded engine.
 const DYNAMODB_LOCAL: &str = "DYNAMODB_LOCAL";
 
@@ -116,7 +114,6 @@ pub struct Builder {
     firehose_endpoint: Option<String>,
     s3_endpoint: Option<String>,
     functions: Vec<(String, Bind)>,
-    notes: Option<PathBuf>,
     remote: Option<String>,
     random: Option<Random>,
     clock: Option<Timestamp>,
@@ -150,7 +147,6 @@ impl Builder {
             firehose_endpoint: None,
             s3_endpoint: None,
             functions: functions.collect(),
-            notes: std::env::var_os(PERMISSIONS_USED).filter(|folder| !folder.is_empty()).map(PathBuf::from),
             remote: std::env::var(DYNAMODB_LOCAL).ok(),
             random: None,
             clock: None,
@@ -507,7 +503,6 @@ impl Access {
         hostile: Option<Arc<Hostile>>,
     ) -> Result<Self, StartError> {
         let endpoint = |given: &Option<String>, own: &str| given.clone().unwrap_or_else(|| own.to_owned());
-        let notes = builder.notes.as_deref().map(|folder| Notes::open(folder).map(Arc::new));
         Ok(Self {
             config: hostile.map_or_else(engine::config, |hostile| engine::hostile_config(&hostile))?,
             dynamodb: endpoint(&builder.dynamo_endpoint, dynamodb),
@@ -515,7 +510,7 @@ impl Access {
             s3: endpoint(&builder.s3_endpoint, services),
             services: services.to_owned(),
             random: builder.random.clone().map_or_else(function::system_random, Ok).map_err(StartError::Random)?,
-            notes: notes.transpose().map_err(StartError::Notes)?,
+            notes: Notes::of_environment().map_err(StartError::Notes)?,
         })
     }
 
@@ -650,55 +645,16 @@ impl Stack {
         &self.template
     }
 
-    /// Loads the sample data of `make run` through the API.
+    /// Creates the world of each service of the stack: data in which every event of `events`
+    /// succeeds. A second call changes nothing.
     ///
     /// # Errors
-    /// A message of one line if a request failed.
-    pub async fn load_sample(&self) -> Result<(), String> {
-        let client = Client::new(self.url()).map_err(|error| error.to_string())?;
-        let client = client.with_token(self.operator_token().map_err(|error| error.to_string())?);
-        sample::load(&client, self).await.map(drop).map_err(|error| error.to_string())
-    }
-
-    /// Creates the objects that the GET events of `events` read.
-    ///
-    /// # Errors
-    /// A message of one line if a request failed.
-    pub async fn load_events(&self) -> Result<(), String> {
-        sample::load_events(self).await.map_err(|error| error.to_string())
-    }
-
-    /// Invokes a function. With a seed, its random values, and so the ids of new objects, are the
-    /// same on every stack.
-    pub(crate) async fn invoke(&self, function: &str, event: Value, seed: Option<u64>) -> Result<Value, String> {
-        let missing = || format!("the stack has no function {function}");
-        let lambda = self.gateway.lambdas.get(function).ok_or_else(missing)?;
-        let lambda = match seed {
-            None => Arc::clone(lambda),
-            Some(seed) => {
-                let (_, declared) = functions().find(|(name, _)| *name == function).ok_or_else(missing)?;
-                let settings = lambda.spec.environment.clone().into_iter().collect();
-                let clients = self.access.clients_with(&lambda.spec, Random::seeded(seed));
-                let handler = lambda::bind(declared)(&settings, clients)?;
-                Arc::new(Lambda::new(lambda.spec.clone(), handler, None))
-            }
-        };
-        lambda.invoke(event).await.answer.map_err(|failure| failure.message)
-    }
-
-    /// Whether the functions use the buckets of this stack.
-    pub(crate) fn has_buckets(&self) -> bool {
-        self.access.s3 == self.services_url
-    }
-
-    /// Puts an object into a bucket of this stack.
-    pub(crate) fn put_object(&self, bucket: &str, key: &str, data: &[u8]) -> Result<(), String> {
-        self.lake.put(bucket, key, data).map_err(|error| format!("{error:?}"))
-    }
-
-    /// Time of the API: the fixed time of the builder, or the current time.
-    pub(crate) fn now(&self) -> Timestamp {
-        self.gateway.now()
+    /// A message of one line if a file cannot be read, or a step fails.
+    pub async fn create_world(&self, events: &Events) -> Result<(), WorldError> {
+        self.set_calm(true);
+        let created = world::create(self, events).await;
+        self.set_calm(false);
+        created
     }
 
     /// Physical names of the tables.
@@ -812,7 +768,42 @@ impl Stack {
     /// Physical name of the bucket for files to import, if the stack has one.
     #[must_use]
     pub fn inbox(&self) -> Option<&str> {
-        let mut triggers = self.template.lambdas.iter().flat_map(|lambda| &lambda.objects);
-        triggers.find(|trigger| trigger.prefix == INBOX).map(|trigger| trigger.bucket.as_str())
+        self.template.inbox()
+    }
+}
+
+impl Stage for Stack {
+    fn template(&self) -> &Template {
+        &self.template
+    }
+
+    fn now(&self) -> Timestamp {
+        self.gateway.now()
+    }
+
+    fn lambda(&self, function: &str) -> Option<&Lambda> {
+        self.gateway.lambdas.get(function).map(Arc::as_ref)
+    }
+
+    fn seeded(&self, lambda: &Lambda, random: Random) -> Result<Lambda, String> {
+        lambda.bound(self.access.clients_with(&lambda.spec, random))
+    }
+
+    fn import(&self, key: &str, data: &[u8]) -> Result<bool, String> {
+        let inbox = self.inbox().filter(|_| self.access.s3 == self.services_url);
+        inbox
+            .map(|inbox| self.lake.put(inbox, key, data))
+            .transpose()
+            .map(|put| put.is_some())
+            .map_err(|error| format!("{error:?}"))
+    }
+
+    async fn put_item(&self, table: &str, item: HashMap<String, AttributeValue>) -> Result<(), String> {
+        let put = self.client().map_err(|error| error.to_string())?.put_item().table_name(table).set_item(Some(item));
+        put.send().await.map(drop).map_err(|error| DisplayErrorContext(error).to_string())
+    }
+
+    async fn pass(&self) {
+        sleep(PAUSE).await;
     }
 }

@@ -75,6 +75,9 @@ pub struct Template {
     pub authorizer: Option<Authorizer>,
 }
 
+/// Prefix of the objects that a service imports.
+const INBOX: &str = "inbox/";
+
 impl Template {
     /// Reads a template and all its nested applications. Relative locations start from the folder
     /// of `file`.
@@ -120,6 +123,13 @@ impl Template {
     pub fn services(&self) -> BTreeSet<&str> {
         let routes = self.lambdas.iter().flat_map(|lambda| &lambda.routes);
         routes.filter_map(|route| route.path.split('/').nth(1)).collect()
+    }
+
+    /// Physical name of the bucket for files to import, if the stack has one.
+    #[must_use]
+    pub fn inbox(&self) -> Option<&str> {
+        let mut triggers = self.lambdas.iter().flat_map(|lambda| &lambda.objects);
+        triggers.find(|trigger| trigger.prefix == INBOX).map(|trigger| trigger.bucket.as_str())
     }
 
     /// Distinct scopes of all routes, sorted.

@@ -7,7 +7,7 @@
 
 mod allowed;
 pub mod case;
-pub mod clock;
+pub use local::in_process::clock;
 mod costs;
 pub mod draw;
 pub mod faults;

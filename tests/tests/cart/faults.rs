@@ -13,7 +13,7 @@ use system_tests::{
         twins,
     },
     faults::{Call, Fault, MOMENTS, Moment, Twins},
-    stack,
+    stack, stride,
 };
 use tokio::net::TcpListener;
 
@@ -134,7 +134,7 @@ fn shopper(twins: &Twins, what: What, number: usize) -> Shopper<'_> {
 async fn hides_a_temporary_fault_of_any_call() {
     // A stack has one rule at a time. With several stacks, the scenarios run concurrently.
     let parts = passing().into_iter().flat_map(|fault| ALL.chunks(3).map(move |some| (fault, some)));
-    join_all(parts.map(async |((name, rule), some)| {
+    join_all(parts.step_by(stride(3)).map(async |((name, rule), some)| {
         let twins = twins().await;
         for (what, number) in some.iter().flat_map(|what| (1..=8).map(|number| (*what, number))) {
             let mut shopper = shopper(&twins, what, number);

@@ -24,7 +24,7 @@ use system_tests::{
     ledger::{Books, TRANSACTIONS, payment},
     patterns::cost_of,
     requests::{Case, all_are_refused, no_identifiers, unreadable},
-    send, stack,
+    send, stack, stride,
     units::{Consumed, bytes, consumed, declared},
     until,
 };
@@ -372,6 +372,12 @@ async fn seven_errors_among(legs: usize, stack: Builder) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn reports_seven_errors_among_10_000_legs() {
+    Box::pin(seven_errors_among(10_000, stack())).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "takes minutes"]
 async fn reports_seven_errors_among_100_000_legs() {
     Box::pin(seven_errors_among(100_000, stack())).await;
 }
@@ -626,7 +632,7 @@ async fn failures_and_retries_take_effect_once_despite_crashes() {
         // than the previous run, until a run stores the failure.
         let (id, mut number, mut kills) = (scene.begin().await, 0, 0);
         loop {
-            number += 1;
+            number += stride(3);
             let mut reject = rejecting(|call| reads_account(call, "A0059"));
             scene.proxy.rule(move |call| if call.number == number { Fault::Death(moment) } else { reject(call) });
             if scene.process().run(&step_of(&[&id]), MINUTE).await.is_some() {

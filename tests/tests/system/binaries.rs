@@ -22,7 +22,7 @@ use system_tests::{
     Answer, Client,
     bank::{upload, without_jobs},
     emulator::{Environment, Lambdas, PATIENCE, Place, Port, binary, listening},
-    events::{all, event, name},
+    events::{all, event, folder},
     faults::{Fault, Proxy},
     root,
     runtime::log_lines,
@@ -77,15 +77,18 @@ async fn each_event_gets_the_same_response_as_on_the_local_stack() {
     let (outside, lambdas) = Lambdas::of(configured()).await;
     let clients = [Client::operator(&inside), Client::operator(&outside)];
     let mut names = [Names::default(), Names::default()];
-    for (function, why, _) in all() {
-        let event = event(function, why);
+    for stack in [&inside, &outside] {
+        stack.create_world(&folder()).await.expect("the worlds");
+    }
+    for event in all() {
+        let (function, event) = (event.function().to_owned(), event);
         let mut answers = Vec::new();
         for (client, names) in clients.iter().zip(&mut names) {
-            answers.push(names.hide(&client.invoke(function, &event).await));
+            answers.push(names.hide(&client.invoke(&function, &event.content).await));
             until(client, "/_local/streams", is_drained).await;
         }
-        assert_eq!(answers[0], answers[1], "{}", name(function, why));
-        for line in lambdas.logs(function).concat() {
+        assert_eq!(answers[0], answers[1], "{}", event.name);
+        for line in lambdas.logs(&function).concat() {
             assert_eq!(line.get("not JSON"), None, "{function}");
         }
     }

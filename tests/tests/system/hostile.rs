@@ -12,7 +12,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 use system_tests::{
-    events::{all, event},
+    events::{Event, all},
     patterns,
     requests::{are_within, faults_of, shortened},
     stack,
@@ -69,9 +69,9 @@ impl Functions {
 }
 
 /// The accepted event of each function with a route.
-fn accepted() -> Vec<(&'static str, Value)> {
-    let accepted = all().into_iter().filter(|(_, why, status)| why.is_empty() && status.is_some());
-    accepted.map(|(function, why, _)| (function, event(function, why))).collect()
+fn accepted() -> Vec<(String, Value)> {
+    let accepted = all().into_iter().filter(|event| event.is_base() && event.is_request());
+    accepted.map(|event| (event.name, event.content)).collect()
 }
 
 /// The pointers to all values in a value, including itself.
@@ -159,11 +159,11 @@ async fn no_event_makes_a_function_panic_or_fail() {
     let functions = Functions::start().await;
     let mut runner = TestRunner::deterministic();
     let mut failures = Vec::new();
-    for (function, why, _) in all() {
-        let event = event(function, why);
+    for Event { name, content: event, .. } in all() {
+        let function = name.split('.').next().unwrap_or_default().to_owned();
         for change in 0..=CHANGES {
             let event = if change == 0 { event.clone() } else { changed(&event, &mut runner) };
-            match functions.call(function, event.clone()).await.map(|invocation| invocation.answer) {
+            match functions.call(&function, event.clone()).await.map(|invocation| invocation.answer) {
                 Err(panic) => failures.push(format!("{function}: {panic}: {event}")),
                 Ok(Ok(answer)) if answer["statusCode"].as_u64().is_some_and(|status| status >= 500) => {
                     failures.push(format!("{function}: {answer}: {event}"));
@@ -193,7 +193,7 @@ fn is_free_form(pointer: &str) -> bool {
 }
 
 /// The accepted events with a body, and their bodies.
-fn with_bodies() -> Vec<(&'static str, Value, Value)> {
+fn with_bodies() -> Vec<(String, Value, Value)> {
     let bodies = accepted().into_iter().filter_map(|(function, event)| {
         let body = serde_json::from_str(event["body"].as_str()?).ok()?;
         Some((function, event, body))
@@ -229,7 +229,7 @@ async fn every_body_rejects_json_that_others_cannot_read() {
         for pointer in pointers(&body).iter().skip(1) {
             for json in bad {
                 let (status, problem) =
-                    functions.answer(function, with_body(&event, &with_json(&body, pointer, json))).await;
+                    functions.answer(&function, with_body(&event, &with_json(&body, pointer, json))).await;
                 let is_located = are_within(&faults_of(&problem), &format!("/body{pointer}"));
                 assert!(status == 400 && is_located, "{function} {pointer} {}: {status} {problem}", shortened(json));
             }
@@ -237,7 +237,7 @@ async fn every_body_rejects_json_that_others_cannot_read() {
         let unknown: Map<String, Value> = (0..4_000).map(|number| (format!("unknown{number}"), json!(1))).collect();
         let long = json!({"x".repeat(60_000): 1}).to_string();
         for body in [Value::Object(unknown).to_string(), long, format!("[{}]", vec!["{}"; 20_000].join(","))] {
-            let (status, problem) = functions.answer(function, with_body(&event, &body)).await;
+            let (status, problem) = functions.answer(&function, with_body(&event, &body)).await;
             assert!(
                 status == 400 && problem.to_string().len() < 16 * 1024,
                 "{function}: {} bytes",
@@ -279,7 +279,7 @@ async fn every_body_rejects_values_of_another_type_in_the_words_of_json() {
             };
             for value in values {
                 let body = with_json(&body, pointer, &value.to_string());
-                let (status, problem) = functions.answer(function, with_body(&event, &body)).await;
+                let (status, problem) = functions.answer(&function, with_body(&event, &body)).await;
                 assert_eq!(status, 400, "{function} {pointer} {value}: {problem}");
                 for fault in problem["errors"].as_array().expect("errors") {
                     let at = fault["pointer"].as_str().expect("a pointer");
@@ -319,7 +319,7 @@ async fn no_identifier_or_text_may_contain_invisible_characters() {
             for odd in odd {
                 let answer = async |text: String| {
                     let body = with_json(&body, pointer, &json!(text).to_string());
-                    functions.answer(function, with_body(&event, &body)).await
+                    functions.answer(&function, with_body(&event, &body)).await
                 };
                 let is_allowed = odd == "\u{200d}" && is_text_of_people(pointer);
                 joined += usize::from(is_allowed);
@@ -340,7 +340,7 @@ async fn no_identifier_or_text_may_contain_invisible_characters() {
         for (name, odd) in names.iter().flat_map(|name| odd.iter().map(move |odd| (name, odd))) {
             let mut event = event.clone();
             event["pathParameters"][name] = format!("A{odd}1").into();
-            let (status, problem) = functions.answer(function, event).await;
+            let (status, problem) = functions.answer(&function, event).await;
             assert_eq!(status, 400, "{function} {name} {odd:?}: {problem}");
         }
     }
@@ -350,7 +350,7 @@ async fn no_identifier_or_text_may_contain_invisible_characters() {
 
 /// A list request and everything that its cursors are bound to, except the filter.
 struct List {
-    function: &'static str,
+    function: String,
     event: Value,
     path: String,
     reach: &'static str,
@@ -360,7 +360,7 @@ struct List {
 
 impl List {
     /// Sends the request without a cursor, and reads the range from the logged key condition.
-    async fn of(functions: &Functions, function: &'static str, event: Value) -> Self {
+    async fn of(functions: &Functions, function: &str, event: Value) -> Self {
         let route = event["routeKey"].as_str().expect("a route").to_owned();
         let parameter = |name: &str| event["pathParameters"][name].as_str().map(str::to_owned);
         let path = function::path(&route, parameter);
@@ -378,6 +378,7 @@ impl List {
             "list-employees" => ("0#UserId-", "9#UserId."),
             _ => (from, to),
         };
+        let function = function.to_owned();
         Self { function, event, path, reach, ends: [from.to_owned(), to.to_owned()], backward: !order.is_empty() }
     }
 
@@ -407,7 +408,7 @@ impl List {
             .split('&')
             .filter(|part| !part.is_empty() && !part.starts_with("limit=") && !part.starts_with("cursor="));
         event["rawQueryString"] = own.chain([query]).collect::<Vec<_>>().join("&").into();
-        functions.answer(self.function, event).await
+        functions.answer(&self.function, event).await
     }
 }
 
@@ -416,15 +417,15 @@ async fn no_forged_cursor_gets_more_than_a_page_of_its_list() {
     let functions = Functions::start().await;
     // The events create the items of the lists.
     for (function, event) in accepted() {
-        let _ = functions.call(function, event).await;
+        let _ = functions.call(&function, event).await;
     }
     let is_list = |name: &str| (name.starts_with("list-") || name == "get-statement") && !UNPAGED.contains(&name);
     let lists: Vec<_> = accepted().into_iter().filter(|(name, _)| is_list(name)).collect();
     let declared: BTreeSet<_> =
         patterns::all().into_iter().map(|pattern| pattern.name).filter(|name| is_list(name)).collect();
-    assert_eq!(lists.iter().map(|(name, _)| *name).collect::<BTreeSet<_>>(), declared);
+    assert_eq!(lists.iter().map(|(name, _)| name.as_str()).collect::<BTreeSet<_>>(), declared);
     for (function, event) in lists {
-        let list = List::of(&functions, function, event).await;
+        let list = List::of(&functions, &function, event).await;
         let (status, whole) = list.page(&functions, "limit=100").await;
         assert_eq!(status, 200, "{function}: {whole}");
         let whole = whole["items"].as_array().expect("items").clone();
@@ -470,7 +471,7 @@ async fn no_forged_cursor_gets_more_than_a_page_of_its_list() {
 async fn a_response_that_lambda_would_reject_becomes_a_problem() {
     let functions = Functions::start().await;
     let accepted = accepted();
-    let (_, mut event) = accepted.iter().find(|(name, _)| *name == "list-activities").expect("an event").clone();
+    let (_, mut event) = accepted.iter().find(|(name, _)| name == "list-activities").expect("an event").clone();
     event["rawQueryString"] = "year=2020&status=completed".into();
     let company = event["pathParameters"]["companyId"].as_str().expect("a company");
     // DynamoDB stores 7 KB for each activity. The escape sequences of the response event double it.
@@ -499,7 +500,7 @@ async fn every_route_rejects_events_without_a_valid_host_or_query() {
         for host in ["a.example, b.example", "a b", "[", "a\\b", ""] {
             let mut event = event.clone();
             event["headers"]["host"] = host.into();
-            let (status, problem) = functions.answer(function, event).await;
+            let (status, problem) = functions.answer(&function, event).await;
             assert_eq!(
                 (status, &problem["errors"][0]["pointer"]),
                 (400, &json!("/header/host")),
@@ -509,7 +510,7 @@ async fn every_route_rejects_events_without_a_valid_host_or_query() {
         for query in ["a b", "\u{7f}", "a=\u{1}"] {
             let mut event = event.clone();
             event["rawQueryString"] = query.into();
-            let (status, problem) = functions.answer(function, event).await;
+            let (status, problem) = functions.answer(&function, event).await;
             assert_eq!((status, &problem["errors"][0]["pointer"]), (400, &json!("/query")), "{function} {query:?}");
         }
     }

@@ -1,8 +1,13 @@
 //! Compares docs/http.md with the `OpenAPI` document, and sends its examples to a local stack.
 
+use regex_lite::Regex;
 use serde_json::{Deserializer, Value, json};
-use std::{collections::BTreeMap, fs};
-use system_tests::{Client, openapi::Document, root, stack};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+use system_tests::{Client, events::folder, openapi::Document, root, stack};
 
 /// The schema of each form of the page, in the order of the page.
 const FORMS: [&str; 15] = [
@@ -180,10 +185,47 @@ fn the_forms_are_those_of_the_openapi_document() {
     }
 }
 
+/// All pages below docs/, with their names.
+fn pages(folder: &Path) -> Vec<(PathBuf, String)> {
+    let mut pages = Vec::new();
+    for path in fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
+        if path.is_dir() {
+            pages.extend(self::pages(&path));
+        } else if path.extension().is_some_and(|end| end == "md") {
+            let text = fs::read_to_string(&path).expect("a page");
+            pages.push((path, text));
+        }
+    }
+    pages
+}
+
+/// Each request of a page that is written as "`PUT /path` with `{…}`" matches its schema.
+#[test]
+fn requests_in_sentences_match_the_openapi_document() {
+    let (document, mut faults, mut found) = (Document::read(), Vec::new(), 0);
+    let request = Regex::new(r"`(PUT|POST|PATCH|DELETE)\s+(/[^`\s]*)`\s+with\s+`(\{[^`]*\})`").expect("an expression");
+    for (file, text) in pages(&root().join("docs")) {
+        for parts in request.captures_iter(&text) {
+            let operations = document.operations();
+            let operation = operations.iter().find(|one| one.method == &parts[1] && one.path == &parts[2]);
+            let Some(operation) = operation else {
+                faults.push(format!("{}: there is no {} {}", file.display(), &parts[1], &parts[2]));
+                continue;
+            };
+            faults.extend(
+                operation.faults_of_request(Some(&parts[3])).iter().map(|fault| format!("{}: {fault}", file.display())),
+            );
+            found += 1;
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    assert!(found > 0, "no page has such a request");
+}
+
 #[tokio::test]
 async fn the_examples_work_as_they_stand_on_a_fresh_stack() {
     let stack = stack().start().await.expect("a stack");
-    stack.load_sample().await.expect("the sample");
+    stack.create_world(&folder()).await.expect("the worlds");
     let (client, page, mut sent) = (Client::operator(&stack), page(), 0);
     for (before, block) in blocks(&page, "json") {
         let (_, route) = before.rsplit_once("`POST ").expect("a route");

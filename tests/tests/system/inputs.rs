@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::fmt::Write;
 use system_tests::{
     Client,
-    events::{all, event},
+    events::{Event, all},
     openapi::{Document, Operation},
     send, stack,
 };
@@ -220,11 +220,9 @@ fn wrong_members() -> Vec<(&'static str, Value)> {
 async fn every_scheduled_function_refuses_an_event_with_a_wrong_member_by_its_name() {
     let stack = stack().start().await.expect("a stack");
     let (client, mut count) = (Client::operator(&stack), 0);
-    for (function, why, _) in all().into_iter().filter(|(_, why, status)| why.is_empty() && status.is_none()) {
-        let good = event(function, why);
-        if good["detail-type"] != "Scheduled Event" {
-            continue;
-        }
+    let is_scheduled = |event: &Event| event.is_base() && event.content["detail-type"] == "Scheduled Event";
+    for event in all().into_iter().filter(is_scheduled) {
+        let (function, good) = (event.function(), &event.content);
         let mut cases: Vec<(&str, Value)> = Vec::new();
         for (member, value) in wrong_members() {
             let mut event = good.clone();

@@ -7,10 +7,11 @@ use std::{
     fs,
 };
 use system_tests::{
-    Client,
-    events::folder,
+    events::{Event, all},
     openapi::{Answered, Document, Operation, with_missing_routes},
-    patterns, root, stack, yaml,
+    patterns, root,
+    world::{NOW, world},
+    yaml,
 };
 
 /// A route: its method and path, its function, its scopes, and its path parameters.
@@ -132,26 +133,17 @@ fn walk(value: &Value, visit: &mut impl FnMut(&Value)) {
     }
 }
 
-/// The events that are HTTP requests, by name.
-fn requests() -> BTreeMap<String, Value> {
-    let folder = folder();
-    let names = folder.names().expect("the events").into_iter();
-    let events = names.map(|name| (name.clone(), folder.event(&name).expect("an event")));
-    events.filter(|(_, event)| event["routeKey"].is_string()).collect()
-}
-
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn responses_to_all_events_match_the_document() {
     let document = Document::read();
     let operations = document.operations().into_iter();
     let operations: BTreeMap<String, Operation<'_>> =
         operations.map(|operation| (format!("{} {}", operation.method, operation.path), operation)).collect();
-    let stack = stack().start().await.expect("a stack");
-    let client = Client::operator(&stack);
+    let stack = world(NOW).await;
     let (mut failures, mut seen) = (Vec::new(), BTreeSet::new());
-    for (file, event) in requests() {
+    for Event { name: file, content: event, .. } in all().into_iter().filter(Event::is_request) {
         let operation = operations[event["routeKey"].as_str().expect("a route")];
-        let answer = client.invoke(function(operation), &event).await.body;
+        let answer = stack.invoke(function(operation), event.clone()).await.answer.expect("an answer");
         let status = answer["statusCode"].as_u64().expect("a status");
         let answered =
             Answered { status, headers: &answer["headers"], body: answer["body"].as_str().unwrap_or_default() };
@@ -166,7 +158,6 @@ async fn responses_to_all_events_match_the_document() {
         seen.insert(status);
         failures.extend(faults.into_iter().map(|fault| format!("{file}: {status}: {fault}")));
     }
-    stack.stop().await;
     assert!(failures.is_empty(), "{}", failures.join("\n"));
     assert!([200, 201, 202, 400, 403, 404, 409].iter().all(|status| seen.contains(status)), "{seen:?}");
 }

@@ -49,6 +49,23 @@ struct Size {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_company_of_500_matches_a_plain_model() {
+    let kills = [(JOBS, 20), (ENROLMENT, 5)];
+    year(Size {
+        employees: 500,
+        departments: 10,
+        activities: 30,
+        placed: 100,
+        active: 100,
+        attendances: 15,
+        kills,
+        read: 50,
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "takes minutes"]
 async fn a_company_of_5000_matches_a_plain_model() {
     let kills = [(JOBS, 50), (ENROLMENT, 10)];
     year(Size {

@@ -8,7 +8,7 @@ use super::{CliError, InvokeOptions};
 use crate::{
     Stack, Tokens, auth,
     client::{Call, Client, Reply, summary},
-    sample,
+    events::Events,
     template::Authorizer,
 };
 
@@ -21,16 +21,14 @@ pub(super) async fn invoke(options: InvokeOptions) -> Result<(), CliError> {
         return print(&client.send(&call).await?);
     }
     let stack = options.stack.builder().start().await?;
-    let done = on_fresh(&stack, &call).await;
+    let done = on_fresh(&stack, &options.stack.events(), &call).await;
     stack.stop().await;
     done
 }
 
-async fn on_fresh(stack: &Stack, call: &Call) -> Result<(), CliError> {
-    let client = Client::new(stack.url())?;
-    sample::load(&client, stack).await.map_err(|error| CliError::Failed(error.to_string()))?;
-    sample::load_events(stack).await.map_err(|error| CliError::Failed(error.to_string()))?;
-    print(&client.send(call).await?)
+async fn on_fresh(stack: &Stack, events: &Events, call: &Call) -> Result<(), CliError> {
+    stack.create_world(events).await?;
+    print(&Client::new(stack.url())?.send(call).await?)
 }
 
 /// Returns a client for the running stack at `--url` or at `--port`. Returns `None` if no stack is
@@ -51,7 +49,7 @@ async fn running(options: &InvokeOptions) -> Result<Option<Client>, CliError> {
 
 fn read(options: &InvokeOptions) -> Result<Value, CliError> {
     let path = &options.event;
-    let name = path.to_str().filter(|name| !name.ends_with(".json") && !path.exists());
+    let name = path.to_str().filter(|_| path.extension().is_none_or(|end| end != "json") && !path.exists());
     if let Some(name) = name {
         return Ok(options.stack.events().event(name)?);
     }

@@ -5,7 +5,8 @@ use std::{
     time::Duration,
 };
 
-use serde_json::json;
+use itertools::Itertools as _;
+use serde_json::{Value, json};
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     time::sleep,
@@ -15,7 +16,7 @@ use super::{CliError, RunOptions};
 use crate::{
     Auth, Rates, Stack,
     client::{Call, Client},
-    sample,
+    events::Events,
 };
 
 const SWEEP: Duration = Duration::from_mins(1);
@@ -51,11 +52,12 @@ pub(super) async fn run(options: RunOptions) -> Result<(), CliError> {
 
 async fn serve(stack: &Stack, options: &RunOptions) -> Result<(), CliError> {
     let client = Client::new(stack.url())?.with_token(stack.operator_token()?);
-    let loaded = sample::load(&client, stack).await.map_err(|error| CliError::Failed(error.to_string()))?;
-    sample::load_events(stack).await.map_err(|error| CliError::Failed(error.to_string()))?;
+    let events = options.stack.events();
+    stack.create_world(&events).await?;
     stack.ready();
+    let welcome = welcome(stack, options, &events)?;
     // The stack continues without a reader of its output.
-    let _ = writeln!(io::stdout(), "{}", welcome(stack, options, &loaded));
+    let _ = writeln!(io::stdout(), "{welcome}");
     if options.open {
         open(&format!("{}/_local/", stack.url()));
     }
@@ -86,8 +88,16 @@ fn warning(stack: &Stack, address: IpAddr) -> String {
     )
 }
 
+/// Events of each service that the welcome shows.
+const SHOWN: [(&str, [&str; 2]); 4] = [
+    ("bank", ["schedule-payment", "list-account-payments"]),
+    ("cart", ["add-cart-item", "list-cart-items"]),
+    ("wellness", ["record-progress", "list-registrations"]),
+    ("ledger", ["process-payment", "get-statement"]),
+];
+
 /// Returns the welcome text, with the endpoints and example calls of each service.
-fn welcome(stack: &Stack, options: &RunOptions, loaded: &sample::Loaded) -> String {
+fn welcome(stack: &Stack, options: &RunOptions, events: &Events) -> Result<String, CliError> {
     let (url, tables) = (stack.url(), stack.tables().join(", "));
     let curl = match options.auth {
         Auth::Open => "curl -s".to_owned(),
@@ -97,84 +107,51 @@ fn welcome(stack: &Stack, options: &RunOptions, loaded: &sample::Loaded) -> Stri
     let (dynamo, services, lake) = (stack.dynamo_url(), stack.services_url(), stack.lake().display());
     let scopes: Vec<_> = stack.template().scopes().iter().map(|scope| format!("--scope {scope}")).collect();
     let console = if options.no_console { String::new() } else { format!("The console runs at {url}/_local/.\n") };
-    let mut parts = vec![
+    let own = stack.template().services();
+    let own = SHOWN.into_iter().filter(|(service, _)| own.contains(service));
+    let (names, calls): (Vec<_>, Vec<_>) = own.unzip();
+    let calls = calls.iter().flatten().map(|name| Ok(format!("  {}", as_curl(&curl, url, &events.event(name)?))));
+    let calls: Vec<_> = calls.collect::<Result<_, CliError>>()?;
+    Ok([
         format!(
             "{console}The API runs at {url}, and DynamoDB at {dynamo} with the tables {tables}.
 Firehose and S3 run at {services} and write to {lake}.
-The data is {data}: {}. Press Ctrl-C to stop.",
-            sampled(loaded)
+The data is {data}. It contains the sample data of {}. Press Ctrl-C to stop.",
+            names.join(", ")
         ),
         format!(
             "Without a token, a request acts as the operator, unless --auth required is set. To create a token for another caller:
   TOKEN=$(cargo run -q -p local -- token --account Account1 --account Sue {})",
             scopes.join(" ")
         ),
-    ];
-    parts.extend(loaded.payments.map(|_| bank(&curl, url)));
-    parts.extend(loaded.cart_items.map(|_| cart(&curl, url)));
-    parts.extend(loaded.activities.map(|_| wellness(&curl, url)));
-    parts.extend(loaded.books.as_ref().map(|books| ledger(&curl, url, books)));
-    parts.push(format!(
-        "The response header x-local-consumed (curl -i) contains the consumed read and write request units. To delete
+        format!("Some requests. `make event` lists the events of all access patterns:\n{}", calls.join("\n")),
+        format!(
+            "The response header x-local-consumed (curl -i) contains the consumed read and write request units. To delete
 expired items, and to show the state of the stack and of its streams:
   {curl} -X POST {url}/_local/ttl
   {curl} {url}/_local/health
   {curl} {url}/_local/streams"
-    ));
-    parts.join("\n\n")
+        ),
+    ]
+    .join("\n\n"))
 }
 
-fn sampled(loaded: &sample::Loaded) -> String {
-    let counts = [(loaded.payments, "payments"), (loaded.cart_items, "cart items"), (loaded.activities, "activities")];
-    let mut parts: Vec<_> =
-        counts.into_iter().filter_map(|(count, of)| Some(format!("{} sample {of}", count?))).collect();
-    parts.extend(loaded.books.as_ref().map(|_| "two sample ledger accounts".to_owned()));
-    parts.join(", ")
-}
-
-fn bank(curl: &str, url: &str) -> String {
-    let day = sample::tomorrow();
-    format!(
-        "Schedule a payment for tomorrow:
-  {curl} {url}/bank/accounts/Account1/payments -H 'content-type: application/json' \\
-    -d '{{\"scheduledTime\": \"{day}T09:30:00Z\", \"data\": {{\"amount\": \"12.50\"}}}}'
-
-List the due payments, list an account's payments of the next 90 days, and archive settled payments:
-  {curl} '{url}/bank/payments/due?date={day}'
-  {curl} {url}/bank/accounts/Account1/payments
-  {curl} -X POST {url}/_local/schedules/archive-settled-payments"
-    )
-}
-
-fn cart(curl: &str, url: &str) -> String {
-    format!(
-        "Put a product into a cart, list the cart, and buy it:
-  {curl} {url}/cart/accounts/Sue/items -H 'content-type: application/json' \\
-    -d '{{\"sku\": \"72f49\"}}'
-  {curl} {url}/cart/accounts/Sue/items
-  {curl} -X POST {url}/cart/accounts/Sue/checkout"
-    )
-}
-
-fn wellness(curl: &str, url: &str) -> String {
-    let year = sample::wellness::year();
-    format!(
-        "List the activities of a plan year, add an employee in Sales, and list her registrations:
-  {curl} '{url}/wellness/companies/123/activities?year={year}'
-  {curl} -X PUT {url}/wellness/companies/123/employees/456 -H 'content-type: application/json' \\
-    -d '{{\"role\": \"EmployeeOnPlan\", \"department\": \"Sales\"}}'
-  {curl} '{url}/wellness/users/456/registrations?companyId=123'"
-    )
-}
-
-fn ledger(curl: &str, url: &str, books: &sample::ledger::Books) -> String {
-    let sample::ledger::Books { ann, shop, .. } = books;
-    format!(
-        "Pay for Ann's coffee and list her statement. With the idempotency key, a retry does not pay twice:
-  {curl} {url}/ledger/transactions -H 'content-type: application/json' -H 'idempotency-key: coffee-1' \\
-    -d '{{\"transactionType\": \"payment\", \"debitAccountId\": \"{ann}\", \"creditAccountId\": \"{shop}\", \"amount\": \"5.50\", \"currency\": \"USD\"}}'
-  {curl} {url}/ledger/accounts/{ann}/statement"
-    )
+/// The command that sends the request of an event. A user of a company names the company, because
+/// the operator belongs to none.
+fn as_curl(curl: &str, url: &str, event: &Value) -> String {
+    let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let company = text("/requestContext/authorizer/jwt/claims/company_id");
+    let company = if company.is_empty() { String::new() } else { format!("companyId={company}") };
+    let query = [text("/rawQueryString"), &company].into_iter().filter(|part| !part.is_empty()).join("&");
+    let mark = if query.is_empty() { "" } else { "?" };
+    let request = format!("{curl} -X {} '{url}{}{mark}{query}'", text("/requestContext/http/method"), text("/rawPath"));
+    let names = ["idempotency-key", "content-type"];
+    let headers = names.map(|name| (name, text(&format!("/headers/{name}"))));
+    let headers = headers.into_iter().filter(|(_, value)| !value.is_empty());
+    let headers = headers.map(|(name, value)| format!(" -H '{name}: {value}'")).join("");
+    let body = text("/body");
+    let body = if body.is_empty() { String::new() } else { format!(" -d '{body}'") };
+    format!("{request}{headers}{body}")
 }
 
 struct Signals {

@@ -1,10 +1,14 @@
 //! The forms of the routes. Their examples come from the sample events, and their query parameters
 //! from the OpenAPI document.
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{fs, path::Path};
 
 use serde_json::{Map, Value, json};
 
-use crate::{domains::domains, events::Events, template::yaml};
+use crate::{
+    domains::domains,
+    events::{Events, Expected},
+    template::yaml,
+};
 
 /// Returns each route with its function.
 pub(super) fn list() -> Value {
@@ -24,92 +28,34 @@ pub(super) fn list() -> Value {
     forms.collect()
 }
 
-/// Ids by the name of their member, the newest first.
-pub(super) type Ids = BTreeMap<String, Vec<String>>;
-
-/// Values of parameters that the sample event lacks. The company is that of the sample data.
-const DEFAULTS: [(&str, &str); 3] = [("companyId", "123"), ("kind", "points"), ("groupId", "1")];
-
-/// Adds the ids in a response body.
-pub(super) fn add_ids(ids: &mut Ids, body: &Value) {
-    match body {
-        Value::Array(items) => items.iter().for_each(|item| add_ids(ids, item)),
-        Value::Object(members) => {
-            for (name, value) in members {
-                match value.as_str() {
-                    Some(id) if name.ends_with("Id") => {
-                        let known = ids.entry(name.clone()).or_default();
-                        if !known.iter().any(|known| known == id) {
-                            known.push(id.to_owned());
-                        }
-                    }
-                    _ => add_ids(ids, value),
-                }
-            }
-        }
-        _ => {}
-    }
-}
-
-/// An amount that an account of the sample data can pay.
-const AMOUNT: &str = "1.00";
-
-/// Replaces an id of the sample event by one that exists. A payment goes from the newest account to
-/// the second newest one.
-fn existing(ids: &Ids, name: &str) -> Option<String> {
-    let (name, place) = match name {
-        "debitAccountId" => ("accountId", 0),
-        "creditAccountId" | "transferTo" => ("accountId", 1),
-        name => (name, 0),
-    };
-    ids.get(name)?.get(place).cloned()
-}
-
-fn with_existing(ids: &Ids, value: Value) -> Value {
-    match value {
-        Value::Array(items) => items.into_iter().map(|item| with_existing(ids, item)).collect(),
-        Value::Object(members) => members
-            .into_iter()
-            .map(|(name, value)| match existing(ids, &name) {
-                Some(id) if value.is_string() => (name, id.into()),
-                None if name == "amount" && value.is_string() => (name, AMOUNT.into()),
-                _ => (name, with_existing(ids, value)),
-            })
-            .collect(),
-        other => other,
-    }
-}
-
-/// Returns the example of a function, and the descriptions of its parameters.
-pub(super) fn form(root: &Path, name: &str, ids: &Ids) -> Value {
-    let mut event = sample(root, name).unwrap_or_default();
-    for place in ["pathParameters", "queryStringParameters"] {
-        let mut given = event[place].as_object().cloned().unwrap_or_default();
-        for (name, value) in DEFAULTS {
-            given.entry(name).or_insert(value.into());
-        }
-        event[place] = with_existing(ids, given.into());
-    }
-    if let Some(body) = event["body"].as_str().and_then(|body| serde_json::from_str(body).ok()) {
-        event["body"] = with_existing(ids, body).to_string().into();
+/// Returns the example of a route of a function, and the descriptions of its parameters.
+pub(super) fn form(root: &Path, name: &str, path: &str) -> Value {
+    let mut event = accepted(root, name, path).unwrap_or_default();
+    // The operator belongs to no company, and names the company of the event's caller.
+    let company = event["requestContext"]["authorizer"]["jwt"]["claims"]["company_id"].take();
+    let parameters = parameters(root, name);
+    if company.is_string() && parameters.iter().any(|parameter| parameter["name"] == "companyId") {
+        event["queryStringParameters"]["companyId"] = company;
     }
     let headers = event["headers"].as_object().cloned().unwrap_or_default();
     let is_shown = |name: &str| matches!(name, "content-type" | "accept" | "idempotency-key");
     let headers: Map<String, Value> = headers.into_iter().filter(|(name, _)| is_shown(name)).collect();
     json!({
-        "summary": operation(root, name)["summary"], "parameters": parameters(root, name),
+        "summary": operation(root, name)["summary"], "parameters": parameters,
         "path": event["pathParameters"], "query": event["queryStringParameters"],
         "headers": headers, "body": event["body"],
     })
 }
 
-/// The sample event of a function.
-fn sample(root: &Path, name: &str) -> Option<Value> {
-    // The name comes from the page.
-    if !name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-') {
-        return None;
-    }
-    Events::of(root.join("events")).event(name).ok()
+/// The event that the route accepts: that of the function, or a variant with another route.
+fn accepted(root: &Path, name: &str, path: &str) -> Option<Value> {
+    let events = Events::of(root.join("events"));
+    let names = events.names().ok()?;
+    let mut own = names.iter().filter(|event| event.split('.').next() == Some(name)).filter_map(|one| {
+        let is_accepted = events.expected(one).ok()? == Expected::Succeeds(true);
+        events.event(one).ok().filter(|_| is_accepted)
+    });
+    own.find(|event| event["routeKey"].as_str().and_then(|route| route.split(' ').nth(1)) == Some(path))
 }
 
 fn document(root: &Path) -> Value {

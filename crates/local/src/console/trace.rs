@@ -207,17 +207,6 @@ impl Trace {
         self.number > other.number && !self.received.is_disjoint(&other.wrote)
     }
 
-    /// Whether it is a successful request of a service.
-    pub(super) fn is_of(&self, service: &str) -> bool {
-        let path = self.event["rawPath"].as_str().and_then(|path| path.split('/').nth(1));
-        path == Some(service) && self.status.is_some_and(|status| status < 300)
-    }
-
-    /// The body of the response.
-    pub(super) fn body(&self) -> Value {
-        self.answer["body"].as_str().and_then(|body| serde_json::from_str(body).ok()).unwrap_or_default()
-    }
-
     pub(super) fn is_stream(&self) -> bool {
         self.cause.trigger == Trigger::Stream
     }

@@ -48,7 +48,6 @@ async fn health_is_ok_only_with_the_sample() {
             break running;
         }
     };
-    // The ledger is the last part of the sample.
     let account = format!("{url}/ledger/accounts/e4ceeb59-552e-8690-9301-f64e44907c84");
     let account = http().get(account).send().await.unwrap().text().await.unwrap();
     assert!(account.contains("1494.50"), "{account}");

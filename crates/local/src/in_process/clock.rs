@@ -1,4 +1,5 @@
-//! The virtual clock. Tokio advances it when no task can run.
+//! The virtual clock of a thread, for a runtime whose time is paused. Tokio advances it when no
+//! task can run.
 use std::cell::Cell;
 
 use jiff::{SignedDuration, Timestamp};
@@ -9,13 +10,13 @@ thread_local! {
 }
 
 /// Starts the clock of this thread at a time.
-pub(crate) fn start(at: Timestamp) {
+pub fn start(at: Timestamp) {
     START.set(Some((Instant::now(), at)));
     function::set_clock(now);
 }
 
 /// Moves the clock forward, without the timers. The services see a long pause.
-pub(crate) fn jump(by: SignedDuration) {
+pub fn jump(by: SignedDuration) {
     if let Some((start, at)) = START.get() {
         START.set(Some((start, at + by)));
     }
@@ -29,6 +30,7 @@ pub fn now() -> Timestamp {
 }
 
 /// Milliseconds of virtual run time, without jumps.
-pub(crate) fn elapsed() -> u128 {
+#[must_use]
+pub fn elapsed() -> u128 {
     START.get().map_or(0, |(start, _)| (Instant::now() - start).as_millis())
 }

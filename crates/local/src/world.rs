@@ -1,0 +1,255 @@
+//! The world of a service: data in which every sample event of the service succeeds
+//! (events/README.md).
+//!
+//! `<service>/world.json` in the folder of the events has the steps that create the data. Random
+//! ids contain a time and random bits. A step can fix both, so that every stack has the objects
+//! whose ids are in the events.
+use std::{
+    collections::{BTreeSet, HashMap},
+    fmt,
+    time::Duration,
+};
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use jiff::{Timestamp, tz::TimeZone};
+use keys::Random;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::{
+    events::{EventError, Events, Fault, expand},
+    lambda::Lambda,
+    template::Template,
+};
+
+/// Number of times that an answer is repeated while functions work.
+const LOOKS: usize = 1_000;
+/// Pause between two looks at a stack that runs by itself.
+pub(crate) const PAUSE: Duration = Duration::from_millis(20);
+/// Order of the services: the bank pays with the ledger.
+const ORDER: [&str; 4] = ["ledger", "cart", "wellness", "bank"];
+
+/// The error of a world that cannot be created.
+#[derive(Debug, thiserror::Error)]
+pub enum WorldError {
+    /// A file of the world cannot be read.
+    #[error(transparent)]
+    Event(#[from] EventError),
+    /// An event cannot be changed as the step says.
+    #[error("the world of {0}: {1}: {2}")]
+    Change(String, String, Fault),
+    /// A step is not of the form that is described in events/README.md.
+    #[error("the world of {0}: {1}")]
+    Form(String, serde_json::Error),
+    /// A step failed.
+    #[error("the world of {0}: {1}: {2}")]
+    Step(String, String, String),
+}
+
+/// A stack that has a world.
+pub(crate) trait Stage {
+    fn template(&self) -> &Template;
+
+    /// Time of a request that arrives now.
+    fn now(&self) -> Timestamp;
+
+    fn lambda(&self, function: &str) -> Option<&Lambda>;
+
+    /// Binds a function of the stack with another source of randomness.
+    fn seeded(&self, lambda: &Lambda, random: Random) -> Result<Lambda, String>;
+
+    /// Puts an object into the bucket for files to import. Returns whether the stack has one.
+    fn import(&self, key: &str, data: &[u8]) -> Result<bool, String>;
+
+    fn put_item(
+        &self,
+        table: &str,
+        item: HashMap<String, AttributeValue>,
+    ) -> impl Future<Output = Result<(), String>> + Send;
+
+    /// Waits until functions have handled some more events of streams and objects.
+    fn pass(&self) -> impl Future<Output = ()> + Send;
+}
+
+/// An event of a world, and how it changes.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Played {
+    /// Name of an event or a variant.
+    event: String,
+    /// Changes of the event, as of a variant.
+    with: Option<Value>,
+    /// Members that the body of the response must have.
+    #[serde(default)]
+    has: Value,
+}
+
+/// A step. Exactly one of `event`, `object` and `item` is present.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Step {
+    /// Name of an event or a variant.
+    event: Option<String>,
+    /// Changes of the event, as of a variant.
+    with: Option<Value>,
+    /// Time of the request. Default: the time of the stack.
+    at: Option<Timestamp>,
+    /// Seed of the random bits of new ids.
+    seed: Option<u64>,
+    /// Key of an object for the bucket of imports. Its lines are `lines`.
+    object: Option<String>,
+    lines: Vec<Value>,
+    /// Table of an item that no request creates. Its attributes are `attributes`.
+    item: Option<String>,
+    attributes: Value,
+    /// Waits for the response of this event.
+    until: Option<Played>,
+    /// Whether the step needs a service, or is left out beside it.
+    beside: Option<String>,
+    without: Option<String>,
+    /// Number of repetitions. `{n}` in the step is the number of the repetition, from 1, and
+    /// `{year}` is the present year in UTC.
+    times: Option<u32>,
+}
+
+/// Creates the worlds of the services of the stack, unless they exist. A service has its world if
+/// the last event of the world succeeds.
+///
+/// # Errors
+///
+/// [`WorldError`] if a file cannot be read, or a step fails.
+pub(crate) async fn create(stage: &impl Stage, events: &Events) -> Result<(), WorldError> {
+    let services = stage.template().services();
+    for service in ORDER.into_iter().filter(|service| services.contains(service)) {
+        World { stage, events, service, services: &services }.create().await?;
+    }
+    Ok(())
+}
+
+struct World<'a, S> {
+    stage: &'a S,
+    events: &'a Events,
+    service: &'static str,
+    services: &'a BTreeSet<&'a str>,
+}
+
+impl<S: Stage> World<'_, S> {
+    async fn create(&self) -> Result<(), WorldError> {
+        let (mut steps, year) = (Vec::new(), self.stage.now().to_zoned(TimeZone::UTC).year().to_string());
+        for step in self.events.world(self.service)? {
+            for number in 1..=step["times"].as_u64().unwrap_or(1) {
+                let step = step.to_string().replace("{n}", &number.to_string()).replace("{year}", &year);
+                steps.push(serde_json::from_str(&step).map_err(|error| WorldError::Form(self.name(), error))?);
+            }
+        }
+        steps.retain(|step| self.applies(step));
+        let last = steps.iter().rev().find_map(|step: &Step| step.until.clone());
+        if let Some(last) = last
+            && self.holds(&last).await?
+        {
+            return Ok(());
+        }
+        for step in steps {
+            self.play(&step).await?;
+        }
+        Ok(())
+    }
+
+    fn name(&self) -> String {
+        self.service.to_owned()
+    }
+
+    fn error(&self, step: &str, reason: impl fmt::Display) -> WorldError {
+        WorldError::Step(self.name(), step.to_owned(), reason.to_string())
+    }
+
+    fn applies(&self, step: &Step) -> bool {
+        let has = |service: &String| self.services.contains(service.as_str());
+        step.beside.as_ref().is_none_or(has) && !step.without.as_ref().is_some_and(has)
+    }
+
+    async fn play(&self, step: &Step) -> Result<(), WorldError> {
+        if let Some(name) = &step.event {
+            self.send(name, step).await?;
+        }
+        if let Some(key) = &step.object {
+            let lines: Vec<_> = step.lines.iter().map(|line| format!("{line}\n")).collect();
+            let is_put = self.stage.import(key, lines.concat().as_bytes());
+            // A stack without the bucket cannot wait for the import either.
+            if !is_put.map_err(|reason| self.error(key, reason))? {
+                return Ok(());
+            }
+        }
+        if let Some(end) = &step.item {
+            let tables = &self.stage.template().tables;
+            let table = tables.iter().find(|table| table.name.rsplit('-').next() == Some(end));
+            let table = table.ok_or_else(|| self.error(end, "no such table"))?;
+            let item = serde_dynamo::to_item(&step.attributes).map_err(|error| self.error(end, error))?;
+            self.stage.put_item(&table.name, item).await.map_err(|reason| self.error(end, reason))?;
+        }
+        if let Some(wanted) = &step.until {
+            for _ in 0..LOOKS {
+                if self.holds(wanted).await? {
+                    return Ok(());
+                }
+                self.stage.pass().await;
+            }
+            let (_, answer) = self.invoke(&wanted.event, wanted.with.as_ref(), None, None).await?;
+            return Err(self.error(&wanted.event, format!("has no {}: {answer}", wanted.has)));
+        }
+        Ok(())
+    }
+
+    /// Sends the event of a step. An interrupted creation may have sent it before.
+    async fn send(&self, name: &str, step: &Step) -> Result<(), WorldError> {
+        for _ in 0..LOOKS {
+            let (status, answer) = self.invoke(name, step.with.as_ref(), step.at, step.seed).await?;
+            match status {
+                // A company may run a limited number of jobs at the same time.
+                429 => self.stage.pass().await,
+                300.. => return Err(self.error(name, answer)),
+                _ => return Ok(()),
+            }
+        }
+        Err(self.error(name, "the response is 429"))
+    }
+
+    /// Whether an event has the wanted response.
+    async fn holds(&self, wanted: &Played) -> Result<bool, WorldError> {
+        let (status, answer) = self.invoke(&wanted.event, wanted.with.as_ref(), None, None).await?;
+        let body: Value = answer["body"].as_str().and_then(|body| serde_json::from_str(body).ok()).unwrap_or_default();
+        let mut has = wanted.has.as_object().into_iter().flatten();
+        Ok(status == 200 && has.all(|(name, value)| body[name] == *value))
+    }
+
+    /// Invokes a function with an event. Returns the status and the response.
+    async fn invoke(
+        &self,
+        name: &str,
+        with: Option<&Value>,
+        at: Option<Timestamp>,
+        seed: Option<u64>,
+    ) -> Result<(u64, Value), WorldError> {
+        let mut event = self.events.event(name)?;
+        if let Some(with) = with {
+            let changed = expand(event, with.clone());
+            event = changed.map_err(|fault| WorldError::Change(self.name(), name.to_owned(), fault))?;
+        }
+        if event["routeKey"].is_string() {
+            let at = at.unwrap_or_else(|| self.stage.now());
+            event["requestContext"]["timeEpoch"] = at.as_millisecond().into();
+        }
+        let function = name.split('.').next().unwrap_or_default();
+        let missing = || self.error(name, "the stack has no such function");
+        let own = self.stage.lambda(function).ok_or_else(missing)?;
+        let outcome = match seed {
+            None => own.invoke(event).await,
+            Some(seed) => {
+                let lambda = self.stage.seeded(own, Random::seeded(seed));
+                lambda.map_err(|reason| self.error(name, reason))?.invoke(event).await
+            }
+        };
+        let answer = outcome.answer.map_err(|failure| self.error(name, failure.message))?;
+        Ok((answer["statusCode"].as_u64().unwrap_or(200), answer))
+    }
+}
