@@ -38,7 +38,10 @@ def bank(step):
     paid = {"status": "PROCESSED", "transactionId": "cost-1"}
     step("B4", "update-payment-status to PROCESSED", "PATCH", path, paid, types="Payment")
     archive = "/_local/functions/archive-settled-payments/invocations"
-    # The archive also moves a payment of the sample data, which is smaller than 1 KB.
+    # The archive also moves a payment of less than 1 KB.
+    small = step("B1", None, "POST", BANK, {**PAYMENT, "data": {"amount": "1.00"}})
+    for status in ({"status": "PENDING"}, {"status": "PROCESSED", "transactionId": "cost-2"}):
+        step("B4", None, "PATCH", f"{BANK}/{small['paymentId']}", status)
     step("B5", "archive-settled-payments, two", "POST", archive, {"date": "2099-12-01"},
          types="Payment Transaction", reads=True)
     step("B18", "get-dispatching", "GET", "/bank/dispatching")

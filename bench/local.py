@@ -3,9 +3,9 @@ Local.
 
 The binary of `make run` was built before, with the development profile. The stack keeps its tables
 in memory. It has the API with all functions, six tables with their indexes and streams, and local
-substitutes for Firehose and S3. The first time ends when `GET /_local/health` responds. The stack
-then loads the sample data through the functions. The second time ends when the sample data can be
-read.
+substitutes for Firehose and S3. The first time ends when `GET /_local/health` responds, with 503
+or 200. The stack then creates the worlds of the services through the functions. The second time
+ends when the health is 200.
 
 DynamoDB Local also keeps its data in memory, but has no tables. Its time ends with its first
 response. Each round starts both programs once, in random order."""

@@ -2,7 +2,7 @@
 #![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use crate::{patterns, root};
-use local::events::{Events, Expected};
+use local::events::{Events, Expected, is_accepted};
 use serde_json::{Value, json};
 
 /// An event, with its expected outcome in its world.
@@ -40,13 +40,10 @@ impl Event {
     #[must_use]
     pub fn fault(&self, answer: &Result<Value, String>) -> Option<String> {
         let status = answer.as_ref().ok().and_then(|answer| answer["statusCode"].as_u64());
-        let failures = answer.as_ref().ok().and_then(|answer| answer["batchItemFailures"].as_array());
         let is_expected = match self.expected {
             Expected::Status(expected) => status == Some(expected.into()),
             Expected::Succeeds(false) => answer.is_err(),
-            Expected::Succeeds(true) => {
-                answer.is_ok() && status.is_none_or(|status| status < 300) && failures.is_none_or(Vec::is_empty)
-            }
+            Expected::Succeeds(true) => answer.as_ref().is_ok_and(is_accepted),
         };
         (!is_expected).then(|| format!("{}: expected {:?}, got {answer:?}", self.name, self.expected))
     }

@@ -24,7 +24,10 @@ pub mod yaml;
 
 use function::system_random;
 use keys::Random;
-use local::{Builder, Stack, template::Template};
+use local::{
+    Builder, Stack,
+    template::{Selection, Template},
+};
 use serde_json::{Map, Value, json};
 use std::{collections::BTreeMap, fmt::Debug, path::PathBuf, str::FromStr, sync::LazyLock, time::Duration};
 use table::Dynamo;
@@ -53,15 +56,16 @@ pub fn stack() -> Builder {
 /// The complete system: template.yaml with its nested stacks.
 #[must_use]
 pub fn template() -> Template {
-    template_with(&BTreeMap::new())
+    template_with(&BTreeMap::new(), &[])
 }
 
-/// The complete system with other values of some parameters.
+/// The complete system, or some of its stacks, with other values of some parameters.
 #[must_use]
-pub fn template_with(parameters: &BTreeMap<String, String>) -> Template {
+pub fn template_with(parameters: &BTreeMap<String, String>, stacks: &[&str]) -> Template {
     let file = root().join("template.yaml");
     let text = std::fs::read_to_string(&file).expect("the template");
-    Template::read(&text, &file, "local", parameters).expect("a valid template")
+    let selection = if stacks.is_empty() { Selection::default() } else { Selection::of(stacks) };
+    Template::read_some(&text, &file, "local", parameters, &selection).expect("a valid template")
 }
 
 /// The text of a service's template.

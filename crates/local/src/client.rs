@@ -5,7 +5,7 @@ use http::{HeaderMap, Method, StatusCode};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::usage::CONSUMED;
+use crate::{events::EventRequest, usage::CONSUMED};
 
 const PATIENCE: Duration = Duration::from_mins(15);
 
@@ -60,6 +60,16 @@ impl Call {
 
     pub(crate) fn post(path: impl Into<String>, body: Value) -> Self {
         Self { method: Method::POST, body: Some(body), ..Self::get(path) }
+    }
+
+    pub(crate) fn of(request: EventRequest) -> Self {
+        let key = request.headers.into_iter().find(|(name, _)| *name == "idempotency-key");
+        Self {
+            method: request.method.parse().unwrap_or_default(),
+            path: request.path,
+            body: request.body.and_then(|body| serde_json::from_str(&body).ok()),
+            idempotency_key: key.map(|(_, key)| key),
+        }
     }
 
     fn error(&self, reason: &impl ToString) -> ClientError {

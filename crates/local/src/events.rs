@@ -11,13 +11,16 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
 
-use crate::auth;
+use crate::{Claims, auth};
 
 const VARIANTS: &str = "variants.json";
 const WORLD: &str = "world.json";
+/// Names of the files above.
+const NO_EVENTS: [&str; 2] = ["variants", "world"];
 
 /// A folder with one folder of events per service.
 #[derive(Debug, Clone)]
@@ -92,6 +95,57 @@ pub enum Expected {
     Succeeds(bool),
 }
 
+/// The HTTP request of an event.
+#[derive(Debug, Clone)]
+pub struct EventRequest {
+    /// Method in upper case.
+    pub method: String,
+    /// Path, with the query after `?`.
+    pub path: String,
+    /// Headers that the caller sets: `accept`, `content-type` and `idempotency-key`.
+    pub headers: Vec<(&'static str, String)>,
+    /// Body.
+    pub body: Option<String>,
+    /// Claims of the caller, without those that a signature adds.
+    pub claims: Claims,
+}
+
+impl EventRequest {
+    /// The request of an event. `None` if API Gateway did not send the event.
+    #[must_use]
+    pub fn of(event: &Value) -> Option<Self> {
+        let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str);
+        let _ = text("/routeKey")?;
+        let path = utf8_percent_encode(text("/rawPath")?, PATH).to_string();
+        let query = text("/rawQueryString").filter(|query| !query.is_empty());
+        let claims = event.pointer("/requestContext/authorizer/jwt/claims").and_then(Value::as_object);
+        let is_added = |name: &str| ["iss", "aud", "iat", "exp"].contains(&name);
+        let claims = claims.into_iter().flatten().filter(|(name, _)| !is_added(name));
+        let headers = ["accept", "content-type", "idempotency-key"];
+        Some(Self {
+            method: text("/requestContext/http/method")?.to_owned(),
+            path: query.map_or_else(|| path.clone(), |query| format!("{path}?{query}")),
+            headers: headers
+                .into_iter()
+                .filter_map(|name| Some((name, event["headers"][name].as_str()?.to_owned())))
+                .collect(),
+            body: text("/body").map(str::to_owned),
+            claims: claims.map(|(name, value)| (name.clone(), value.clone())).collect(),
+        })
+    }
+}
+
+/// Characters that a path contains as they are.
+const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
+/// Whether a function has accepted an event: the status of a request is below 300, and no record of
+/// a batch failed.
+#[must_use]
+pub fn is_accepted(answer: &Value) -> bool {
+    let failures = answer["batchItemFailures"].as_array().is_some_and(|failures| !failures.is_empty());
+    answer["statusCode"].as_u64().is_none_or(|status| status < 300) && !failures
+}
+
 /// Distinguishes null from a missing member.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
@@ -114,9 +168,7 @@ impl Events {
         for service in self.services()? {
             let files = entries(&service)?;
             let stems = files.iter().filter(|path| path.extension().is_some_and(|extension| extension == "json"));
-            let stems = stems
-                .filter_map(|path| path.file_stem()?.to_str())
-                .filter(|stem| !["variants", "world"].contains(stem));
+            let stems = stems.filter_map(|path| path.file_stem()?.to_str()).filter(|stem| !NO_EVENTS.contains(stem));
             names.extend(stems.map(str::to_owned));
             names.extend(read::<Map<String, Value>>(&service.join(VARIANTS))?.into_iter().map(|(name, _)| name));
         }
@@ -129,7 +181,7 @@ impl Events {
     ///
     /// Fails if no event has this name, a file cannot be read, or the variant is invalid.
     pub fn event(&self, name: &str) -> Result<Value, EventError> {
-        let function = name.split('.').next().unwrap_or_default();
+        let function = name.split('.').next().filter(|stem| !NO_EVENTS.contains(stem)).unwrap_or_default();
         let mut services = self.services()?.into_iter();
         let service = services.find(|service| service.join(format!("{function}.json")).is_file());
         let service = service.ok_or_else(|| EventError::NoBase(self.0.clone(), function.to_owned()))?;

@@ -79,11 +79,6 @@ impl Endpoint for Gateway {
 }
 
 impl Gateway {
-    /// Time of a request that arrives now.
-    pub(crate) fn now(&self) -> Timestamp {
-        self.clock.unwrap_or_else(function::now)
-    }
-
     async fn respond(&self, request: Received) -> Result<Response, Response> {
         let Received { peer, parts, body } = request;
         if let Some(part) = guard::broken_text(&parts) {
@@ -95,7 +90,8 @@ impl Gateway {
         }
         let matched = self.find(&parts)?;
         let claims = self.claims(&parts.headers)?;
-        let arrival = Arrival { peer: peer.ip(), id: &Uuid::new_v4().to_string(), now: self.now() };
+        let arrival =
+            Arrival { peer: peer.ip(), id: &Uuid::new_v4().to_string(), now: self.clock.unwrap_or_else(function::now) };
         let event = event(&matched, &claims, &parts, &body, &arrival)?;
         Ok(self.call(&matched.target.function, event).await)
     }

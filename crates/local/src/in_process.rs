@@ -1,7 +1,8 @@
-//! A stack without listeners, threads and pollers, for the simulation (docs/simulation.md).
+//! A stack without listeners, threads and pollers, for the simulation (docs/simulation.md) and for
+//! tests with a virtual clock.
 //!
-//! The caller delivers every event. Clients of AWS services call the engine and the lake in the
-//! same task.
+//! The caller delivers every event, or calls [`InProcess::deliver`]. Clients of AWS services call
+//! the engine and the lake in the same task.
 pub mod clock;
 
 use std::{
@@ -73,7 +74,6 @@ pub struct InProcess {
     lake: Arc<Lake>,
     config: SdkConfig,
     notes: Option<Arc<Notes>>,
-    random: Random,
     /// Positions of [`InProcess::deliver`] in the streams, by function and mapping.
     delivered: Mutex<BTreeMap<(String, String), i64>>,
 }
@@ -154,23 +154,17 @@ impl InProcess {
             console: None,
             hostile: None,
         };
-        let (config, random, delivered) = (config(http), random.clone(), Mutex::default());
-        let mut stack = Self { template, gateway, lake, config, notes, random, delivered };
+        let (config, delivered) = (config(http), Mutex::default());
+        let mut stack = Self { template, gateway, lake, config, notes, delivered };
         let ids = Arc::default();
         for (name, function) in functions() {
             let Some(spec) = stack.template.lambdas.iter().find(|spec| spec.name == name) else { continue };
             let settings = spec.environment.clone().into_iter().collect();
-            let bound = lambda::bind(function)(&settings, stack.clients(spec, stack.random.clone()));
+            let bound = lambda::bind(function)(&settings, stack.clients(spec, random.clone()));
             let handler = wrapped(bound.map_err(|error| StartError::Settings(name.to_owned(), error))?, wrap, &ids);
             stack.gateway.lambdas.insert(name.to_owned(), Arc::new(Lambda::new(spec.clone(), handler, None)));
         }
         Ok(stack)
-    }
-
-    /// The same stack, whose requests have a fixed time.
-    #[must_use]
-    pub fn at(self, now: Timestamp) -> Self {
-        Self { gateway: Gateway { clock: Some(now), ..self.gateway }, ..self }
     }
 
     fn clients(&self, spec: &template::Lambda, random: Random) -> Clients {
@@ -183,9 +177,17 @@ impl InProcess {
     /// Creates the world of each service: data in which every event of `events` succeeds.
     ///
     /// # Errors
-    /// A message of one line if a file cannot be read, or a step fails.
+    /// [`WorldError`] if a file cannot be read, or a step fails.
     pub async fn create_world(&self, events: &Events) -> Result<(), WorldError> {
-        world::create(self, events).await
+        self.create_part(events, usize::MAX).await
+    }
+
+    /// Plays at most this number of steps of each world, as a creation that is interrupted.
+    ///
+    /// # Errors
+    /// [`WorldError`] if a file cannot be read, or a step fails.
+    pub async fn create_part(&self, events: &Events, steps: usize) -> Result<(), WorldError> {
+        world::create(self, events, steps).await
     }
 
     /// Signs a token with these claims.
@@ -209,10 +211,10 @@ impl InProcess {
     }
 
     /// Delivers a batch of each stream, and the events of created objects. Returns whether there
-    /// was one. A batch that failed is delivered again by the next call.
+    /// was one. Records that a function reports as failed are delivered again by the next call.
     ///
     /// # Errors
-    /// The engine's error.
+    /// The error of the engine, or of a function that failed.
     pub async fn deliver(&self) -> Result<bool, String> {
         let mut some = false;
         for lambda in &self.template.lambdas {
@@ -222,9 +224,9 @@ impl InProcess {
         }
         for event in self.object_events() {
             some = true;
-            if self.invoke(&event.function, event.event.clone()).await.answer.is_ok() {
-                self.handled(&event);
-            }
+            let answer = self.invoke(&event.function, event.event.clone()).await.answer;
+            answer.map_err(|(kind, message)| format!("{}: {kind}: {message}", event.function))?;
+            self.handled(&event);
         }
         Ok(some)
     }
@@ -238,11 +240,9 @@ impl InProcess {
         let wanted: Vec<_> = changes.iter().filter(|(_, record)| mapping.wants(record)).collect();
         let records: Vec<_> = wanted.iter().map(|(_, record)| record.clone()).collect();
         if !records.is_empty() {
-            let failed = match self.invoke(function, json!({"Records": records})).await.answer {
-                Ok(answer) if mapping.reports_failures => verdict::first_failure(&answer, &records),
-                Ok(_) => None,
-                Err(_) => Some(0),
-            };
+            let answer = self.invoke(function, json!({"Records": records})).await.answer;
+            let answer = answer.map_err(|(kind, message)| format!("{function}: {kind}: {message}"))?;
+            let failed = verdict::first_failure(&answer, &records).filter(|_| mapping.reports_failures);
             after = failed.map_or(after, |index| wanted[index].0 - 1);
         }
         self.delivered().insert(at, after);
@@ -397,10 +397,6 @@ impl Stage for InProcess {
         &self.template
     }
 
-    fn now(&self) -> Timestamp {
-        self.gateway.now()
-    }
-
     fn lambda(&self, function: &str) -> Option<&Lambda> {
         self.gateway.lambdas.get(function).map(Arc::as_ref)
     }
@@ -419,10 +415,8 @@ impl Stage for InProcess {
         put.send().await.map(drop).map_err(|error| DisplayErrorContext(error).to_string())
     }
 
-    async fn pass(&self) {
-        if let Err(error) = self.deliver().await {
-            tracing::error!(error, "the events cannot be delivered");
-        }
+    async fn pass(&self) -> Result<(), String> {
+        self.deliver().await.map(drop)
     }
 }
 

@@ -115,7 +115,6 @@ pub struct Builder {
     s3_endpoint: Option<String>,
     functions: Vec<(String, Bind)>,
     remote: Option<String>,
-    random: Option<Random>,
     clock: Option<Timestamp>,
     patience: Duration,
     waits: bool,
@@ -148,7 +147,6 @@ impl Builder {
             s3_endpoint: None,
             functions: functions.collect(),
             remote: std::env::var(DYNAMODB_LOCAL).ok(),
-            random: None,
             clock: None,
             patience: PATIENCE,
             waits: false,
@@ -238,17 +236,7 @@ impl Builder {
         self
     }
 
-    /// Sets the random source of the functions. Default: a source with a seed from the operating
-    /// system. With a fixed seed, the same sequence of calls produces the same ids, shards and
-    /// tokens (docs/decisions/randomness.md).
-    #[must_use]
-    pub fn random(mut self, random: Random) -> Self {
-        self.random = Some(random);
-        self
-    }
-
-    /// Sets the time of every request to the API. Default: the current time. With a fixed time and
-    /// a fixed seed, the same sequence of requests stores the same items.
+    /// Sets the time of every request to the API. Default: the current time.
     #[must_use]
     pub fn clock(mut self, now: Timestamp) -> Self {
         self.clock = Some(now);
@@ -509,7 +497,7 @@ impl Access {
             firehose: endpoint(&builder.firehose_endpoint, services),
             s3: endpoint(&builder.s3_endpoint, services),
             services: services.to_owned(),
-            random: builder.random.clone().map_or_else(function::system_random, Ok).map_err(StartError::Random)?,
+            random: function::system_random().map_err(StartError::Random)?,
             notes: Notes::of_environment().map_err(StartError::Notes)?,
         })
     }
@@ -649,10 +637,10 @@ impl Stack {
     /// succeeds. A second call changes nothing.
     ///
     /// # Errors
-    /// A message of one line if a file cannot be read, or a step fails.
+    /// [`WorldError`] if a file cannot be read, or a step fails.
     pub async fn create_world(&self, events: &Events) -> Result<(), WorldError> {
         self.set_calm(true);
-        let created = world::create(self, events).await;
+        let created = world::create(self, events, usize::MAX).await;
         self.set_calm(false);
         created
     }
@@ -777,10 +765,6 @@ impl Stage for Stack {
         &self.template
     }
 
-    fn now(&self) -> Timestamp {
-        self.gateway.now()
-    }
-
     fn lambda(&self, function: &str) -> Option<&Lambda> {
         self.gateway.lambdas.get(function).map(Arc::as_ref)
     }
@@ -803,7 +787,8 @@ impl Stage for Stack {
         put.send().await.map(drop).map_err(|error| DisplayErrorContext(error).to_string())
     }
 
-    async fn pass(&self) {
+    async fn pass(&self) -> Result<(), String> {
         sleep(PAUSE).await;
+        Ok(())
     }
 }

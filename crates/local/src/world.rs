@@ -1,5 +1,5 @@
 //! The world of a service: data in which every sample event of the service succeeds
-//! (events/README.md).
+//! (events/README.md, docs/decisions/worlds.md).
 //!
 //! `<service>/world.json` in the folder of the events has the steps that create the data. Random
 //! ids contain a time and random bits. A step can fix both, so that every stack has the objects
@@ -14,10 +14,10 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use jiff::{Timestamp, tz::TimeZone};
 use keys::Random;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::{
-    events::{EventError, Events, Fault, expand},
+    events::{EventError, Events, Fault, expand, is_accepted},
     lambda::Lambda,
     template::Template,
 };
@@ -50,9 +50,6 @@ pub enum WorldError {
 pub(crate) trait Stage {
     fn template(&self) -> &Template;
 
-    /// Time of a request that arrives now.
-    fn now(&self) -> Timestamp;
-
     fn lambda(&self, function: &str) -> Option<&Lambda>;
 
     /// Binds a function of the stack with another source of randomness.
@@ -68,7 +65,7 @@ pub(crate) trait Stage {
     ) -> impl Future<Output = Result<(), String>> + Send;
 
     /// Waits until functions have handled some more events of streams and objects.
-    fn pass(&self) -> impl Future<Output = ()> + Send;
+    fn pass(&self) -> impl Future<Output = Result<(), String>> + Send;
 }
 
 /// An event of a world, and how it changes.
@@ -81,10 +78,10 @@ struct Played {
     with: Option<Value>,
     /// Members that the body of the response must have.
     #[serde(default)]
-    has: Value,
+    has: Map<String, Value>,
 }
 
-/// A step. Exactly one of `event`, `object` and `item` is present.
+/// A step: it sends an event, puts an object or an item, or only waits.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Step {
@@ -102,26 +99,29 @@ struct Step {
     /// Table of an item that no request creates. Its attributes are `attributes`.
     item: Option<String>,
     attributes: Value,
-    /// Waits for the response of this event.
+    /// Waits for the response of this event. The step is skipped if this event has the response
+    /// already.
     until: Option<Played>,
+    /// Skips the step if this event has the response.
+    unless: Option<Played>,
     /// Whether the step needs a service, or is left out beside it.
     beside: Option<String>,
     without: Option<String>,
-    /// Number of repetitions. `{n}` in the step is the number of the repetition, from 1, and
+    /// Number of repetitions. In every step, `{n}` is the number of the repetition, from 1, and
     /// `{year}` is the present year in UTC.
     times: Option<u32>,
 }
 
 /// Creates the worlds of the services of the stack, unless they exist. A service has its world if
-/// the last event of the world succeeds.
+/// the last event of the world succeeds. Each service plays at most its first `most` steps.
 ///
 /// # Errors
 ///
 /// [`WorldError`] if a file cannot be read, or a step fails.
-pub(crate) async fn create(stage: &impl Stage, events: &Events) -> Result<(), WorldError> {
+pub(crate) async fn create(stage: &impl Stage, events: &Events, most: usize) -> Result<(), WorldError> {
     let services = stage.template().services();
     for service in ORDER.into_iter().filter(|service| services.contains(service)) {
-        World { stage, events, service, services: &services }.create().await?;
+        World { stage, events, service, services: &services }.create(most).await?;
     }
     Ok(())
 }
@@ -134,13 +134,18 @@ struct World<'a, S> {
 }
 
 impl<S: Stage> World<'_, S> {
-    async fn create(&self) -> Result<(), WorldError> {
-        let (mut steps, year) = (Vec::new(), self.stage.now().to_zoned(TimeZone::UTC).year().to_string());
+    async fn create(&self, most: usize) -> Result<(), WorldError> {
+        let (mut steps, year) = (Vec::new(), function::now().to_zoned(TimeZone::UTC).year().to_string());
         for step in self.events.world(self.service)? {
             for number in 1..=step["times"].as_u64().unwrap_or(1) {
                 let step = step.to_string().replace("{n}", &number.to_string()).replace("{year}", &year);
                 steps.push(serde_json::from_str(&step).map_err(|error| WorldError::Form(self.name(), error))?);
             }
+        }
+        let does_nothing =
+            |step: &Step| step.event.is_none() && step.object.is_none() && step.item.is_none() && step.until.is_none();
+        if let Some(number) = steps.iter().position(does_nothing) {
+            return Err(self.error(&format!("step {}", number + 1), "the step does nothing"));
         }
         steps.retain(|step| self.applies(step));
         let last = steps.iter().rev().find_map(|step: &Step| step.until.clone());
@@ -149,8 +154,8 @@ impl<S: Stage> World<'_, S> {
         {
             return Ok(());
         }
-        for step in steps {
-            self.play(&step).await?;
+        for step in steps.iter().take(most) {
+            self.play(step).await?;
         }
         Ok(())
     }
@@ -169,6 +174,12 @@ impl<S: Stage> World<'_, S> {
     }
 
     async fn play(&self, step: &Step) -> Result<(), WorldError> {
+        // An interrupted creation may have done the step.
+        for done in step.unless.iter().chain(&step.until) {
+            if self.holds(done).await? {
+                return Ok(());
+            }
+        }
         if let Some(name) = &step.event {
             self.send(name, step).await?;
         }
@@ -192,51 +203,55 @@ impl<S: Stage> World<'_, S> {
                 if self.holds(wanted).await? {
                     return Ok(());
                 }
-                self.stage.pass().await;
+                self.pass(&wanted.event).await?;
             }
-            let (_, answer) = self.invoke(&wanted.event, wanted.with.as_ref(), None, None).await?;
-            return Err(self.error(&wanted.event, format!("has no {}: {answer}", wanted.has)));
+            let answer = self.invoke(&wanted.event, wanted.with.as_ref(), None, None).await?;
+            return Err(self.error(&wanted.event, format!("has no {:?}: {answer}", wanted.has)));
         }
         Ok(())
     }
 
-    /// Sends the event of a step. An interrupted creation may have sent it before.
     async fn send(&self, name: &str, step: &Step) -> Result<(), WorldError> {
         for _ in 0..LOOKS {
-            let (status, answer) = self.invoke(name, step.with.as_ref(), step.at, step.seed).await?;
-            match status {
-                // A company may run a limited number of jobs at the same time.
-                429 => self.stage.pass().await,
-                300.. => return Err(self.error(name, answer)),
-                _ => return Ok(()),
+            let answer = self.invoke(name, step.with.as_ref(), step.at, step.seed).await?;
+            if is_accepted(&answer) {
+                return Ok(());
             }
+            // A company may run a limited number of jobs at the same time.
+            if answer["statusCode"] != 429 {
+                return Err(self.error(name, answer));
+            }
+            self.pass(name).await?;
         }
         Err(self.error(name, "the response is 429"))
     }
 
-    /// Whether an event has the wanted response.
-    async fn holds(&self, wanted: &Played) -> Result<bool, WorldError> {
-        let (status, answer) = self.invoke(&wanted.event, wanted.with.as_ref(), None, None).await?;
-        let body: Value = answer["body"].as_str().and_then(|body| serde_json::from_str(body).ok()).unwrap_or_default();
-        let mut has = wanted.has.as_object().into_iter().flatten();
-        Ok(status == 200 && has.all(|(name, value)| body[name] == *value))
+    async fn pass(&self, name: &str) -> Result<(), WorldError> {
+        self.stage.pass().await.map_err(|reason| self.error(name, reason))
     }
 
-    /// Invokes a function with an event. Returns the status and the response.
+    /// Whether an event has the wanted response.
+    async fn holds(&self, wanted: &Played) -> Result<bool, WorldError> {
+        let answer = self.invoke(&wanted.event, wanted.with.as_ref(), None, None).await?;
+        let body: Value = answer["body"].as_str().and_then(|body| serde_json::from_str(body).ok()).unwrap_or_default();
+        Ok(answer["statusCode"] == 200 && wanted.has.iter().all(|(name, value)| body[name] == *value))
+    }
+
+    /// Invokes a function with an event.
     async fn invoke(
         &self,
         name: &str,
         with: Option<&Value>,
         at: Option<Timestamp>,
         seed: Option<u64>,
-    ) -> Result<(u64, Value), WorldError> {
+    ) -> Result<Value, WorldError> {
         let mut event = self.events.event(name)?;
         if let Some(with) = with {
             let changed = expand(event, with.clone());
             event = changed.map_err(|fault| WorldError::Change(self.name(), name.to_owned(), fault))?;
         }
         if event["routeKey"].is_string() {
-            let at = at.unwrap_or_else(|| self.stage.now());
+            let at = at.unwrap_or_else(function::now);
             event["requestContext"]["timeEpoch"] = at.as_millisecond().into();
         }
         let function = name.split('.').next().unwrap_or_default();
@@ -249,7 +264,6 @@ impl<S: Stage> World<'_, S> {
                 lambda.map_err(|reason| self.error(name, reason))?.invoke(event).await
             }
         };
-        let answer = outcome.answer.map_err(|failure| self.error(name, failure.message))?;
-        Ok((answer["statusCode"].as_u64().unwrap_or(200), answer))
+        outcome.answer.map_err(|failure| self.error(name, failure.message))
     }
 }

@@ -42,14 +42,14 @@ fn text(function: &str) -> String {
 }
 
 /// Replaces each generated identifier in responses with a number, in order of appearance. Also
-/// replaces the port and the signer of presigned URLs.
+/// replaces the port and the signer of presigned URLs, and the run of an import.
 #[derive(Default)]
 struct Names(BTreeMap<String, usize>);
 
 impl Names {
     fn hide(&mut self, answer: &Answer) -> (u16, bool, String) {
         let ids = Regex::new("[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}").expect("an expression");
-        let place = Regex::new("127\\.0\\.0\\.1:[0-9]+|X-Amz-Credential=[^%]+").expect("an expression");
+        let place = Regex::new("127\\.0\\.0\\.1:[0-9]+|X-Amz-Credential=[^%]+|[0-9A-F]{16}").expect("an expression");
         let text = answer.body.to_string();
         let text = place.replace_all(&text, "the stack");
         // The two stacks end a job at different times.

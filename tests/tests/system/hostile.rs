@@ -12,7 +12,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 use system_tests::{
-    events::{Event, all},
+    events::{Event, all, folder},
     patterns,
     requests::{are_within, faults_of, shortened},
     stack,
@@ -35,6 +35,7 @@ struct Functions {
 impl Functions {
     async fn start() -> Self {
         let stack = stack().start().await.expect("a stack");
+        stack.create_world(&folder()).await.expect("the worlds");
         let mut services = BTreeMap::new();
         for (name, function) in local::functions() {
             let lambda = stack.template().lambdas.iter().find(|lambda| lambda.name == name).expect("a function");
@@ -415,10 +416,6 @@ impl List {
 #[tokio::test]
 async fn no_forged_cursor_gets_more_than_a_page_of_its_list() {
     let functions = Functions::start().await;
-    // The events create the items of the lists.
-    for (function, event) in accepted() {
-        let _ = functions.call(&function, event).await;
-    }
     let is_list = |name: &str| (name.starts_with("list-") || name == "get-statement") && !UNPAGED.contains(&name);
     let lists: Vec<_> = accepted().into_iter().filter(|(name, _)| is_list(name)).collect();
     let declared: BTreeSet<_> =
@@ -429,6 +426,8 @@ async fn no_forged_cursor_gets_more_than_a_page_of_its_list() {
         let (status, whole) = list.page(&functions, "limit=100").await;
         assert_eq!(status, 200, "{function}: {whole}");
         let whole = whole["items"].as_array().expect("items").clone();
+        // No payment of the world is overdue.
+        assert!(!whole.is_empty() || function == "list-overdue-payments", "{function} is empty");
         let prefix = list.prefix();
         let ends = list.ends.each_ref().map(|end| end.strip_prefix(&prefix).unwrap_or_default().to_owned());
         let mut rests: BTreeSet<String> =

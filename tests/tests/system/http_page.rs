@@ -1,5 +1,6 @@
 //! Compares docs/http.md with the `OpenAPI` document, and sends its examples to a local stack.
 
+use local::events::is_accepted;
 use regex_lite::Regex;
 use serde_json::{Deserializer, Value, json};
 use std::{
@@ -7,7 +8,13 @@ use std::{
     fs,
     path::{Path, PathBuf},
 };
-use system_tests::{Client, events::folder, openapi::Document, root, stack};
+use system_tests::{
+    Client,
+    events::folder,
+    openapi::Document,
+    root, stack,
+    world::{NOW, world},
+};
 
 /// The schema of each form of the page, in the order of the page.
 const FORMS: [&str; 15] = [
@@ -220,6 +227,22 @@ fn requests_in_sentences_match_the_openapi_document() {
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
     assert!(found > 0, "no page has such a request");
+}
+
+/// Each event of a page that is written as "invoke function with `{…}`" succeeds.
+#[tokio::test(start_paused = true)]
+async fn events_in_sentences_succeed() {
+    let (stack, mut found) = (world(NOW).await, 0);
+    let event = Regex::new(r"invoke\s+`?([a-z-]+)`?\s+with\s+`(\{[^`…]*\})`").expect("an expression");
+    for (file, text) in pages(&root().join("docs")) {
+        for parts in event.captures_iter(&text) {
+            let content = serde_json::from_str(&parts[2]).expect("JSON");
+            let answer = stack.invoke(&parts[1], content).await.answer;
+            assert!(answer.as_ref().is_ok_and(is_accepted), "{}: {}: {answer:?}", file.display(), &parts[0]);
+            found += 1;
+        }
+    }
+    assert!(found > 0, "no page has such an event");
 }
 
 #[tokio::test]

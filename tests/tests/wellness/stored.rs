@@ -342,7 +342,7 @@ async fn an_unreadable_item_affects_only_the_readers_that_return_it() {
             let names = item.keys().filter(|name| !name.starts_with("GSI") && *name != "PK" && *name != "SK");
             // An item without a company belongs to no list of a company.
             let names = names.filter(|name| !(kind == "Registration" && *name == "CompanyId") && *name != "Type");
-            for name in names.step_by(stride(5)) {
+            for name in names.collect::<BTreeSet<_>>().into_iter().step_by(stride(5)) {
                 let mut broken = item.clone();
                 broken.insert(name.clone(), AttributeValue::Bool(true));
                 scene.put(table, &broken).await;
@@ -649,7 +649,7 @@ async fn a_write_against_an_unreadable_item_succeeds_or_changes_nothing() {
             continue;
         }
         let names = item.keys().filter(|name| !["PK", "SK", "Type"].contains(&name.as_str()));
-        for name in names.step_by(stride(7)) {
+        for name in names.collect::<BTreeSet<_>>().into_iter().step_by(stride(7)) {
             let mut broken = item.clone();
             let is_index = name.starts_with("GSI");
             let value = if is_index { AttributeValue::S("nonsense".to_owned()) } else { AttributeValue::L(Vec::new()) };

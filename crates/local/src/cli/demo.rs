@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use super::{CliError, StackOptions};
 use crate::{
-    Claims, Stack,
+    Stack,
     client::{Call, Client, Consumed, Reply, summary},
     domains,
-    events::Events,
+    events::{EventRequest, Events, is_accepted},
 };
 
 const LONGEST_ANSWER: usize = 24;
@@ -28,13 +28,16 @@ async fn walk(stack: &Stack, events: &Events) -> Result<(), CliError> {
     stack.create_world(events).await?;
     for pattern in domains().into_iter().flat_map(|domain| domain.patterns) {
         let event = events.event(pattern.name)?;
-        let call = call(pattern.name, &event);
-        let claims = event["requestContext"]["authorizer"]["jwt"]["claims"].as_object();
-        let token = claims.map_or_else(|| stack.operator_token(), |claims| stack.token(of_caller(claims)))?;
-        let reply = Client::new(stack.url())?.with_token(token).send(&call).await?;
+        let request = EventRequest::of(&event);
+        let token = match &request {
+            Some(request) => stack.token(request.claims.clone()),
+            None => stack.operator_token(),
+        };
+        let call = request.map_or_else(|| invocation(pattern.name, event), Call::of);
+        let reply = Client::new(stack.url())?.with_token(token?).send(&call).await?;
         print(&format!("{} {}", pattern.id, pattern.name), &call, &reply);
         let failed = reply.status >= StatusCode::MULTIPLE_CHOICES || reply.headers.contains_key("x-amz-function-error");
-        if failed {
+        if failed || !is_accepted(&reply.body) {
             return Err(CliError::Failed(format!("the demo failed: the event of {} does not succeed", pattern.name)));
         }
     }
@@ -42,27 +45,9 @@ async fn walk(stack: &Stack, events: &Events) -> Result<(), CliError> {
     Ok(())
 }
 
-/// The claims of a caller, without those that [`Stack::token`] adds.
-fn of_caller(claims: &Claims) -> Claims {
-    let is_added = |name: &str| ["iss", "aud", "iat", "exp"].contains(&name);
-    claims.iter().filter(|(name, _)| !is_added(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
-}
-
-/// The request of an event. An event of another service than API Gateway invokes its function.
-fn call(function: &str, event: &Value) -> Call {
-    let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-    let method = text("/requestContext/http/method").parse();
-    let Some(method) = method.ok().filter(|_| event["routeKey"].is_string()) else {
-        return Call::post(format!("/_local/functions/{function}/invocations"), event.clone());
-    };
-    let query = text("/rawQueryString");
-    let mark = if query.is_empty() { "" } else { "?" };
-    Call {
-        method,
-        path: format!("{}{mark}{query}", text("/rawPath")),
-        body: serde_json::from_str(text("/body")).ok(),
-        idempotency_key: event["headers"]["idempotency-key"].as_str().map(str::to_owned),
-    }
+/// Invokes a function with an event that API Gateway does not send.
+fn invocation(function: &str, event: Value) -> Call {
+    Call::post(format!("/_local/functions/{function}/invocations"), event)
 }
 
 fn print(pattern: &str, call: &Call, reply: &Reply) {

@@ -16,7 +16,7 @@ use super::{CliError, RunOptions};
 use crate::{
     Auth, Rates, Stack,
     client::{Call, Client},
-    events::Events,
+    events::{EventRequest, Events},
 };
 
 const SWEEP: Duration = Duration::from_mins(1);
@@ -110,8 +110,11 @@ fn welcome(stack: &Stack, options: &RunOptions, events: &Events) -> Result<Strin
     let own = stack.template().services();
     let own = SHOWN.into_iter().filter(|(service, _)| own.contains(service));
     let (names, calls): (Vec<_>, Vec<_>) = own.unzip();
-    let calls = calls.iter().flatten().map(|name| Ok(format!("  {}", as_curl(&curl, url, &events.event(name)?))));
-    let calls: Vec<_> = calls.collect::<Result<_, CliError>>()?;
+    let mut lines = Vec::new();
+    for name in calls.iter().flatten() {
+        let request = EventRequest::of(&events.event(name)?);
+        lines.extend(request.map(|request| format!("  {}", as_curl(&curl, url, name, &request))));
+    }
     Ok([
         format!(
             "{console}The API runs at {url}, and DynamoDB at {dynamo} with the tables {tables}.
@@ -124,7 +127,7 @@ The data is {data}. It contains the sample data of {}. Press Ctrl-C to stop.",
   TOKEN=$(cargo run -q -p local -- token --account Account1 --account Sue {})",
             scopes.join(" ")
         ),
-        format!("Some requests. `make event` lists the events of all access patterns:\n{}", calls.join("\n")),
+        format!("Some requests. `make event` lists the events of all access patterns:\n{}", lines.join("\n")),
         format!(
             "The response header x-local-consumed (curl -i) contains the consumed read and write request units. To delete
 expired items, and to show the state of the stack and of its streams:
@@ -137,21 +140,20 @@ expired items, and to show the state of the stack and of its streams:
 }
 
 /// The command that sends the request of an event. A user of a company names the company, because
-/// the operator belongs to none.
-fn as_curl(curl: &str, url: &str, event: &Value) -> String {
-    let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-    let company = text("/requestContext/authorizer/jwt/claims/company_id");
-    let company = if company.is_empty() { String::new() } else { format!("companyId={company}") };
-    let query = [text("/rawQueryString"), &company].into_iter().filter(|part| !part.is_empty()).join("&");
-    let mark = if query.is_empty() { "" } else { "?" };
-    let request = format!("{curl} -X {} '{url}{}{mark}{query}'", text("/requestContext/http/method"), text("/rawPath"));
-    let names = ["idempotency-key", "content-type"];
-    let headers = names.map(|name| (name, text(&format!("/headers/{name}"))));
-    let headers = headers.into_iter().filter(|(_, value)| !value.is_empty());
-    let headers = headers.map(|(name, value)| format!(" -H '{name}: {value}'")).join("");
-    let body = text("/body");
-    let body = if body.is_empty() { String::new() } else { format!(" -d '{body}'") };
-    format!("{request}{headers}{body}")
+/// the operator belongs to none. The idempotency key is another one, because the world has used
+/// that of the event.
+fn as_curl(curl: &str, url: &str, name: &str, request: &EventRequest) -> String {
+    let company = request.claims.get("company_id").and_then(Value::as_str).filter(|_| request.path.contains("/users/"));
+    let mark = if request.path.contains('?') { '&' } else { '?' };
+    let company = company.map(|company| format!("{mark}companyId={company}")).unwrap_or_default();
+    let header = |(header, value): &(&str, String)| match *header {
+        "idempotency-key" => Some(format!(" -H 'idempotency-key: my-{name}'")),
+        "content-type" => Some(format!(" -H 'content-type: {value}'")),
+        _ => None,
+    };
+    let headers = request.headers.iter().filter_map(header).join("");
+    let body = request.body.as_ref().map(|body| format!(" -d '{}'", body.replace('\'', r"'\''"))).unwrap_or_default();
+    format!("{curl} -X {} '{url}{}{company}'{headers}{body}", request.method, request.path)
 }
 
 struct Signals {

@@ -129,7 +129,7 @@ async fn a_full_disk_leaves_only_complete_lines_in_the_lake() {
     let folder = Folder::new();
     let lake = folder.path("lake");
     let mut command = Command::new("bash");
-    let script = r#"trap '' XFSZ; ulimit -f 8; exec "$0" run --port 0 --dynamodb-port 0 --lake "$1""#;
+    let script = r#"trap '' XFSZ; ulimit -f 8; exec "$0" run --stack lake --port 0 --dynamodb-port 0 --lake "$1""#;
     // The limit would also cut a line of the permissions that the tests use.
     command.args(["-c", script, BINARY, lake.to_str().unwrap()]).env_remove("PERMISSIONS_USED");
     let running = Running::of(command).await;
