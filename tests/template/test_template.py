@@ -21,6 +21,8 @@ MAX_LINES_OF_A_STACK = 2200
 MAX_LINES_OF_A_FUNCTION = 34
 # DynamoDB recommends at most two consumers per stream shard, to avoid throttling.
 MAX_CONSUMERS_OF_A_STREAM = 2
+# docs/operations.md promises an alarm for records that are older than 15 minutes.
+MAX_STREAM_AGE_MS = 900_000
 # Resource types that may refer to a function without invoking it.
 ABOUT = {"AWS::Lambda::Alias", "AWS::Lambda::Version", "AWS::CloudWatch::Alarm", "AWS::CloudWatch::Dashboard"}
 # The property of an encrypted resource. Without a key, AWS uses its own keys.
@@ -178,6 +180,9 @@ class Stack:
         watched = [one["MetricName"] for one in self.alarms.values() if one.get("Namespace") == namespace and "Dimensions" not in one]
         yield from (f"no metric filter counts {metric} in the service's log group" for metric in wanted - set(filtered))
         yield from (f"no alarm watches {metric}" for metric in wanted - set(watched))
+        for name, alarm in self.alarms.items():
+            if alarm.get("MetricName") == "StreamAgeMs" and alarm["Threshold"] > MAX_STREAM_AGE_MS:
+                yield f"{name} permits an age of {alarm['Threshold']} ms; the maximum is {MAX_STREAM_AGE_MS}"
         named = Counter()
         for alarm in self.alarms.values():
             metrics = [query["MetricStat"]["Metric"] for query in alarm.get("Metrics", []) if "MetricStat" in query]
