@@ -113,7 +113,7 @@ class Stack:
         self.alarms = self.of("AWS::CloudWatch::Alarm")
 
     def faults(self):
-        for check in (self.size, self.calls, self.keeps, self.encrypts, self.watches, self.shows, self.streams, self.logs, self.releases, self.analyst):
+        for check in (self.size, self.calls, self.keeps, self.encrypts, self.writes, self.watches, self.shows, self.streams, self.logs, self.releases, self.analyst):
             yield from check()
 
     def of(self, kind: str) -> dict:
@@ -166,6 +166,12 @@ class Stack:
         roles = set(self.of("AWS::IAM::Role")) - {"CodeDeployServiceRole"}
         if (differ := roles ^ {role["Ref"] for role in use["Roles"]}):
             yield f"the roles of KeyUse differ from those of the stack: {sorted(differ)}"
+
+    def writes(self):
+        """Checks that each condition on partition keys excludes some keys."""
+        for name, role in self.of("AWS::IAM::Role").items():
+            if re.search(r'"dynamodb:LeadingKeys": \[[^]]*"\*', json.dumps(role)):
+                yield f"{name} has a condition on partition keys that starts with a wildcard"
 
     def watches(self):
         """Checks that each kind of failure has an alarm. Metric filters of a log group cover all functions that log to it."""
