@@ -15,8 +15,8 @@ TARGET = WORK / "target"
 WRITTEN = ("docs/mutants.md", "docs/simulation.md", "tests/mutants/", "tests/sim/mutants/")
 
 
-def sync():
-    """Copies the changed files of the tree, without planted bugs. Returns a digest of all files."""
+def sync(planted={}):
+    """Copies the changed files of the tree, with these texts of planted bugs. Returns a digest of all files."""
     TREE.mkdir(parents=True, exist_ok=True)
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
     listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
@@ -24,7 +24,7 @@ def sync():
     digest = hashlib.sha256()
     for name in sorted(names):
         source, copy = ROOT / name, TREE / name
-        content = source.read_bytes()
+        content = planted[source].encode() if source in planted else source.read_bytes()
         if not name.startswith(WRITTEN):
             digest.update(f"{name} {hashlib.sha256(content).hexdigest()}\n".encode())
         if copy.is_file() and copy.read_bytes() == content:

@@ -13,14 +13,22 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
+import arms
 import copied
-from copied import ROOT, TREE, WORK
+from copied import ROOT, TARGET, TREE, WORK
 
-BASE = WORK / "base"
-# Seconds without a finished test, after which the tests hang.
-SILENCE = 420
+# The tests find the binaries of the functions in the folder above.
+BASE = TARGET / "debug" / "planted"
+# Seconds of a test that has not run yet.
+UNKNOWN = 90
+# Tests that take fewer seconds run first.
+QUICK = 10
+THREADS = "4"
 PYTHON = ROOT / ".venv/sam/bin/python"
 
 
@@ -41,9 +49,15 @@ def build(suite):
     return [built["executable"]], pathlib.Path(built["manifest_path"]).parent
 
 
-def run(command, folder, *arguments):
-    """Runs tests until one fails. Returns its name, None, `(hangs)` or `(crashes)`."""
-    environment = {"RUST_TEST_THREADS": "4", **os.environ, "RUST_BACKTRACE": "0"}
+def run(command, folder, tests, **variables):
+    """Runs tests until one fails. Returns its name, None, `(hangs)` or `(crashes)`.
+
+    `tests` has the seconds of each test.
+    """
+    environment = {"RUST_TEST_THREADS": THREADS, **os.environ, "RUST_BACKTRACE": "0", **variables}
+    arguments = ["--exact", *tests] if tests else []
+    # The tests hang if none ends in this time.
+    silence = 60 + 4 * max(tests.values(), default=UNKNOWN)
     process = subprocess.Popen(
         [*command, *arguments], cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
         text=True, errors="replace", start_new_session=True,
@@ -55,7 +69,7 @@ def run(command, folder, *arguments):
         os.killpg(process.pid, signal.SIGKILL)
 
     try:
-        timer = threading.Timer(SILENCE, stop)
+        timer = threading.Timer(silence, stop)
         timer.start()
         for line in process.stdout:
             timer.cancel()
@@ -64,7 +78,7 @@ def run(command, folder, *arguments):
             ended |= line.startswith("test result: ")
             # The test of the templates prints a line for each fault. The first one is the name.
             first = first or ("" if re.search(r" resources, \d+ functions$", line) else line.strip())
-            timer = threading.Timer(SILENCE, stop)
+            timer = threading.Timer(silence, stop)
             timer.start()
     finally:
         timer.cancel()
@@ -79,40 +93,93 @@ def run(command, folder, *arguments):
 
 
 class Base:
-    """The tests without a bug, and those of them that fail."""
+    """The build with all bugs, and its tests without an active bug."""
 
-    def __init__(self, digest):
-        self.file = BASE / "tree.json"
+    def __init__(self, bugs):
+        self.file = WORK / "base.json"
         known = json.loads(self.file.read_text()) if self.file.exists() else {}
-        self.tree = known if known.get("digest") == digest else {"digest": digest, "built": {}, "failing": {}}
+        codes = {bug.name: bug.code for bug in bugs}
+        # The bugs that do not compile with the others, with their code.
+        apart = {name for name, code in known.get("apart", {}).items() if codes.get(name) == code}
+        self.texts = arms.plant([bug for bug in bugs if not bug.stack], apart, known.get("digest"))
+        digest = copied.sync(self.texts)
+        self.tree = known if known.get("digest") == digest else {"digest": digest, "built": {}, "tests": {}}
+        self.prepared = set()
+        self.tree["apart"] = {name: codes[name] for name in sorted(apart)}
+        self.save()
 
     def save(self):
-        BASE.mkdir(parents=True, exist_ok=True)
+        WORK.mkdir(parents=True, exist_ok=True)
         self.file.write_text(json.dumps(self.tree, indent=1))
 
-    def prepare(self, suites):
-        for suite in suites:
-            if suite in self.tree["built"]:
-                continue
-            print(f"building {suite} without a bug", flush=True)
+    @contextlib.contextmanager
+    def with_only(self, bug):
+        """Writes a file with one bug, without the other bugs of the file."""
+        text = bug.place.file.read_text()
+        copied.sync({**self.texts, bug.place.file: text[: bug.place.start] + bug.text + text[bug.place.end :]})
+        try:
+            yield
+        finally:
+            copied.sync(self.texts)
+
+    def compiles(self, bug):
+        with self.with_only(bug):
+            return arms.check().returncode == 0
+
+    def prepare(self, suite):
+        """Builds a suite, and runs each of its tests alone. Records the time, and the bugs that it reaches."""
+        if suite in self.prepared:
+            return
+        self.prepared.add(suite)
+        tests = self.tree["tests"].setdefault(suite, {})
+        if suite not in self.tree["built"]:
+            print(f"building {suite}", flush=True)
             if not (built := build(suite)):
-                sys.exit(f"{suite} does not compile without a bug")
+                sys.exit(f"{suite} does not compile")
             command, folder = built
-            if suite == "template":
-                if fault := run(command, folder):
-                    sys.exit(f"the test of the templates fails without a bug: {fault}")
-            else:
+            if suite != "template":
                 BASE.mkdir(parents=True, exist_ok=True)
                 command = [shutil.copy2(command[0], BASE / suite.replace(" ", ""))]
             self.tree["built"][suite] = [[str(part) for part in command], str(folder)]
             self.save()
+        if suite == "template":
+            if fault := run(*self.tree["built"][suite], {}):
+                sys.exit(f"the test of the templates fails without a bug: {fault}")
+            return
+        command, folder = self.tree["built"][suite]
+        listed = subprocess.run([*command, "--list", "--format", "terse"], cwd=folder, capture_output=True, text=True)
+        names = re.findall(r"^(\S+): test$", listed.stdout, re.M)
+        # The prose of a bug is not a finding.
+        names = [name for name in names if name not in tests and not name.startswith("prose::")]
+        with ThreadPoolExecutor(int(os.environ.get("RUST_TEST_THREADS", THREADS))) as pool:
+            for name, result in zip(names, pool.map(lambda name: self.alone(suite, name), names)):
+                tests[name] = result
+                self.save()
+
+    def alone(self, suite, test):
+        """Returns the seconds of a test and the bugs that it reaches, or None if it fails without a bug."""
+        with tempfile.NamedTemporaryFile("r") as reached:
+            for _ in range(2):
+                begin = time.monotonic()
+                if not run(*self.tree["built"][suite], {test: UNKNOWN}, REACHED=reached.name):
+                    return round(time.monotonic() - begin, 1), sorted(set(reached.read().split()))
+        print(f"{suite} {test} fails without a bug", flush=True)
+
+    def tests(self, suite, bug=None):
+        """The seconds of the tests that pass without a bug, and reach this one: the quick ones, and the others."""
+        if suite == "template":
+            return [{}]
+        tests = [(name, *result) for name, result in self.tree["tests"][suite].items() if result]
+        tests = {name: seconds for name, seconds, reached in tests if bug is None or bug.name in reached}
+        quick = {name: seconds for name, seconds in tests.items() if seconds < QUICK}
+        slow = {name: seconds for name, seconds in tests.items() if name not in quick}
+        return [part for part in (quick, slow) if part]
 
     def passes(self, suite, test):
-        if suite == "template" or test.startswith("("):
-            return True
-        if run(*self.tree["built"][suite], "--exact", test) is None:
+        """Whether a test passes without a bug. Forgets a test that fails."""
+        if not run(*self.tree["built"][suite], {test: UNKNOWN}):
             return True
         print(f"{suite} {test} also fails without a bug", flush=True)
-        self.tree["failing"].setdefault(suite, []).append(test)
+        self.tree["tests"][suite][test] = None
         self.save()
         return False
