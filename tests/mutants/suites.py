@@ -26,9 +26,17 @@ from copied import ROOT, TARGET, TREE, WORK
 BASE = TARGET / "debug" / "planted"
 # Seconds of a test that has not run yet.
 UNKNOWN = 90
-# The slow tests take more seconds. They run last.
-QUICK = 10
+# The tests run in four rounds. These are the maximum seconds of a test in the first three.
+ROUNDS = (1, 3, 10)
 THREADS = "4"
+# Tests that compare a text with the code. They say nothing about the behaviour.
+TEXTS = (
+    "prose::",
+    "docs::access_patterns_page_is_current",
+    "lake_tables::page_has_the_columns_of_the_schemas",
+    "lake_tables::queries_are_those_of_the_schemas",
+    "workbench::models_are_current",
+)
 PYTHON = ROOT / ".venv/sam/bin/python"
 
 
@@ -147,8 +155,7 @@ class Base:
         else:
             listed = subprocess.run([*command, "--list", "--format=terse"], cwd=folder, capture_output=True, text=True)
             names = re.findall(r"^(\S+): test$", listed.stdout, re.M)
-        # The prose of a bug is not a finding.
-        names = [name for name in names if name not in tests and not name.startswith("prose::")]
+        names = [name for name in names if name not in tests and not name.startswith(TEXTS)]
         with ThreadPoolExecutor(int(os.environ.get("RUST_TEST_THREADS", THREADS))) as pool:
             for name, result in zip(names, pool.map(lambda name: self.alone(suite, name), names)):
                 tests[name] = result
@@ -163,13 +170,13 @@ class Base:
                     return round(time.monotonic() - begin, 1), sorted(set(reached.read().split()))
         print(f"{suite} {test} fails without a bug", flush=True)
 
-    def tests(self, suite, is_slow, bug=None):
-        """The seconds of the tests that pass without a bug, and reach this one."""
+    def tests(self, suite, number, bug=None):
+        """The seconds of the tests of a round that pass without a bug, and reach this one."""
         results = {name: result for name, result in self.tree["tests"][suite].items() if result}
         return {
             name: seconds
             for name, (seconds, reached) in results.items()
-            if (seconds > QUICK) == is_slow and (bug is None or bug.name in reached)
+            if sum(seconds > most for most in ROUNDS) == number and (bug is None or bug.name in reached)
         }
 
     def passes(self, suite, test):
