@@ -109,6 +109,7 @@ class Base:
         # The bugs that do not compile with the others, with their code.
         apart = {name for name, code in known.get("apart", {}).items() if codes.get(name) == code}
         self.texts = arms.plant([bug for bug in bugs if not bug.stack], apart, known.get("digest"))
+        self.written = self.texts
         digest = copied.sync(self.texts)
         self.tree = known if known.get("digest") == digest else {"digest": digest, "built": {}, "tests": {}}
         self.prepared = set()
@@ -123,10 +124,13 @@ class Base:
     def with_only(self, bug):
         """Writes a file with one bug, without the other bugs of the file."""
         text = bug.place.file.read_text()
-        copied.sync({**self.texts, bug.place.file: text[: bug.place.start] + bug.text + text[bug.place.end :]})
+        new = text[: bug.place.start] + bug.text + text[bug.place.end :]
+        self.written = {**self.texts, bug.place.file: new}
+        copied.sync(self.written)
         try:
             yield
         finally:
+            self.written = self.texts
             copied.sync(self.texts)
 
     def compiles(self, bug):
@@ -181,7 +185,10 @@ class Base:
 
     def passes(self, suite, test):
         """Whether a test passes without a bug. Forgets a test that fails."""
-        if not run(*self.tree["built"][suite], {test: UNKNOWN}):
+        copied.sync(self.texts)
+        failed = run(*self.tree["built"][suite], {test: UNKNOWN})
+        copied.sync(self.written)
+        if not failed:
             return True
         print(f"{suite} {test} also fails without a bug", flush=True)
         self.tree["tests"][suite][test] = None
