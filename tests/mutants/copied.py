@@ -15,18 +15,22 @@ TARGET = WORK / "target"
 WRITTEN = ("docs/mutants.md", "docs/simulation.md", "tests/mutants/", "tests/sim/mutants/")
 
 
-def sync():
-    """Copies the changed files of the tree, without planted bugs. Returns a digest of all files."""
+def sync(planted={}):
+    """Copies the changed files of the tree, with these texts of planted bugs.
+
+    Returns a digest of all files, and one of those that tests read at run time.
+    """
     TREE.mkdir(parents=True, exist_ok=True)
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
     listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
     names = {name for name in listed.stdout.decode().split("\0") if name and (ROOT / name).is_file()}
-    digest = hashlib.sha256()
+    every, read = hashlib.sha256(), hashlib.sha256()
     for name in sorted(names):
         source, copy = ROOT / name, TREE / name
-        content = source.read_bytes()
+        content = planted[source].encode() if source in planted else source.read_bytes()
         if not name.startswith(WRITTEN):
-            digest.update(f"{name} {hashlib.sha256(content).hexdigest()}\n".encode())
+            for digest in (every,) if name.endswith(".rs") else (every, read):
+                digest.update(f"{name} {hashlib.sha256(content).hexdigest()}\n".encode())
         if copy.is_file() and copy.read_bytes() == content:
             continue
         copy.parent.mkdir(parents=True, exist_ok=True)
@@ -35,8 +39,8 @@ def sync():
         shutil.copymode(source, copy)
     for copy in [copy for copy in TREE.rglob("*") if copy.is_file()]:
         if str(copy.relative_to(TREE)) not in names:
-            copy.unlink()
-    return digest.hexdigest()
+            copy.unlink(missing_ok=True)
+    return [every.hexdigest(), read.hexdigest()]
 
 
 def cargo(*arguments):

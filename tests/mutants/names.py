@@ -5,7 +5,6 @@ A function is named by the end of its path, such as `must_own`, `Caller::must_ow
 patch would not.
 """
 
-import hashlib
 import re
 from dataclasses import dataclass
 
@@ -124,19 +123,14 @@ def pattern(expression):
 
 
 def mutated(place, expression, replacement):
-    """Returns the text of the file with the replacement, and a digest of the changed place."""
-    text = place.file.read_text()
-    old = text[place.start : place.end]
+    """Returns the text of the place with the replacement."""
+    old = place.file.read_text()[place.start : place.end]
     if expression is None:
-        brace = place.start + old.index("{", body_offset(old))
-        new = old[: brace - place.start] + "{ " + replacement + " }"
-    else:
-        found = list(pattern(expression).finditer(old))
-        if len(found) != 1:
-            raise LookupError(f"{min(place.names)} has {len(found)} times: {expression}")
-        new = old[: found[0].start()] + replacement + old[found[0].end() :]
-    digest = hashlib.sha256(" ".join(new.split()).encode()).hexdigest()[:16]
-    return text[: place.start] + new + text[place.end :], digest
+        return old[: body_offset(old)] + "{ " + replacement + " }"
+    found = list(pattern(expression).finditer(old))
+    if len(found) != 1:
+        raise LookupError(f"{min(place.names)} has {len(found)} times: {expression}")
+    return old[: found[0].start()] + replacement + old[found[0].end() :]
 
 
 def body_offset(text):

@@ -21,6 +21,8 @@ MAX_LINES_OF_A_STACK = 2200
 MAX_LINES_OF_A_FUNCTION = 34
 # DynamoDB recommends at most two consumers per stream shard, to avoid throttling.
 MAX_CONSUMERS_OF_A_STREAM = 2
+# docs/operations.md promises an alarm for records that are older than 15 minutes.
+MAX_STREAM_AGE_MS = 900_000
 # Resource types that may refer to a function without invoking it.
 ABOUT = {"AWS::Lambda::Alias", "AWS::Lambda::Version", "AWS::CloudWatch::Alarm", "AWS::CloudWatch::Dashboard"}
 # The property of an encrypted resource. Without a key, AWS uses its own keys.
@@ -111,7 +113,7 @@ class Stack:
         self.alarms = self.of("AWS::CloudWatch::Alarm")
 
     def faults(self):
-        for check in (self.size, self.calls, self.keeps, self.encrypts, self.watches, self.shows, self.streams, self.logs, self.releases, self.analyst):
+        for check in (self.size, self.calls, self.keeps, self.encrypts, self.writes, self.watches, self.shows, self.streams, self.logs, self.releases, self.analyst):
             yield from check()
 
     def of(self, kind: str) -> dict:
@@ -165,6 +167,12 @@ class Stack:
         if (differ := roles ^ {role["Ref"] for role in use["Roles"]}):
             yield f"the roles of KeyUse differ from those of the stack: {sorted(differ)}"
 
+    def writes(self):
+        """Checks that each condition on partition keys excludes some keys."""
+        for name, role in self.of("AWS::IAM::Role").items():
+            if re.search(r'"dynamodb:LeadingKeys": \[[^]]*"\*', json.dumps(role)):
+                yield f"{name} has a condition on partition keys that starts with a wildcard"
+
     def watches(self):
         """Checks that each kind of failure has an alarm. Metric filters of a log group cover all functions that log to it."""
         yield from (f"{name} has no alarm actions" for name, alarm in self.alarms.items() if "AlarmActions" not in alarm)
@@ -178,6 +186,9 @@ class Stack:
         watched = [one["MetricName"] for one in self.alarms.values() if one.get("Namespace") == namespace and "Dimensions" not in one]
         yield from (f"no metric filter counts {metric} in the service's log group" for metric in wanted - set(filtered))
         yield from (f"no alarm watches {metric}" for metric in wanted - set(watched))
+        for name, alarm in self.alarms.items():
+            if alarm.get("MetricName") == "StreamAgeMs" and alarm["Threshold"] > MAX_STREAM_AGE_MS:
+                yield f"{name} permits an age of {alarm['Threshold']} ms; the maximum is {MAX_STREAM_AGE_MS}"
         named = Counter()
         for alarm in self.alarms.values():
             metrics = [query["MetricStat"]["Metric"] for query in alarm.get("Metrics", []) if "MetricStat" in query]

@@ -1,11 +1,13 @@
 //! Tests of W24 to W27: points, attendance and completion.
 
 use futures::future::join_all;
+use jiff::SignedDuration;
 use local::Stack;
 use serde_json::{Value, json};
 use std::time::Duration;
 use system_tests::{
     Answer, Asks, Client, assert_problem,
+    clock::At,
     faults::{Fault, MOMENTS, Process, Twins},
     parsed, send, stack,
     wellness::{
@@ -102,6 +104,24 @@ async fn progress_and_attendance_earn_each_reward_once() {
     }
     let before = admin.get(&format!("{POINTS}?planId=2098")).await.body;
     assert_eq!((&before["total"], &before["items"]), (&json!(0), &json!([])));
+}
+
+/// The time of an entry decides, not the order of the requests.
+#[tokio::test]
+async fn entries_are_listed_oldest_first() {
+    let stack = stack().start().await.expect("a stack");
+    let (admin, operator) = (admin(&stack, COMPANY), Client::operator(&stack));
+    put(&stack, &[staff()]).await;
+    let now = jiff::Timestamp::now();
+    for (amount, age) in [(2, 0), (1, 60)] {
+        let past = At::new(&stack, &operator, now - SignedDuration::from_secs(age));
+        let correction = json!({"planId": "2099", "amount": amount, "reason": "Helped"});
+        let path = format!("{POINTS}?companyId={COMPANY}");
+        let corrected = past.post_once(&path, &format!("K-{amount}"), &correction).await;
+        assert_eq!(corrected.status, 201, "{}", corrected.body);
+    }
+    let points = admin.get(&format!("{POINTS}?planId=2099")).await.body;
+    assert_eq!([0, 1].map(|number| &points["items"][number]["points"]), [&json!(1), &json!(2)], "{points}");
 }
 
 #[tokio::test]

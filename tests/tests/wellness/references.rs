@@ -1,12 +1,13 @@
 //! Tests of the routes that list the activities of a venue, and that replace or update the venue
 //! (docs/requirements/wellness.md#pattern-5-find-and-update-the-activities-of-a-venue).
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use jiff::Timestamp;
 use jobs::Job;
 use keys::wellness::{Facet, Status};
 use local::Stack;
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use system_tests::{
     Answer, Asks, Client, stack,
     units::consumed,
@@ -318,6 +319,25 @@ async fn lists_references_in_pages_sorted_by_end_date() {
     ] {
         let answer = client.get(&format!("{other}&cursor={cursor}")).await;
         assert_eq!((answer.status, &answer.body["errors"][0]["pointer"]), (400, &json!("/query/cursor")), "{other}");
+    }
+    stack.stop().await;
+}
+
+/// A page that contains an unreadable reference has a next page.
+#[tokio::test]
+async fn an_unreadable_reference_does_not_end_the_list() {
+    let stack = in_2020().start().await.expect("a stack");
+    let (rows, client) = (Rows::of(&stack), admin(&stack, "C"));
+    let all = ["1", "2", "3"].map(|day| activity("C", day, Status::Active, &format!("2020-12-0{day}T00:00:00")));
+    rows.put_uses(&all, "VenueId-1", &json!({})).await;
+    let mut unreadable: HashMap<String, AttributeValue> =
+        serde_dynamo::to_item(reference(&all[1], "VenueId-1", &json!({}))).expect("an item");
+    unreadable.insert("CopiedData".to_owned(), AttributeValue::Bool(true));
+    let put = stack.client().expect("a client").put_item().table_name(stack.table("Activities").expect("a table"));
+    put.set_item(Some(unreadable)).send().await.expect("written");
+    let list = path("C", "venues", "1", &format!("/activities{YEAR}"));
+    for limit in ["", "&limit=1", "&limit=2"] {
+        assert_eq!(listed(&client, &format!("{list}{limit}")).await, ["1", "3"], "{limit}");
     }
     stack.stop().await;
 }
