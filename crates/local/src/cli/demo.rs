@@ -33,7 +33,9 @@ async fn walk(stack: &Stack, events: &Events) -> Result<(), CliError> {
             Some(request) => stack.token(request.claims.clone()),
             None => stack.operator_token(),
         };
-        let call = request.map_or_else(|| invocation(pattern.name, event), Call::of);
+        let mut call = request.map_or_else(|| invocation(pattern.name, event), Call::of);
+        // With the key of the event, a request that the world has sent would only be repeated.
+        call.idempotency_key = call.idempotency_key.map(|_| format!("demo-{}", pattern.name));
         let reply = Client::new(stack.url())?.with_token(token?).send(&call).await?;
         print(&format!("{} {}", pattern.id, pattern.name), &call, &reply);
         let failed = reply.status >= StatusCode::MULTIPLE_CHOICES || reply.headers.contains_key("x-amz-function-error");
