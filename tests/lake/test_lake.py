@@ -167,7 +167,7 @@ def shop(api):
     api.change(api.add("Cem", "hat", 1), status="SAVED")
     api.add("Dea", "hat", 1)
     carts = {}
-    for account in ("Ann", "Ben", "Cem", "Dea", "Sue", "Chad", "Liz", "Account1", "Wholesale"):
+    for account in ("Ann", "Ben", "Cem", "Dea", "Sue", "Chad", "Liz", "Account1", "Account2", "Guest1", "Wholesale"):
         for status in ("ACTIVE", "SAVED", "PURCHASED", "SHIPPED", "CANCELLED"):
             for line in api.call("GET", f"/cart/accounts/{account}/items?status={status}")["items"]:
                 carts[account, line["itemId"]] = line
@@ -209,6 +209,9 @@ def main(local):
             wait_for("ministack", lambda: urllib.request.urlopen(cloud_url + "/_ministack/health", timeout=5))
             cloud = Cloud(cloud_url)
             names = cloud.deploy()
+            # Jobs of the wellness service use the buckets of its stack.
+            for bucket in ("files", "failedchanges"):
+                cloud.service("s3").create_bucket(Bucket=f"local-wellness-{bucket}")
             elsewhere = ["--firehose-endpoint", cloud_url, "--s3-endpoint", cloud_url, "--lake", str(pathlib.Path(folder, "unused"))]
             command = [local, "run", "--port", ports[1], "--dynamodb-port", ports[2], *elsewhere]
             with process(command, {}, folder) as log:
