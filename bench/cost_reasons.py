@@ -116,7 +116,7 @@ REASONS = {
         "1 W": ONCE,
     },
     "create-file": {"1 W": ONCE},
-    "list-participants": {"1 R": "the employee of each registration is read, for the name and the department"},
+    "list-participants": {"1.5 R": "the employee of each registration is read, for the name and the department"},
     "get-employee": {"0.5 R": STRONG},
     "list-employees": {"4.5 R": "each of the ten partitions of the company is read"},
     "remove-employee": {
