@@ -38,6 +38,7 @@ def checkout(folder):
     (folder / "stacks").mkdir()
     for file in [*(ROOT / name for name in ("Cargo.toml", "Cargo.lock", "template.yaml")), *(ROOT / "stacks").glob("*.yaml")]:
         (folder / file.relative_to(ROOT)).write_text(file.read_text())
+    (folder / "events").symlink_to(ROOT / "events")
     cargo = folder / "bin/cargo"
     cargo.parent.mkdir()
     cargo.write_text(f"#!/bin/sh\necho build >> {folder}/builds\n! test -e {folder}/broken\n")
