@@ -8,7 +8,7 @@ use local::{
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use system_tests::{
-    events::{Event, all, folder},
+    events::{Event, all, event, folder},
     patterns, stride,
     world::{NOW, empty, send, settle, world},
 };
@@ -167,6 +167,19 @@ async fn each_service_has_its_world_without_the_others() {
         let is_own = |event: &Event| event.content["rawPath"].as_str().is_some_and(|own| own.starts_with(&path));
         assert!(read(&stack, is_own).await.len() > 5, "{service}");
     }
+}
+
+/// A repeated start of a dispatch wakes up the job that is still running.
+#[tokio::test(start_paused = true)]
+async fn a_repeated_start_of_a_dispatch_wakes_its_job() {
+    let stack = world(NOW).await;
+    let mut start = event("start-dispatch", "");
+    start["headers"]["idempotency-key"] = "twice".into();
+    let (first, again) = (send(&stack, &start).await, send(&stack, &start).await);
+    assert_eq!((first.status, again.status, &first.body["jobId"]), (202, 202, &again.body["jobId"]));
+    let jobs = stack.items("local-BankJobs").expect("jobs");
+    let job = jobs.iter().find(|job| job["ID"]["S"] == first.body["jobId"]).expect("the job");
+    assert!(job["NudgedBy"]["S"].is_string(), "{job}");
 }
 
 #[test]
