@@ -49,7 +49,8 @@ struct Names(BTreeMap<String, usize>);
 impl Names {
     fn hide(&mut self, answer: &Answer) -> (u16, bool, String) {
         let ids = Regex::new("[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}").expect("an expression");
-        let place = Regex::new("127\\.0\\.0\\.1:[0-9]+|X-Amz-Credential=[^%]+|\\b[0-9A-F]{16}\\b").expect("an expression");
+        let place =
+            Regex::new("127\\.0\\.0\\.1:[0-9]+|X-Amz-Credential=[^%]+|\\b[0-9A-F]{16}\\b").expect("an expression");
         let text = answer.body.to_string();
         let text = place.replace_all(&text, "the stack");
         // The two stacks end a job at different times.
