@@ -1,6 +1,7 @@
 """Plants bugs in one build. The variable PLANTED has the name of the active bug at run time.
 
-A function with bugs gets an arm for its own body, and one for each bug.
+The body of a function with bugs becomes a `match` with the original body, and with the body of each
+bug.
 """
 
 import json

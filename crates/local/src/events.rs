@@ -1,10 +1,12 @@
 //! Sample events and their variants, in a folder such as `events/` (events/README.md).
 //!
-//! `<service>/<function>.json` is an event that the function accepts, the base of its variants.
-//! `<service>/variants.json` has the changes of each variant, by its name `<function>.<case>`. If
-//! a case shares little with the base, it is a file `<service>/<function>.<case>.json`.
-//! `<service>/world.json` has the steps that create the data of the events
-//! ([`world`](crate::world)).
+//! - `<service>/<function>.json` is an event that the function accepts.
+//! - `<service>/variants.json` has variants of these events under the names `<function>.<case>`. A
+//!   variant is a list of changes.
+//! - `<service>/<function>.<case>.json` is a whole event, for a case that shares little with
+//!   `<function>.json`.
+//! - `<service>/world.json` has the steps that create the data of the events
+//!   ([`world`](crate::world)).
 use std::{
     collections::BTreeSet,
     fs, io,
@@ -115,7 +117,7 @@ impl EventRequest {
     #[must_use]
     pub fn of(event: &Value) -> Option<Self> {
         let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str);
-        let _ = text("/routeKey")?;
+        text("/routeKey")?;
         let path = utf8_percent_encode(text("/rawPath")?, PATH).to_string();
         let query = text("/rawQueryString").filter(|query| !query.is_empty());
         let claims = event.pointer("/requestContext/authorizer/jwt/claims").and_then(Value::as_object);
@@ -132,6 +134,12 @@ impl EventRequest {
             body: text("/body").map(str::to_owned),
             claims: claims.map(|(name, value)| (name.clone(), value.clone())).collect(),
         })
+    }
+
+    /// The company that the operator must name to send this request. The operator belongs to no
+    /// company, and the path of a user does not contain the company.
+    pub(crate) fn company(&self) -> Option<&str> {
+        self.claims.get("company_id").and_then(Value::as_str).filter(|_| self.path.contains("/users/"))
     }
 }
 

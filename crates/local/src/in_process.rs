@@ -6,7 +6,7 @@
 pub mod clock;
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::BTreeMap,
     net::Ipv4Addr,
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError,
@@ -17,12 +17,11 @@ use std::{
 
 use aws_config::{BehaviorVersion, Region, SdkConfig, retry::RetryConfig, timeout::TimeoutConfig};
 use aws_sdk_dynamodb::{
+    Client,
     config::{
         Credentials, RuntimeComponents, SharedCredentialsProvider, SharedHttpClient,
         http::{HttpRequest, HttpResponse},
     },
-    error::DisplayErrorContext,
-    types::AttributeValue,
 };
 use aws_smithy_runtime_api::client::{
     http::{HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpConnector},
@@ -397,8 +396,12 @@ impl Stage for InProcess {
         &self.template
     }
 
-    fn lambda(&self, function: &str) -> Option<&Lambda> {
-        self.gateway.lambdas.get(function).map(Arc::as_ref)
+    fn gateway(&self) -> &Gateway {
+        &self.gateway
+    }
+
+    fn dynamodb(&self) -> Result<Client, String> {
+        Ok(engine::client(&self.config, DYNAMODB))
     }
 
     fn seeded(&self, lambda: &Lambda, random: Random) -> Result<Lambda, String> {
@@ -408,11 +411,6 @@ impl Stage for InProcess {
     fn import(&self, key: &str, data: &[u8]) -> Result<bool, String> {
         let Some(inbox) = self.template.inbox() else { return Ok(false) };
         self.put_object(inbox, key, data).map(|()| true)
-    }
-
-    async fn put_item(&self, table: &str, item: HashMap<String, AttributeValue>) -> Result<(), String> {
-        let put = engine::client(&self.config, DYNAMODB).put_item().table_name(table).set_item(Some(item));
-        put.send().await.map(drop).map_err(|error| DisplayErrorContext(error).to_string())
     }
 
     async fn pass(&self) -> Result<(), String> {

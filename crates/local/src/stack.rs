@@ -1,7 +1,7 @@
 //! Starts and stops a local stack: the tables, the functions, the gateway and the lake of a
 //! template.
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet},
     fmt, fs, io,
     net::{IpAddr, Ipv4Addr},
     path::{Path, PathBuf},
@@ -10,7 +10,7 @@ use std::{
 };
 
 use aws_config::SdkConfig;
-use aws_sdk_dynamodb::{error::DisplayErrorContext, types::AttributeValue};
+use aws_sdk_dynamodb::Client;
 use function::{Clients, Function};
 use jiff::Timestamp;
 use keys::Random;
@@ -678,7 +678,7 @@ impl Stack {
     ///
     /// # Errors
     /// [`StartError::Client`] if the client can't be created.
-    pub fn client(&self) -> Result<aws_sdk_dynamodb::Client, StartError> {
+    pub fn client(&self) -> Result<Client, StartError> {
         Ok(engine::client(&engine::config()?, self.dynamo_url()))
     }
 
@@ -690,7 +690,7 @@ impl Stack {
 
     /// DynamoDB client of the function. Calls that the function's policy does not allow are denied.
     #[must_use]
-    pub fn client_of(&self, lambda: &template::Lambda) -> aws_sdk_dynamodb::Client {
+    pub fn client_of(&self, lambda: &template::Lambda) -> Client {
         engine::client(&self.access.config(lambda), self.dynamo_url())
     }
 
@@ -765,8 +765,12 @@ impl Stage for Stack {
         &self.template
     }
 
-    fn lambda(&self, function: &str) -> Option<&Lambda> {
-        self.gateway.lambdas.get(function).map(Arc::as_ref)
+    fn gateway(&self) -> &Gateway {
+        &self.gateway
+    }
+
+    fn dynamodb(&self) -> Result<Client, String> {
+        self.client().map_err(|error| error.to_string())
     }
 
     fn seeded(&self, lambda: &Lambda, random: Random) -> Result<Lambda, String> {
@@ -780,11 +784,6 @@ impl Stage for Stack {
             .transpose()
             .map(|put| put.is_some())
             .map_err(|error| format!("{error:?}"))
-    }
-
-    async fn put_item(&self, table: &str, item: HashMap<String, AttributeValue>) -> Result<(), String> {
-        let put = self.client().map_err(|error| error.to_string())?.put_item().table_name(table).set_item(Some(item));
-        put.send().await.map(drop).map_err(|error| DisplayErrorContext(error).to_string())
     }
 
     async fn pass(&self) -> Result<(), String> {

@@ -4,13 +4,9 @@
 //! `<service>/world.json` in the folder of the events has the steps that create the data. Random
 //! ids contain a time and random bits. A step can fix both, so that every stack has the objects
 //! whose ids are in the events.
-use std::{
-    collections::{BTreeSet, HashMap},
-    fmt,
-    time::Duration,
-};
+use std::{collections::BTreeSet, fmt, time::Duration};
 
-use aws_sdk_dynamodb::types::AttributeValue;
+use aws_sdk_dynamodb::{Client, error::DisplayErrorContext};
 use jiff::{Timestamp, tz::TimeZone};
 use keys::Random;
 use serde::Deserialize;
@@ -18,6 +14,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     events::{EventError, Events, Fault, expand, is_accepted},
+    gateway::Gateway,
     lambda::Lambda,
     template::Template,
 };
@@ -37,32 +34,29 @@ pub enum WorldError {
     Event(#[from] EventError),
     /// An event cannot be changed as the step says.
     #[error("the world of {0}: {1}: {2}")]
-    Change(String, String, Fault),
+    Change(&'static str, String, Fault),
     /// A step is not of the form that is described in events/README.md.
     #[error("the world of {0}: {1}")]
-    Form(String, serde_json::Error),
+    Form(&'static str, serde_json::Error),
     /// A step failed.
     #[error("the world of {0}: {1}: {2}")]
-    Step(String, String, String),
+    Step(&'static str, String, String),
 }
 
 /// A stack that has a world.
 pub(crate) trait Stage {
     fn template(&self) -> &Template;
 
-    fn lambda(&self, function: &str) -> Option<&Lambda>;
+    fn gateway(&self) -> &Gateway;
+
+    /// A DynamoDB client without the role of a function.
+    fn dynamodb(&self) -> Result<Client, String>;
 
     /// Binds a function of the stack with another source of randomness.
     fn seeded(&self, lambda: &Lambda, random: Random) -> Result<Lambda, String>;
 
     /// Puts an object into the bucket for files to import. Returns whether the stack has one.
     fn import(&self, key: &str, data: &[u8]) -> Result<bool, String>;
-
-    fn put_item(
-        &self,
-        table: &str,
-        item: HashMap<String, AttributeValue>,
-    ) -> impl Future<Output = Result<(), String>> + Send;
 
     /// Waits until functions have handled some more events of streams and objects.
     fn pass(&self) -> impl Future<Output = Result<(), String>> + Send;
@@ -89,7 +83,7 @@ struct Step {
     event: Option<String>,
     /// Changes of the event, as of a variant.
     with: Option<Value>,
-    /// Time of the request. Default: the time of the stack.
+    /// Time of the request. Default: the present time.
     at: Option<Timestamp>,
     /// Seed of the random bits of new ids.
     seed: Option<u64>,
@@ -139,7 +133,7 @@ impl<S: Stage> World<'_, S> {
         for step in self.events.world(self.service)? {
             for number in 1..=step["times"].as_u64().unwrap_or(1) {
                 let step = step.to_string().replace("{n}", &number.to_string()).replace("{year}", &year);
-                steps.push(serde_json::from_str(&step).map_err(|error| WorldError::Form(self.name(), error))?);
+                steps.push(serde_json::from_str(&step).map_err(|error| WorldError::Form(self.service, error))?);
             }
         }
         let does_nothing =
@@ -160,12 +154,8 @@ impl<S: Stage> World<'_, S> {
         Ok(())
     }
 
-    fn name(&self) -> String {
-        self.service.to_owned()
-    }
-
     fn error(&self, step: &str, reason: impl fmt::Display) -> WorldError {
-        WorldError::Step(self.name(), step.to_owned(), reason.to_string())
+        WorldError::Step(self.service, step.to_owned(), reason.to_string())
     }
 
     fn applies(&self, step: &Step) -> bool {
@@ -192,11 +182,7 @@ impl<S: Stage> World<'_, S> {
             }
         }
         if let Some(end) = &step.item {
-            let tables = &self.stage.template().tables;
-            let table = tables.iter().find(|table| table.name.rsplit('-').next() == Some(end));
-            let table = table.ok_or_else(|| self.error(end, "no such table"))?;
-            let item = serde_dynamo::to_item(&step.attributes).map_err(|error| self.error(end, error))?;
-            self.stage.put_item(&table.name, item).await.map_err(|reason| self.error(end, reason))?;
+            self.put(end, &step.attributes).await.map_err(|reason| self.error(end, reason))?;
         }
         if let Some(wanted) = &step.until {
             for _ in 0..LOOKS {
@@ -209,6 +195,15 @@ impl<S: Stage> World<'_, S> {
             return Err(self.error(&wanted.event, format!("has no {:?}: {answer}", wanted.has)));
         }
         Ok(())
+    }
+
+    /// Puts an item into the table whose name has this end.
+    async fn put(&self, end: &str, attributes: &Value) -> Result<(), String> {
+        let mut tables = self.stage.template().tables.iter();
+        let table = tables.find(|table| table.name.rsplit('-').next() == Some(end)).ok_or("no such table")?;
+        let item = serde_dynamo::to_item(attributes).map_err(|error| error.to_string())?;
+        let put = self.stage.dynamodb()?.put_item().table_name(&table.name).set_item(Some(item));
+        put.send().await.map(drop).map_err(|error| DisplayErrorContext(error).to_string())
     }
 
     async fn send(&self, name: &str, step: &Step) -> Result<(), WorldError> {
@@ -248,7 +243,7 @@ impl<S: Stage> World<'_, S> {
         let mut event = self.events.event(name)?;
         if let Some(with) = with {
             let changed = expand(event, with.clone());
-            event = changed.map_err(|fault| WorldError::Change(self.name(), name.to_owned(), fault))?;
+            event = changed.map_err(|fault| WorldError::Change(self.service, name.to_owned(), fault))?;
         }
         if event["routeKey"].is_string() {
             let at = at.unwrap_or_else(function::now);
@@ -256,7 +251,7 @@ impl<S: Stage> World<'_, S> {
         }
         let function = name.split('.').next().unwrap_or_default();
         let missing = || self.error(name, "the stack has no such function");
-        let own = self.stage.lambda(function).ok_or_else(missing)?;
+        let own = self.stage.gateway().lambdas.get(function).ok_or_else(missing)?;
         let outcome = match seed {
             None => own.invoke(event).await,
             Some(seed) => {

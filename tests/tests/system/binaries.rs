@@ -72,8 +72,9 @@ fn is_drained(streams: &Answer) -> bool {
 #[tokio::test]
 #[ignore = "make test-lambda: needs every binary and the emulator"]
 async fn each_event_gets_the_same_response_as_on_the_local_stack() {
-    // By default, an erasure waits 16 minutes for new items, and its job keeps the stream busy.
-    let configured = || stack().parameter("ErasureQuietSeconds", "0");
+    // By default, an erasure waits 16 minutes for new items, and its job keeps the stream busy. The
+    // export waits for further records.
+    let configured = || stack().parameter("ErasureQuietSeconds", "0").parameter("ExportWindowSeconds", "0");
     let inside = configured().start().await.expect("a stack");
     let (outside, lambdas) = Lambdas::of(configured()).await;
     let clients = [Client::operator(&inside), Client::operator(&outside)];

@@ -30,8 +30,9 @@ fn with_decimal_points(json: &Value) -> String {
     }
 }
 
-/// Plays an event: an accepted request over the gateway, any other event by an invocation, because
-/// the gateway would refuse some before the function does. Returns the fault.
+/// Sends the request of `<function>.json` to the gateway. Any other event invokes the function
+/// directly, because the gateway would refuse some variants before the function does. Returns the
+/// fault.
 async fn play(stack: &InProcess, event: &Event) -> Option<String> {
     let answer = if event.is_request() && event.is_base() {
         let answer = send(stack, &event.content).await;
@@ -135,8 +136,8 @@ fn items(stack: &InProcess) -> Vec<Value> {
     stack.template().tables.iter().flat_map(|table| stack.items(&table.name).expect("items")).collect()
 }
 
-/// A creation that was interrupted anywhere is completed by the next one, and a complete world is
-/// left alone, also after its temporary items have expired.
+/// If a creation is interrupted, the next creation completes the world. A creation of a complete
+/// world changes nothing, even after the temporary items of the world have expired.
 #[tokio::test(start_paused = true)]
 async fn an_interrupted_creation_is_completed() {
     for steps in (1..70).step_by(stride(13)) {

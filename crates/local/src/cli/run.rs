@@ -6,7 +6,7 @@ use std::{
 };
 
 use itertools::Itertools as _;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     time::sleep,
@@ -139,13 +139,11 @@ expired items, and to show the state of the stack and of its streams:
     .join("\n\n"))
 }
 
-/// The command that sends the request of an event. A user of a company names the company, because
-/// the operator belongs to none. The idempotency key is another one, because the world has used
-/// that of the event.
+/// The command with which the operator sends the request of an event. The idempotency key differs
+/// from that of the event, because the world has used that key for the caller of the event.
 fn as_curl(curl: &str, url: &str, name: &str, request: &EventRequest) -> String {
-    let company = request.claims.get("company_id").and_then(Value::as_str).filter(|_| request.path.contains("/users/"));
     let mark = if request.path.contains('?') { '&' } else { '?' };
-    let company = company.map(|company| format!("{mark}companyId={company}")).unwrap_or_default();
+    let company = request.company().map(|company| format!("{mark}companyId={company}")).unwrap_or_default();
     let header = |(header, value): &(&str, String)| match *header {
         "idempotency-key" => Some(format!(" -H 'idempotency-key: my-{name}'")),
         "content-type" => Some(format!(" -H 'content-type: {value}'")),

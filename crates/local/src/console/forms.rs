@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     domains::domains,
-    events::{Events, Expected},
+    events::{EventRequest, Events, Expected},
     template::yaml,
 };
 
@@ -31,17 +31,14 @@ pub(super) fn list() -> Value {
 /// Returns the example of a route of a function, and the descriptions of its parameters.
 pub(super) fn form(root: &Path, name: &str, path: &str) -> Value {
     let mut event = accepted(root, name, path).unwrap_or_default();
-    // The operator belongs to no company, and names the company of the event's caller.
-    let company = event["requestContext"]["authorizer"]["jwt"]["claims"]["company_id"].take();
-    let parameters = parameters(root, name);
-    if company.is_string() && parameters.iter().any(|parameter| parameter["name"] == "companyId") {
-        event["queryStringParameters"]["companyId"] = company;
+    if let Some(company) = EventRequest::of(&event).as_ref().and_then(EventRequest::company) {
+        event["queryStringParameters"]["companyId"] = company.into();
     }
     let headers = event["headers"].as_object().cloned().unwrap_or_default();
     let is_shown = |name: &str| matches!(name, "content-type" | "accept" | "idempotency-key");
     let headers: Map<String, Value> = headers.into_iter().filter(|(name, _)| is_shown(name)).collect();
     json!({
-        "summary": operation(root, name)["summary"], "parameters": parameters,
+        "summary": operation(root, name)["summary"], "parameters": parameters(root, name),
         "path": event["pathParameters"], "query": event["queryStringParameters"],
         "headers": headers, "body": event["body"],
     })
