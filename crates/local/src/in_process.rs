@@ -4,6 +4,9 @@
 //! The caller delivers every event, or calls [`InProcess::deliver`]. Clients of AWS services call
 //! the engine and the lake in the same task.
 pub mod clock;
+mod saved;
+
+pub use saved::Saved;
 
 use std::{
     collections::BTreeMap,
