@@ -4,8 +4,14 @@
 
 use crate::{root, yaml};
 use function::{Declared, Route, Trigger};
+use jsonschema::Validator;
 use serde_json::Value;
-use std::{collections::BTreeSet, fmt::Write, fs};
+use std::{
+    collections::{BTreeSet, HashMap},
+    fmt::Write,
+    fs,
+    sync::{Mutex, OnceLock, PoisonError},
+};
 
 /// The OpenAPI document.
 #[derive(Debug)]
@@ -72,12 +78,18 @@ impl Document {
         self.0.pointer(pointer).unwrap_or_else(|| panic!("{reference} does not resolve"))
     }
 
-    /// Validates the value and returns the errors.
-    fn faults(&self, schema: &Value, value: &Value) -> Vec<String> {
+    /// The validator of a schema of the document.
+    #[must_use]
+    pub fn validator(&self, schema: &Value) -> Validator {
         let mut schema = schema.clone();
         schema["components"] = self.0["components"].clone();
-        let validator = jsonschema::draft202012::new(&schema).expect("a schema");
-        validator.iter_errors(value).map(|error| format!("{} {error}", error.instance_path())).collect()
+        let options = jsonschema::draft202012::options().should_validate_formats(true);
+        options.build(&schema).expect("a schema")
+    }
+
+    /// Validates the value and returns the errors.
+    fn faults(&self, schema: &Value, value: &Value) -> Vec<String> {
+        self.validator(schema).iter_errors(value).map(|error| format!("{} {error}", error.instance_path())).collect()
     }
 }
 
@@ -171,10 +183,48 @@ impl<'a> Operation<'a> {
     /// The names of the parameters of a kind: `path`, `query` or `header`.
     #[must_use]
     pub fn parameters(self, kind: &str) -> BTreeSet<&'a str> {
+        self.all(kind).filter_map(|parameter| parameter["name"].as_str()).collect()
+    }
+
+    /// The parameter with this name.
+    #[must_use]
+    pub fn parameter(self, kind: &str, name: &str) -> &'a Value {
+        self.all(kind).find(|parameter| parameter["name"] == name).expect("a parameter")
+    }
+
+    fn all(self, kind: &str) -> impl Iterator<Item = &'a Value> {
         let lists = [&self.item["parameters"], &self.value["parameters"]];
         let all = lists.into_iter().filter_map(Value::as_array).flatten();
-        let all = all.map(|parameter| self.document.follow(parameter));
-        all.filter(|parameter| parameter["in"] == kind).filter_map(|parameter| parameter["name"].as_str()).collect()
+        all.map(|parameter| self.document.follow(parameter)).filter(move |parameter| parameter["in"] == kind)
+    }
+
+    /// The schema of the body. `None` if requests have no body.
+    #[must_use]
+    pub fn body(self) -> Option<&'a Value> {
+        Some(&self.value["requestBody"]["content"]["application/json"]["schema"]).filter(|schema| !schema.is_null())
+    }
+
+    /// Whether a request needs a body.
+    #[must_use]
+    pub fn needs_body(self) -> bool {
+        self.value["requestBody"]["required"] == true
+    }
+
+    fn object(self) -> Option<&'a Value> {
+        self.body().map(|schema| self.document.follow(schema))
+    }
+
+    /// Whether a member of the body needs another member.
+    #[must_use]
+    pub fn depends(self, member: &str) -> bool {
+        self.object().is_some_and(|schema| !schema["dependentRequired"][member].is_null())
+    }
+
+    /// The names of the members that the body can have.
+    #[must_use]
+    pub fn members(self) -> Vec<&'a str> {
+        let members = self.object().and_then(|schema| schema["properties"].as_object()).into_iter().flatten();
+        members.map(|(name, _)| name.as_str()).collect()
     }
 
     /// The scopes of the operation. The caller needs at least one of them.
@@ -223,5 +273,72 @@ impl<'a> Operation<'a> {
             (false, true) => faults.push("the body is missing".to_owned()),
         }
         faults
+    }
+}
+
+/// The document, with the validators of the responses that occurred.
+#[derive(Debug)]
+pub struct Allowed {
+    document: Document,
+    paths: Vec<(Vec<String>, String)>,
+    validators: Mutex<HashMap<(String, u64), &'static Validator>>,
+}
+
+impl Allowed {
+    /// The document of the repository.
+    #[must_use]
+    pub fn get() -> &'static Self {
+        static ALLOWED: OnceLock<Allowed> = OnceLock::new();
+        ALLOWED.get_or_init(|| {
+            let document = Document::read();
+            let paths = document.0["paths"].as_object().into_iter().flatten().map(|(path, _)| path.clone());
+            let mut paths: Vec<_> =
+                paths.map(|path| (path.split('/').map(str::to_owned).collect::<Vec<_>>(), path)).collect();
+            // A literal segment takes precedence over a parameter.
+            paths.sort_by_key(|(parts, _)| parts.iter().map(|part| part.starts_with('{')).collect::<Vec<_>>());
+            Self { document, paths, validators: Mutex::default() }
+        })
+    }
+
+    /// Differences between a response and the document. `kind` is its media type.
+    #[must_use]
+    pub fn faults(&self, method: &str, path: &str, status: u64, kind: &str, body: &Value) -> Vec<String> {
+        let path = path.split('?').next().unwrap_or_default();
+        let given: Vec<_> = path.split('/').collect();
+        let matches = |parts: &[String]| {
+            parts.len() == given.len()
+                && parts.iter().zip(&given).all(|(part, given)| part.starts_with('{') || part == given)
+        };
+        let operation = |path: &str| &self.document.0["paths"][path][method.to_lowercase()];
+        let found = self.paths.iter().find(|(parts, path)| matches(parts) && !operation(path).is_null());
+        let Some((_, template)) = found else { return vec![format!("{method} {path} is not described")] };
+        let described = &operation(template)["responses"][status.to_string()];
+        if described.is_null() {
+            return vec![format!("the status {} is not described: {}", status, body)];
+        }
+        let described = self.document.follow(described);
+        let content = &described["content"];
+        match (content.is_null(), body.is_null()) {
+            (true, true) => return Vec::new(),
+            (true, false) => return vec!["a body is not described".to_owned()],
+            (false, true) => return vec!["the body is missing".to_owned()],
+            (false, false) if content[kind].is_null() => {
+                return vec![format!("the media type {kind:?} is not described")];
+            }
+            (false, false) => {}
+        }
+        let name = (format!("{method} {template} {kind}"), status);
+        let validator = *self
+            .validators
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .entry(name)
+            .or_insert_with(|| self.validator(&content[kind]["schema"]));
+        validator.iter_errors(body).map(|error| format!("{} {error}", error.instance_path())).collect()
+    }
+
+    /// The process has one validator for each kind of response, until it ends.
+    fn validator(&self, schema: &Value) -> &'static Validator {
+        Box::leak(Box::new(self.document.validator(schema)))
     }
 }

@@ -2,13 +2,13 @@
 #![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may stop here")]
 
 use crate::{Answer, events::folder, template_with};
-use axum::http::Request;
+use axum::{body::Bytes, http::Request};
 use jiff::Timestamp;
 use keys::Random;
 use local::{
-    Rates,
+    Claims, Rates,
     events::EventRequest,
-    in_process::{InProcess, clock},
+    in_process::{Connect, InProcess, clock},
 };
 use serde_json::Value;
 use std::{collections::BTreeMap, convert::identity, time::Duration};
@@ -27,12 +27,18 @@ const ROUNDS: usize = 10_000;
 /// thread with a paused clock.
 #[must_use]
 pub fn empty(now: &str, stacks: &[&str]) -> InProcess {
+    connected(now, stacks, &identity)
+}
+
+/// The same with another HTTP client of the functions.
+#[must_use]
+pub fn connected(now: &str, stacks: &[&str], connect: &Connect) -> InProcess {
     clock::start(now.parse::<Timestamp>().expect("a time"));
     // By default, an erasure waits a quarter of an hour for late items.
     let parameters = BTreeMap::from([("ErasureQuietSeconds".to_owned(), "0".to_owned())]);
     let random = Random::seeded(SEED);
     let template = template_with(&parameters, stacks);
-    InProcess::start(template, &random, (SEED, Rates::default()), &identity, identity).expect("a stack")
+    InProcess::start(template, &random, (SEED, Rates::default()), connect, identity).expect("a stack")
 }
 
 /// Starts all services at a time, and creates their worlds.
@@ -57,15 +63,29 @@ pub async fn settle(stack: &InProcess) {
 /// Sends the request of an event over the gateway, with a token of the event's caller.
 pub async fn send(stack: &InProcess, event: &Value) -> Answer {
     let EventRequest { method, path, headers, body, claims } = EventRequest::of(event).expect("a request");
-    let token = stack.token(claims).expect("a token");
-    let request = Request::builder()
-        .method(method.as_str())
-        .uri(path)
-        .header("host", "api.local")
-        .header("authorization", format!("Bearer {token}"));
+    let headers = headers.iter().map(|(name, value)| (*name, value.as_str()));
+    send_as(stack, Some(claims), &method, &path, headers, body.unwrap_or_default()).await
+}
+
+/// Sends a request over the gateway, with a token of these claims or without a token.
+pub async fn send_as<'a>(
+    stack: &InProcess,
+    claims: Option<Claims>,
+    method: &str,
+    path: &str,
+    headers: impl IntoIterator<Item = (&'a str, &'a str)>,
+    body: impl Into<Bytes>,
+) -> Answer {
+    let request = Request::builder().method(method).uri(path).header("host", "api.local");
+    let request = match claims {
+        Some(claims) => {
+            let token = stack.token(claims).expect("a token");
+            request.header("authorization", format!("Bearer {token}"))
+        }
+        None => request,
+    };
     let request = headers.into_iter().fold(request, |request, (name, value)| request.header(name, value));
-    let request = request.body(body.unwrap_or_default().into()).expect("a request");
-    let (parts, body) = stack.send(request).await.into_parts();
+    let (parts, body) = stack.send(request.body(body.into()).expect("a request")).await.into_parts();
     let body = serde_json::from_slice(&body).unwrap_or_default();
     Answer { status: parts.status.as_u16(), headers: parts.headers, body }
 }

@@ -19,7 +19,6 @@ use system_tests::root;
 use tokio::time::{sleep, timeout};
 
 use crate::{
-    allowed::Allowed,
     clock, costs,
     draw::Draw,
     faults::{Fault, Net, Network, Rates, fragile},
@@ -153,7 +152,7 @@ async fn live(case: &Case, workload: Arc<dyn Workload>) -> Result<Outcome, Strin
     let connect = move |inner| Network::around(inner, &around);
     let stack =
         InProcess::start(template, &Random::seeded(case.seed), (case.seed, net.rates.hostile), &connect, fragile);
-    let world = World::new(stack.map_err(|error| error.to_string())?, &net, Allowed::get());
+    let world = World::new(stack.map_err(|error| error.to_string())?, &net);
     let whole = act(&world, &workload, case, &steps);
     if timeout(LONGEST, whole).await.is_err() {
         world.violation("the case did not end");

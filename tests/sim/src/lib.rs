@@ -5,7 +5,6 @@
 //! (docs/decisions/simulation.md).
 #![allow(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may stop here")]
 
-mod allowed;
 pub mod case;
 pub use local::in_process::clock;
 mod costs;

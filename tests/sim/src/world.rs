@@ -16,10 +16,10 @@ use local::{
     template::{Mapping, Schedule},
 };
 use serde_json::{Value, json};
+use system_tests::openapi::Allowed;
 use tokio::time::{sleep, timeout};
 
 use crate::{
-    allowed::Allowed,
     clock,
     costs::Spent,
     draw::Draw,
@@ -134,7 +134,6 @@ pub struct World {
     pub stack: InProcess,
     pub(crate) net: Arc<Net>,
     pub(crate) trace: Trace,
-    allowed: &'static Allowed,
     history: Mutex<Vec<Exchange>>,
     violations: Mutex<Vec<String>>,
     events: AtomicU64,
@@ -144,12 +143,11 @@ pub struct World {
 }
 
 impl World {
-    pub(crate) fn new(stack: InProcess, net: &Arc<Net>, allowed: &'static Allowed) -> Arc<Self> {
+    pub(crate) fn new(stack: InProcess, net: &Arc<Net>) -> Arc<Self> {
         Arc::new(Self {
             stack,
             net: Arc::clone(net),
             trace: net.trace.clone(),
-            allowed,
             history: Mutex::default(),
             violations: Mutex::default(),
             events: AtomicU64::new(0),
@@ -277,7 +275,8 @@ impl World {
             Ok(Err(())) => Reply { status: 500, ..Reply::default() },
             Ok(Ok(answer)) => {
                 let reply = reply(&answer);
-                for fault in self.allowed.faults(ask.method, &ask.path, &reply) {
+                let kind = reply.headers["content-type"].as_str().unwrap_or_default();
+                for fault in Allowed::get().faults(ask.method, &ask.path, reply.status, kind, &reply.body) {
                     self.violation(format!(
                         "{label}: the answer of {} {} does not match openapi.yaml: {fault}",
                         ask.method, ask.path
