@@ -46,8 +46,8 @@ dev: need need-python ## Run the local stack, and restart it when a source file 
 demo: need ## Show every access pattern: request, key condition, response, consumed units
 	@$(LOCAL) demo $(ARGS)
 
-test: need ## Run the tests, check that no function has unused permissions, and print the ten slowest parts
-	@tests/run.sh
+test: need ## Run the tests, check that no function has unused permissions, and print the ten slowest parts; or only some cases of the contract: ROW='cart add-cart-item other'
+	@$(if $(ROW),ROW='$(ROW)' tests/row.sh,tests/run.sh)
 
 invoke: need ## Invoke a function with an event or a file: FUNCTION=list-due-payments EVENT=list-due-payments.no-such-day
 	@$(LOCAL) invoke $(FUNCTION) $(EVENT) $(ARGS)

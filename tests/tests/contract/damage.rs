@@ -1,0 +1,139 @@
+//! Each kind of stored item damaged, for each reader. A list leaves out the item and counts it as
+//! skipped. Everything else fails without the item, or does not need it. The log has its key.
+
+use crate::{rows::Row, stage::Stage};
+use local::in_process::clock;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Damage to attributes.
+#[derive(Debug, Clone, Copy)]
+enum Damage {
+    Missing,
+    Mistyped,
+    Unparsable,
+}
+
+const DAMAGES: [Damage; 3] = [Damage::Missing, Damage::Mistyped, Damage::Unparsable];
+
+/// Items of a type that a driver damages one by one.
+const SOME: usize = 6;
+
+pub(crate) async fn check(stage: &mut Stage) {
+    let mut types = BTreeMap::<String, Vec<(&'static str, Value)>>::new();
+    for (table, item) in stage.items() {
+        types.entry(item["Type"]["S"].as_str().unwrap_or("?").to_owned()).or_default().push((table, item));
+    }
+    for row in stage.rows.clone() {
+        let healthy = read(stage, &row).await;
+        stage.renew();
+        let is_list = stage.ask(&row).is_some_and(|ask| stage.operation(&ask).parameters("query").contains("cursor"));
+        let mut needs = BTreeSet::new();
+        for (kind, items) in &types {
+            let case = format!("{} {kind}", row.event);
+            if !stage.plays(&case) {
+                continue;
+            }
+            for how in DAMAGES {
+                let case = format!("{case} {how:?}");
+                for (table, item) in items {
+                    stage.put(table, &damaged(stage, item, how));
+                }
+                let reading = read(stage, &row).await;
+                compare(stage, &case, &healthy, &reading);
+                if reading.status >= 500 {
+                    needs.insert(kind.clone());
+                }
+                stage.restore();
+            }
+            if is_list {
+                one_of_a_list(stage, &row, &healthy, kind, items).await;
+            }
+        }
+        if stage.plays(&row.event) && needs != row.needs {
+            let shown = |types: &BTreeSet<String>| types.iter().cloned().collect::<Vec<_>>().join(" ");
+            stage.fault(&row.event, format!("needs {}", shown(&row.needs)), shown(&needs));
+        }
+    }
+}
+
+/// The response of a function, and the keys of the items that it could not read.
+struct Reading {
+    status: u64,
+    body: Value,
+    logged: usize,
+}
+
+impl Reading {
+    fn items(&self) -> Option<usize> {
+        self.body["items"].as_array().map(Vec::len)
+    }
+}
+
+async fn read(stage: &Stage, row: &Row) -> Reading {
+    let mut event = stage.event(row);
+    let function = row.event.split('.').next().unwrap_or_default().to_owned();
+    if event["routeKey"].is_string() {
+        event["requestContext"]["timeEpoch"] = clock::now().as_millisecond().into();
+    }
+    let invoked = stage.stack.invoke(&function, event).await;
+    let logged = usize::try_from(invoked.usage.unreadable).unwrap_or(usize::MAX);
+    let (status, body) = match invoked.answer {
+        Err(_) => (500, Value::Null),
+        Ok(answer) => match answer["statusCode"].as_u64() {
+            Some(status) => {
+                (status, answer["body"].as_str().and_then(|body| serde_json::from_str(body).ok()).unwrap_or_default())
+            }
+            None => (200, answer),
+        },
+    };
+    Reading { status, body, logged }
+}
+
+/// The item with damage to all of its attributes except the keys, the type, and the attributes of
+/// filters: a query leaves out an item whose filtered attribute is damaged.
+fn damaged(stage: &Stage, item: &Value, how: Damage) -> Value {
+    let is_key = |name: &str| {
+        ["PK", "SK", "Type"].contains(&name) || name.starts_with("GSI") || stage.service.filters.contains(&name)
+    };
+    let members = item.as_object().into_iter().flatten().filter_map(|(name, value)| {
+        let damaged = match how {
+            _ if is_key(name) => value.clone(),
+            Damage::Missing => return None,
+            Damage::Mistyped => json!({"L": []}),
+            Damage::Unparsable => json!({"S": "damaged"}),
+        };
+        Some((name.clone(), damaged))
+    });
+    members.collect()
+}
+
+/// Either the response is that without the damage, or the item is reported.
+fn compare(stage: &mut Stage, case: &str, healthy: &Reading, reading: &Reading) {
+    let shown = |reading: &Reading| format!("{} {:?} {}", reading.status, reading.items(), reading.body["skipped"]);
+    match (reading.logged > 0, reading.status) {
+        (false, _) => stage.same(case, &shown(healthy), &shown(reading)),
+        (true, 200..300) if healthy.items().is_some() => {
+            let skipped = reading.body["skipped"].as_u64().unwrap_or_default();
+            let expected = healthy.items().unwrap_or_default();
+            let got = reading.items().unwrap_or_default() + usize::try_from(skipped).unwrap_or_default();
+            stage.same(case, &expected, &got);
+        }
+        (true, 200..300 | 500..) => {}
+        (true, _) => stage.fault(case, "500 or a success", shown(reading)),
+    }
+}
+
+/// One bad item of a list stops nobody else.
+async fn one_of_a_list(stage: &mut Stage, row: &Row, healthy: &Reading, kind: &str, items: &[(&'static str, Value)]) {
+    for (number, (table, item)) in items.iter().enumerate().take(SOME) {
+        let case = format!("{} {kind} {number}", row.event);
+        stage.put(table, &damaged(stage, item, Damage::Mistyped));
+        let reading = read(stage, row).await;
+        compare(stage, &case, healthy, &reading);
+        if reading.status >= 500 && !row.needs.contains(kind) {
+            stage.fault(&case, "a list without the item", format!("{} {}", reading.status, reading.body));
+        }
+        stage.restore();
+    }
+}

@@ -1,0 +1,264 @@
+//! Input: each path parameter, query parameter and member of a body with each value of a list.
+//!
+//! The schemas of docs/openapi.yaml say which values a field accepts. A request with another value
+//! gets 400 with a pointer to the field, and writes nothing.
+
+use crate::{
+    stage::{Ask, Stage},
+    values::{BODIES, FINER, JSON, LENGTHS, TEXTS, TYPES},
+};
+use jsonschema::Validator;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::{Value, json};
+use system_tests::Answer;
+
+const KB: usize = 1024;
+
+pub(crate) async fn check(stage: &mut Stage) {
+    for row in stage.rows.clone() {
+        let Some(ask) = stage.ask(&row) else { continue };
+        paths(stage, &row.event, &ask).await;
+        queries(stage, &row.event, &ask).await;
+        let schema = stage.operation(&ask).body().cloned();
+        if let Some(schema) = schema {
+            let validator = stage.document.validator(&schema);
+            let ask = ask.header("content-type", "application/json");
+            members(stage, &row.event, &ask, &validator).await;
+            forms(stage, &row.event, &ask).await;
+        }
+    }
+}
+
+/// The pointers of the errors in a problem.
+pub(crate) fn pointers(problem: &Value) -> Vec<String> {
+    let errors = problem["errors"].as_array().into_iter().flatten();
+    let mut pointers: Vec<_> = errors.map(|error| error["pointer"].as_str().unwrap_or_default().to_owned()).collect();
+    pointers.sort();
+    pointers.dedup();
+    pointers
+}
+
+fn texts() -> Vec<String> {
+    TEXTS.iter().map(|text| (*text).to_owned()).chain(LENGTHS.iter().map(|length| "x".repeat(*length))).collect()
+}
+
+fn escaped(text: &str) -> String {
+    utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
+}
+
+fn short(text: &str) -> String {
+    if text.chars().count() > 60 { format!("of {} characters", text.chars().count()) } else { format!("{text:?}") }
+}
+
+/// Sends a request whose field has another value. Compares the response with the schema.
+async fn send(stage: &mut Stage, case: &str, ask: &Ask, is_valid: bool, pointer: &str) {
+    if !stage.plays(case) {
+        return;
+    }
+    let answer = stage.send(case, ask).await;
+    verify(stage, case, &answer, is_valid, pointer);
+    if answer.status >= 300 {
+        stage.unchanged(case);
+    }
+    stage.renew();
+}
+
+fn verify(stage: &mut Stage, case: &str, answer: &Answer, is_valid: bool, pointer: &str) {
+    let found = pointers(&answer.body);
+    let is_at =
+        |found: &String| found.strip_prefix(pointer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    let got = || format!("{} {} {}", answer.status, found.join(" "), answer.body["detail"]);
+    if is_valid {
+        if answer.status >= 500 || answer.status == 400 && found.iter().any(is_at) {
+            stage.fault(case, "no error of the field", got());
+        }
+    } else if answer.status != 400 || found.is_empty() || !found.iter().all(is_at) {
+        stage.fault(case, format!("400 {pointer}"), got());
+    }
+}
+
+async fn paths(stage: &mut Stage, event: &str, ask: &Ask) {
+    for name in ask.parameters.keys() {
+        let schema = stage.operation(ask).parameter("path", name)["schema"].clone();
+        let validator = stage.document.validator(&schema);
+        for text in texts().iter().filter(|text| !["", ".", ".."].contains(&text.as_str())) {
+            let is_valid = validator.is_valid(&Value::from(text.as_str()));
+            let case = format!("{event} path {name} {}", short(text));
+            send(stage, &case, &ask.with(name, &escaped(text)), is_valid, &format!("/path/{name}")).await;
+        }
+    }
+}
+
+async fn queries(stage: &mut Stage, event: &str, ask: &Ask) {
+    let names: Vec<String> = stage.operation(ask).parameters("query").into_iter().map(str::to_owned).collect();
+    let pairs: Vec<&str> = ask.query.split('&').filter(|pair| !pair.is_empty()).collect();
+    let with = |name: &str, more: &str| {
+        let others = pairs.iter().filter(|pair| pair.split('=').next() != Some(name)).copied();
+        ask.asking(others.chain([more]).collect::<Vec<_>>().join("&"))
+    };
+    for name in names.iter().filter(|name| *name != "cursor") {
+        let schema = stage.operation(ask).parameter("query", name)["schema"].clone();
+        let validator = stage.document.validator(&schema);
+        let pointer = format!("/query/{name}");
+        for text in texts() {
+            let is_valid = forms_of(&text).iter().any(|value| validator.is_valid(value));
+            let case = format!("{event} query {name} {}", short(&text));
+            send(stage, &case, &with(name, &format!("{name}={}", escaped(&text))), is_valid, &pointer).await;
+        }
+        send(
+            stage,
+            &format!("{event} query {name} twice"),
+            &with(name, &format!("{name}=1&{name}=1")),
+            false,
+            &pointer,
+        )
+        .await;
+        let capital = format!("{}{}", name[..1].to_uppercase(), &name[1..]);
+        let unknown = with("", &format!("{capital}=5"));
+        send(stage, &format!("{event} query {capital}"), &unknown, false, &format!("/query/{capital}")).await;
+    }
+    send(stage, &format!("{event} query page"), &with("", "page=2"), false, "/query/page").await;
+}
+
+/// The values that a text in a query can stand for.
+fn forms_of(text: &str) -> Vec<Value> {
+    let list: Value = text.split(',').collect::<Vec<_>>().into();
+    // Numbers in queries may start with zeros.
+    let digits = if text == "0" { text } else { text.trim_start_matches('0') };
+    let scalar = serde_json::from_str::<Value>(digits).ok().filter(|value| value.is_number() || value.is_boolean());
+    [Some(text.into()), Some(list), scalar].into_iter().flatten().collect()
+}
+
+/// The places of all members in a body, as pointers.
+fn places(value: &Value, at: &str) -> Vec<String> {
+    match value {
+        Value::Object(members) => members
+            .iter()
+            .flat_map(|(name, value)| {
+                let at = format!("{at}/{name}");
+                [vec![at.clone()], places(value, &at)].concat()
+            })
+            .collect(),
+        Value::Array(values) => values.first().map(|first| places(first, &format!("{at}/0"))).unwrap_or_default(),
+        _ => Vec::new(),
+    }
+}
+
+/// Stands for a value until the body is a text, because a number may not fit into JSON values.
+const MARK: &str = "\u{1f}mark";
+
+async fn members(stage: &mut Stage, event: &str, ask: &Ask, validator: &Validator) {
+    let body = if ask.body.is_some() { ask.json() } else { json!({}) };
+    let mut pointers = places(&body, "");
+    // A member that needs another one has a variant of the event.
+    let operation = stage.operation(ask);
+    let optional = operation.members().into_iter().filter(|name| body[*name].is_null() && !operation.depends(name));
+    pointers.extend(optional.map(|name| format!("/{name}")));
+    for pointer in pointers {
+        let (parent, name) = pointer.rsplit_once('/').expect("a pointer");
+        let at = format!("/body{pointer}");
+        let set = |value: Value| {
+            let mut body = body.clone();
+            match body.pointer_mut(parent) {
+                Some(Value::Object(members)) => drop(members.insert(name.to_owned(), value)),
+                Some(Value::Array(values)) => values[0] = value,
+                _ => {}
+            }
+            body
+        };
+        let quoted = serde_json::to_string(MARK).expect("a text");
+        let values = JSON.iter().map(|value| (*value).to_owned());
+        for value in values.chain(texts().iter().map(|text| json!(text).to_string())) {
+            let text = set(MARK.into()).to_string().replace(&quoted, &value);
+            let is_finer = FINER.iter().any(|(field, values)| at.ends_with(field) && values.contains(&value.as_str()));
+            let is_valid =
+                !is_finer && serde_json::from_str::<Value>(&text).is_ok_and(|body| validator.is_valid(&body));
+            let case = format!("{event} body {pointer} {}", short(&value));
+            send(stage, &case, &ask.saying(text), is_valid, &at).await;
+        }
+        let mut without = body.clone();
+        if let Some(Value::Object(members)) = without.pointer_mut(parent) {
+            members.remove(name);
+            let case = format!("{event} body {pointer} missing");
+            let is_valid = validator.is_valid(&without);
+            let at = if without == json!({}) && !is_valid { "/body" } else { &at };
+            send(stage, &case, &ask.saying(without.to_string()), is_valid, at).await;
+        }
+        if parent.is_empty() {
+            let member = body[name].to_string();
+            let twice = format!("{{{}:{member},{}", json!(name), &set(body[name].clone()).to_string()[1..]);
+            send(stage, &format!("{event} body {pointer} twice"), &ask.saying(twice), false, &at).await;
+        }
+    }
+    for (name, at) in [("unknown", "unknown"), ("a/b~c", "a~1b~0c"), ("", ""), ("PK", "PK"), ("version ", "version ")] {
+        let mut more = body.clone();
+        more[name] = 1.into();
+        send(
+            stage,
+            &format!("{event} body with {name:?}"),
+            &ask.saying(more.to_string()),
+            false,
+            &format!("/body/{at}"),
+        )
+        .await;
+    }
+}
+
+/// Bodies that cannot be parsed, bodies that are too large, and other media types.
+async fn forms(stage: &mut Stage, event: &str, ask: &Ask) {
+    let good = if ask.body.is_some() { ask.json().to_string() } else { "{}".to_owned() };
+    let unclosed = good.trim_end_matches('}').to_owned();
+    let more = if good == "{}" { unclosed.clone() } else { format!("{unclosed},") };
+    let ask = ask.header("content-type", "application/json").saying(good.clone());
+    let is_needed = stage.operation(&ask).needs_body();
+    let derived = [
+        format!("{good}}}"),
+        format!("{unclosed},}}"),
+        format!("\u{feff}{good}"),
+        format!("{more}\"more\": 01}}"),
+        format!("{more}\"more\": NaN}}"),
+        format!("{more}\"\\ud800\": 1}}"),
+        format!("[{good}]"),
+        "{'a': 1}".to_owned(),
+    ];
+    for body in BODIES.iter().map(|body| (*body).to_owned()).chain(derived) {
+        let is_valid = body.trim().is_empty() && body.is_empty() && !is_needed;
+        send(stage, &format!("{event} body {}", short(&body)), &ask.saying(body), is_valid, "/body").await;
+    }
+    let mut bytes = good.clone().into_bytes();
+    bytes.splice(1..1, *b"\"\xff\xfe\":1");
+    send(stage, &format!("{event} body not UTF-8"), &ask.saying(bytes), false, "/body").await;
+    send(stage, &format!("{event} body binary"), &ask.saying(vec![0; 100]), false, "/body").await;
+    let bare = Ask { body: None, ..ask.clone() };
+    send(stage, &format!("{event} without a body"), &bare, !is_needed, "/body").await;
+    send(stage, &format!("{event} without a body and a type"), &bare.without("content-type"), !is_needed, "/body")
+        .await;
+    let spaces = |length: usize| format!("{good}{}", " ".repeat(length - good.len()));
+    let mut refusals = vec![
+        ("64 KB".to_owned(), ask.saying(spaces(64 * KB)), 0),
+        ("64 KB and a byte".to_owned(), ask.saying(spaces(64 * KB + 1)), 413),
+        ("1 MB".to_owned(), ask.saying("x".repeat(KB * KB)), 413),
+        ("over 10 MB".to_owned(), ask.saying(" ".repeat(10 * KB * KB + 1)), 413),
+        ("no type".to_owned(), ask.without("content-type"), 415),
+        ("a charset".to_owned(), ask.header("content-type", "application/json; charset=utf-8"), 0),
+    ];
+    refusals.extend(TYPES.iter().map(|kind| (format!("type {kind:?}"), ask.header("content-type", kind), 415)));
+    for (name, ask, status) in refusals {
+        let case = format!("{event} with {name}");
+        if stage.plays(&case) {
+            let answer = stage.send(&case, &ask).await;
+            let is_right = if status == 0 { answer.status < 300 } else { answer.status == status };
+            if !is_right {
+                stage.fault(
+                    &case,
+                    if status == 0 { "success".to_owned() } else { status.to_string() },
+                    format!("{} {}", answer.status, answer.body),
+                );
+            }
+            if status != 0 {
+                stage.unchanged(&case);
+            }
+            stage.renew();
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Pages and cursors: the pages of a list have all its items once, and a cursor belongs to its
+//! list, its query and its caller.
+
+use crate::{
+    input::pointers,
+    stage::{Ask, Stage},
+};
+use serde_json::Value;
+use system_tests::requests::changes_of;
+
+pub(crate) async fn check(stage: &mut Stage) {
+    let lists: Vec<_> = stage
+        .rows
+        .clone()
+        .into_iter()
+        .filter_map(|row| Some((row.event.clone(), stage.ask(&row)?)))
+        .filter(|(_, ask)| ask.is_get() && stage.operation(ask).parameters("query").contains("cursor"))
+        .collect();
+    for (event, ask) in &lists {
+        let case = format!("{event} pages");
+        if !stage.plays(&case) {
+            continue;
+        }
+        let whole = stage.send(&case, &ask.asking(with(&ask.query, "limit=100"))).await;
+        let items = whole.body["items"].as_array().cloned().unwrap_or_default();
+        if items.len() < 2 {
+            stage.fault(&case, "at least two items in the world", items.len());
+            continue;
+        }
+        let cursor = one_by_one(stage, &case, ask, &items).await;
+        for (name, other, other_ask) in others(stage, event, ask, &lists) {
+            let case = format!("{event} cursor for {name} {other}");
+            refused(stage, &case, &other_ask, &cursor).await;
+        }
+        let forged: Vec<String> = changes_of(&cursor).into_iter().collect();
+        for forged in forged.iter().step_by(system_tests::stride(13)) {
+            refused(stage, &format!("{event} cursor forged"), ask, forged).await;
+        }
+    }
+}
+
+/// The query with other paging.
+fn with(query: &str, more: &str) -> String {
+    let is_kept =
+        |pair: &&str| !pair.is_empty() && !["limit", "cursor"].contains(&pair.split('=').next().unwrap_or_default());
+    query.split('&').filter(is_kept).chain([more]).collect::<Vec<_>>().join("&")
+}
+
+/// Reads the list with one item per page. Returns the first cursor.
+async fn one_by_one(stage: &mut Stage, case: &str, ask: &Ask, items: &[Value]) -> String {
+    let (mut found, mut first, mut cursor) = (Vec::new(), String::new(), String::new());
+    for _ in 0..=items.len() + 1 {
+        let page = if cursor.is_empty() { "limit=1".to_owned() } else { format!("limit=1&cursor={cursor}") };
+        let answer = stage.send(case, &ask.asking(with(&ask.query, &page))).await;
+        let page = answer.body["items"].as_array().cloned().unwrap_or_default();
+        if page.len() > 1 {
+            stage.fault(case, "at most one item", page.len());
+        }
+        found.extend(page);
+        answer.body["nextCursor"].as_str().unwrap_or_default().clone_into(&mut cursor);
+        if first.is_empty() {
+            first.clone_from(&cursor);
+        }
+        if cursor.is_empty() {
+            break;
+        }
+    }
+    if found != items {
+        stage.fault(case, Value::from(items.to_vec()), Value::from(found));
+    }
+    first
+}
+
+/// Requests that must not accept the cursor: other lists, another owner's list, another caller.
+fn others(stage: &Stage, event: &str, ask: &Ask, lists: &[(String, Ask)]) -> Vec<(&'static str, String, Ask)> {
+    let operator = stage.operator();
+    let mut others: Vec<_> = lists
+        .iter()
+        .filter(|(other, _)| other != event)
+        .map(|(other, ask)| ("list", other.clone(), ask.clone()))
+        .collect();
+    let owner = stage.service.owner;
+    if ask.parameters.contains_key(owner) {
+        others.push((
+            "owner",
+            stage.another(ask).to_owned(),
+            ask.with(owner, stage.another(ask)).by(Some(operator.clone())),
+        ));
+        others.push(("caller", "operator".to_owned(), ask.by(Some(operator))));
+    }
+    others
+}
+
+async fn refused(stage: &mut Stage, case: &str, ask: &Ask, cursor: &str) {
+    let answer = stage.send(case, &ask.asking(with(&ask.query, &format!("limit=1&cursor={cursor}")))).await;
+    let got = format!("{} {}", answer.status, pointers(&answer.body).join(" "));
+    stage.same(case, &"400 /query/cursor".to_owned(), &got);
+}

@@ -1,0 +1,100 @@
+//! The table of a service: who may, with which outcome.
+
+use std::collections::BTreeSet;
+
+/// A row of the table. The file explains the columns.
+#[derive(Debug, Clone)]
+pub(crate) struct Row {
+    /// The event, such as `add-cart-item`, or a variant of it.
+    pub(crate) event: String,
+    /// The scopes with which the gateway passes the request.
+    pub(crate) scopes: BTreeSet<String>,
+    /// The status for a customer's own resource.
+    pub(crate) own: u16,
+    /// The status for the resource of another customer.
+    pub(crate) other: u16,
+    /// The status for the customer's own path with the id of another customer's resource.
+    pub(crate) stray: u16,
+    /// The status for an id that nobody has.
+    pub(crate) nobody: u16,
+    /// The status for an operator.
+    pub(crate) operator: u16,
+    /// The status for an operator and an id that nobody has.
+    pub(crate) operator_nobody: u16,
+    /// The read and write units that the event consumes.
+    pub(crate) units: String,
+    /// The types of the items without which the event fails.
+    pub(crate) needs: BTreeSet<String>,
+}
+
+/// What differs between the services.
+#[derive(Debug)]
+pub(crate) struct Service {
+    /// The name, which is also the folder of its events and the first segment of its paths.
+    pub(crate) name: &'static str,
+    /// The path parameter that names the owner of the resource.
+    pub(crate) owner: &'static str,
+    /// An owner, for the events of operators.
+    pub(crate) own: &'static str,
+    /// Another owner.
+    pub(crate) other: &'static str,
+    /// An owner of nothing.
+    pub(crate) nobody: &'static str,
+    /// Values of path parameters that nobody has.
+    pub(crate) unknown: &'static [(&'static str, &'static str)],
+    /// Scopes of a customer.
+    pub(crate) customer: &'static str,
+    /// Tables of the service, by the end of their names.
+    pub(crate) tables: &'static [&'static str],
+    /// Attributes in the filters of queries.
+    pub(crate) filters: &'static [&'static str],
+    rows: &'static str,
+}
+
+const NO_ITEM: &str = "0192f3a1b2c37d5e8f90a1b2c3d4e5f6";
+
+const SERVICES: [Service; 1] = [Service {
+    name: "cart",
+    owner: "accountId",
+    own: "Account1",
+    other: "Account2",
+    nobody: "Account9",
+    unknown: &[("itemId", NO_ITEM), ("orderId", NO_ITEM), ("sku", "nobodys"), ("jobId", "nobodys-PURCHASED")],
+    customer: "cart:read cart:write",
+    tables: &["Cart", "CartJobs", "Products"],
+    filters: &["ExpiresAt", "Active"],
+    rows: include_str!("cart.txt"),
+}];
+
+impl Service {
+    /// The service with this name.
+    pub(crate) fn named(name: &str) -> &'static Self {
+        SERVICES.iter().find(|service| service.name == name).expect("a service")
+    }
+
+    /// The rows of the table.
+    pub(crate) fn rows(&self) -> Vec<Row> {
+        self.rows
+            .lines()
+            .filter(|line| !line.starts_with('#') && !line.trim().is_empty())
+            .map(|line| self.row(line))
+            .collect()
+    }
+
+    fn row(&self, line: &str) -> Row {
+        let mut columns = line.split_whitespace();
+        let mut next = || columns.next().unwrap_or_else(|| unreachable!("a column is missing: {line}"));
+        let event = next().to_owned();
+        let scopes = next().split(',').filter(|scope| *scope != "-");
+        let scopes = scopes.map(|scope| format!("{}:{scope}", self.name)).collect();
+        let mut status = || match next() {
+            "-" => 0,
+            status => status.parse().expect("a status"),
+        };
+        let (own, other, stray, nobody) = (status(), status(), status(), status());
+        let (operator, operator_nobody) = (status(), status());
+        let units = next().to_owned();
+        let needs = columns.map(str::to_owned).collect();
+        Row { event, scopes, own, other, stray, nobody, operator, operator_nobody, units, needs }
+    }
+}

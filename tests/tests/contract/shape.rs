@@ -1,0 +1,99 @@
+//! The stored items without what differs between two equal runs: new ids, times, versions and
+//! counters are replaced by their order.
+
+use regex_lite::{Captures, Regex};
+use serde_json::Value;
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::LazyLock,
+};
+
+/// Ids with or without dashes, times with or without a fraction, and days.
+static GENERATED: LazyLock<Regex> = LazyLock::new(|| {
+    let pattern =
+        r"(?i)[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z";
+    Regex::new(pattern).expect("a pattern")
+});
+
+/// Numbers that count writes, or contain a time.
+const NUMBERS: [&str; 8] = ["Version", "Attempts", "ExpiresAt", "Step", "Seed", "Lease", "At", "Sequence"];
+
+/// Types of items that may differ: the record of a request has the time and the version of its
+/// first success.
+const MAY_DIFFER: [&str; 1] = ["IdempotencyRecord"];
+
+/// The items of a run that differ from those before it, in a form that two equal runs share.
+pub(crate) fn of(before: &[(&'static str, Value)], after: &[(&'static str, Value)]) -> Vec<String> {
+    let known: HashSet<String> = before.iter().flat_map(|(_, item)| generated(&item.to_string())).collect();
+    let old: HashSet<&Value> = before.iter().map(|(_, item)| item).collect();
+    let is_wanted = |item: &Value| !MAY_DIFFER.contains(&item["Type"]["S"].as_str().unwrap_or_default());
+    let changed = after.iter().filter(|(_, item)| !old.contains(item) && is_wanted(item));
+    let mut texts: Vec<String> = changed.map(|(table, item)| format!("{table} {}", without_numbers(item))).collect();
+    let keys = |items: &[(&'static str, Value)]| -> HashSet<String> {
+        items.iter().map(|(table, item)| format!("{table} {} {}", item["PK"], item["SK"])).collect()
+    };
+    let left = keys(after);
+    let gone = before.iter().filter(|(_, item)| is_wanted(item));
+    let gone = gone.map(|(table, item)| format!("{table} {} {}", item["PK"], item["SK"]));
+    texts.extend(gone.filter(|key| !left.contains(key)).map(|key| format!("deleted {key}")));
+    let masked = |text: &str| {
+        GENERATED
+            .replace_all(
+                text,
+                |found: &Captures<'_>| if known.contains(&found[0]) { found[0].to_owned() } else { "*".to_owned() },
+            )
+            .into_owned()
+    };
+    texts.sort_by_cached_key(|text| masked(text));
+    // Ids and times get the number of their first occurrence.
+    let mut numbers = BTreeMap::<String, usize>::new();
+    let numbered = texts.iter().map(|text| {
+        let name = |found: &Captures<'_>| {
+            if known.contains(&found[0]) {
+                return found[0].to_owned();
+            }
+            if found[0].contains('T') || found[0].contains('t') {
+                return "<time>".to_owned();
+            }
+            let next = numbers.len();
+            format!("<id {}>", numbers.entry(found[0].replace('-', "")).or_insert(next))
+        };
+        GENERATED.replace_all(text, name).into_owned()
+    });
+    let mut numbered: Vec<String> = numbered.collect();
+    numbered.sort();
+    numbered
+}
+
+fn generated(text: &str) -> Vec<String> {
+    GENERATED.find_iter(text).map(|found| found.as_str().to_owned()).collect()
+}
+
+/// The item without numbers that differ between equal runs.
+fn without_numbers(item: &Value) -> Value {
+    match item {
+        Value::Object(members) => members
+            .iter()
+            .map(|(name, value)| {
+                let is_counter = NUMBERS.iter().any(|end| name.ends_with(end));
+                let value =
+                    if is_counter && value["N"].is_string() { "<number>".into() } else { without_numbers(value) };
+                (name.clone(), value)
+            })
+            .collect(),
+        Value::Array(values) => values.iter().map(without_numbers).collect(),
+        other => other.clone(),
+    }
+}
+
+/// The first line that only one of two runs has, from a little before the first difference.
+pub(crate) fn difference(expected: &[String], got: &[String]) -> Option<(String, String)> {
+    let only = |these: &[String], those: &[String]| these.iter().find(|line| !those.contains(line)).cloned();
+    let (expected, got) = match (only(expected, got), only(got, expected)) {
+        (None, None) if expected.len() == got.len() => return None,
+        (expected, got) => (expected.unwrap_or_default(), got.unwrap_or_default()),
+    };
+    let same = expected.chars().zip(got.chars()).take_while(|(one, other)| one == other).count();
+    let shown = |line: &str| line.chars().skip(same.saturating_sub(60)).take(200).collect();
+    Some((shown(&expected), shown(&got)))
+}

@@ -1,0 +1,326 @@
+//! The world of a service, on which a driver plays its cases.
+
+use crate::{
+    answers,
+    net::Net,
+    rows::{Row, Service},
+};
+use local::{
+    Claims,
+    events::{EventRequest, Events},
+    in_process::{InProcess, Saved},
+};
+use serde_json::{Value, json};
+use std::{collections::BTreeMap, env, sync::Arc, time::Duration};
+use system_tests::{
+    Answer,
+    events::folder,
+    openapi::{Document, Operation},
+    world::{NOW, connected, send_as, settle},
+};
+use tokio::time::sleep;
+
+/// Maximum number of batches of a stream after a request.
+const ROUNDS: usize = 500;
+
+/// Time between two attempts of a function.
+const LEASE: Duration = Duration::from_secs(30);
+
+/// The world of a service and the failures of a driver.
+pub(crate) struct Stage {
+    pub(crate) service: &'static Service,
+    pub(crate) stack: InProcess,
+    pub(crate) net: Arc<Net>,
+    pub(crate) rows: Vec<Row>,
+    pub(crate) document: Document,
+    driver: &'static str,
+    events: Events,
+    saved: Saved,
+    version: i64,
+    selected: Vec<String>,
+    ran: usize,
+    faults: Vec<String>,
+}
+
+/// A request, with the claims of its caller.
+#[derive(Debug, Clone)]
+pub(crate) struct Ask {
+    pub(crate) method: String,
+    pub(crate) path: String,
+    pub(crate) headers: BTreeMap<String, String>,
+    pub(crate) body: Option<Vec<u8>>,
+    /// `None` if the request has no token.
+    pub(crate) claims: Option<Claims>,
+    /// The route in the template.
+    pub(crate) route: String,
+    /// The values of the path parameters.
+    pub(crate) parameters: BTreeMap<String, String>,
+    /// The query, without `?`.
+    pub(crate) query: String,
+}
+
+impl Ask {
+    /// The request of an event.
+    pub(crate) fn of(event: &Value) -> Option<Self> {
+        let EventRequest { method, path, headers, body, claims } = EventRequest::of(event)?;
+        let parameters = event["pathParameters"].as_object().into_iter().flatten();
+        let parameters = parameters.map(|(name, value)| (name.clone(), value.as_str().unwrap_or_default().to_owned()));
+        let (path, query) = path.split_once('?').unwrap_or((&path, ""));
+        Some(Self {
+            method,
+            path: path.to_owned(),
+            headers: headers.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+            body: body.map(String::into_bytes),
+            claims: Some(claims),
+            route: event["routeKey"].as_str()?.to_owned(),
+            parameters: parameters.collect(),
+            query: query.to_owned(),
+        })
+    }
+
+    /// The same request with other path parameters. The values are escaped.
+    pub(crate) fn at(&self, parameters: &BTreeMap<String, String>) -> Self {
+        let (_, path) = self.route.split_once(' ').expect("a route");
+        let part = |part: &str| match part.strip_prefix('{').and_then(|part| part.strip_suffix('}')) {
+            Some(name) => parameters[name].clone(),
+            None => part.to_owned(),
+        };
+        let path = path.split('/').map(part).collect::<Vec<_>>().join("/");
+        Self { path, parameters: parameters.clone(), ..self.clone() }
+    }
+
+    /// The same request with another value of a path parameter.
+    pub(crate) fn with(&self, name: &str, value: &str) -> Self {
+        let mut parameters = self.parameters.clone();
+        parameters.insert(name.to_owned(), value.to_owned());
+        self.at(&parameters)
+    }
+
+    /// The same request of another caller.
+    pub(crate) fn by(&self, claims: Option<Claims>) -> Self {
+        Self { claims, ..self.clone() }
+    }
+
+    /// The same request with another query.
+    pub(crate) fn asking(&self, query: impl Into<String>) -> Self {
+        Self { query: query.into(), ..self.clone() }
+    }
+
+    /// The same request with another header.
+    pub(crate) fn header(&self, name: &str, value: &str) -> Self {
+        let mut headers = self.headers.clone();
+        headers.insert(name.to_owned(), value.to_owned());
+        Self { headers, ..self.clone() }
+    }
+
+    /// The same request without a header.
+    pub(crate) fn without(&self, name: &str) -> Self {
+        let mut headers = self.headers.clone();
+        headers.remove(name);
+        Self { headers, ..self.clone() }
+    }
+
+    /// The same request with another body.
+    pub(crate) fn saying(&self, body: impl Into<Vec<u8>>) -> Self {
+        Self { body: Some(body.into()), ..self.clone() }
+    }
+
+    /// The body as JSON, or null.
+    pub(crate) fn json(&self) -> Value {
+        self.body.as_deref().and_then(|body| serde_json::from_slice(body).ok()).unwrap_or_default()
+    }
+
+    /// The last path parameter that does not name the owner.
+    pub(crate) fn id<'a>(&'a self, owner: &str) -> Option<&'a str> {
+        let names = self.route.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+        names.rev().find(|name| *name != owner)
+    }
+
+    pub(crate) fn is_get(&self) -> bool {
+        self.method == "GET"
+    }
+}
+
+impl Stage {
+    /// Creates the world of a service.
+    pub(crate) async fn open(service: &str, driver: &'static str) -> Self {
+        let (service, net) = (Service::named(service), Net::new());
+        let around = Arc::clone(&net);
+        let stack = connected(NOW, &[service.name], &move |inner| around.around(inner));
+        stack.create_world(&folder()).await.expect("the world");
+        settle(&stack).await;
+        let rows = service.rows();
+        let saved = stack.save().expect("a copy");
+        let version = stack.version().expect("a number");
+        let selected = env::var("ROW").unwrap_or_default().split_whitespace().map(str::to_owned).collect();
+        let (document, events, faults) = (Document::read(), folder(), Vec::new());
+        Self { service, stack, net, rows, document, driver, events, saved, version, selected, ran: 0, faults }
+    }
+
+    /// Fails if a case failed, or no case ran.
+    pub(crate) fn close(self) {
+        let (service, driver) = (self.service.name, self.driver);
+        println!("contract: {service} {driver} played {} cases", self.ran);
+        assert!(self.ran > 0 || !self.selected.is_empty(), "{service} {driver}: no case ran");
+        assert!(self.faults.is_empty(), "{} failures\n{}", self.faults.len(), self.faults.join("\n"));
+    }
+
+    /// The event of a row.
+    pub(crate) fn event(&self, row: &Row) -> Value {
+        self.events.event(&row.event).expect("an event")
+    }
+
+    /// The request of a row. `None` for a function that is not called over HTTP.
+    pub(crate) fn ask(&self, row: &Row) -> Option<Ask> {
+        Ask::of(&self.event(row))
+    }
+
+    /// The operation of a request in the document.
+    pub(crate) fn operation(&self, ask: &Ask) -> Operation<'_> {
+        let (method, path) = ask.route.split_once(' ').expect("a route");
+        let mut operations = self.document.operations().into_iter();
+        operations.find(|one| one.method == method && one.path == path).expect("an operation")
+    }
+
+    /// Whether the case is selected: its name has all words of `ROW`. Counts it.
+    pub(crate) fn plays(&mut self, case: &str) -> bool {
+        let name = format!("{} {} {case}", self.service.name, self.driver);
+        let is_selected = self.selected.iter().all(|word| name.split_whitespace().any(|part| part == word));
+        self.ran += usize::from(is_selected);
+        is_selected
+    }
+
+    /// Reports a failure in one line.
+    pub(crate) fn fault(&mut self, case: &str, expected: impl std::fmt::Display, got: impl std::fmt::Display) {
+        let line = format!("{} {} {case}: expected {expected}, got {got}", self.service.name, self.driver);
+        self.faults.push(line.chars().take(600).collect());
+    }
+
+    /// Reports a failure unless both are equal.
+    pub(crate) fn same<T: PartialEq + std::fmt::Display>(&mut self, case: &str, expected: &T, got: &T) {
+        if expected != got {
+            self.fault(case, expected, got);
+        }
+    }
+
+    /// Sends a request, and compares the response with docs/openapi.yaml.
+    pub(crate) async fn send(&mut self, case: &str, ask: &Ask) -> Answer {
+        let answer = self.send_quietly(ask).await;
+        for fault in answers::faults(ask, &answer) {
+            self.fault(case, "a response of docs/openapi.yaml", format!("{} {}: {fault}", answer.status, answer.body));
+        }
+        answer
+    }
+
+    /// Sends a request.
+    pub(crate) async fn send_quietly(&self, ask: &Ask) -> Answer {
+        let path = if ask.query.is_empty() { ask.path.clone() } else { format!("{}?{}", ask.path, ask.query) };
+        let headers = ask.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let body = ask.body.clone().unwrap_or_default();
+        send_as(&self.stack, ask.claims.clone(), &ask.method, &path, headers, body).await
+    }
+
+    /// Whether something was written since the world was restored.
+    pub(crate) fn has_changed(&self) -> bool {
+        self.stack.version().expect("a number") != self.version
+    }
+
+    /// Reports a failure if something was written since the world was restored.
+    pub(crate) fn unchanged(&mut self, case: &str) {
+        if self.has_changed() {
+            self.fault(case, "no write", "a write");
+            self.restore();
+        }
+    }
+
+    /// Restores the world.
+    pub(crate) fn restore(&mut self) {
+        self.net.heal();
+        self.stack.restore(&self.saved).expect("the copy");
+        self.version = self.stack.version().expect("a number");
+    }
+
+    /// Restores the world if something was written.
+    pub(crate) fn renew(&mut self) {
+        if self.has_changed() {
+            self.restore();
+        }
+    }
+
+    /// The claims of the event's caller with the scopes of a customer, who owns the resource.
+    pub(crate) fn owner(&self, ask: &Ask) -> Claims {
+        let mut claims = ask.claims.clone().unwrap_or_default();
+        claims.insert("scope".to_owned(), self.service.customer.into());
+        let accounts = claims.get("account_ids").and_then(Value::as_str).unwrap_or_default();
+        if accounts.trim_matches(['[', ']']).is_empty() {
+            let own = ask.parameters.get(self.service.owner).map_or(self.service.own, String::as_str);
+            claims.insert("account_ids".to_owned(), format!("[{own}]").into());
+        }
+        claims
+    }
+
+    /// An owner of other resources.
+    pub(crate) fn another(&self, ask: &Ask) -> &'static str {
+        let is_own = ask.parameters.get(self.service.owner).is_some_and(|own| own == self.service.other);
+        if is_own { self.service.own } else { self.service.other }
+    }
+
+    /// The claims of another customer.
+    pub(crate) fn other(&self, ask: &Ask) -> Claims {
+        let mut claims = self.owner(ask);
+        claims.insert("account_ids".to_owned(), format!("[{}]", self.another(ask)).into());
+        claims
+    }
+
+    /// The claims of an operator.
+    pub(crate) fn operator(&self) -> Claims {
+        let claims = json!({"sub": "operator", "scope": format!("{}:operate", self.service.name)});
+        serde_json::from_value(claims).expect("an object")
+    }
+
+    /// The same request for an id that nobody has, and whether that id is the owner's.
+    pub(crate) fn for_nobody(&self, ask: &Ask) -> Ask {
+        match ask.id(self.service.owner) {
+            Some(name) => {
+                let (_, value) = self.service.unknown.iter().find(|(known, _)| *known == name).expect("an unknown id");
+                ask.with(name, value)
+            }
+            None if ask.parameters.contains_key(self.service.owner) => {
+                ask.with(self.service.owner, self.service.nobody)
+            }
+            None => ask.clone(),
+        }
+    }
+
+    /// Delivers all events. A function whose invocation a fault kills is invoked again.
+    pub(crate) async fn settle(&mut self, case: &str) {
+        for _ in 0..ROUNDS {
+            let before = self.stack.version();
+            let delivered = self.stack.deliver().await;
+            // The invocation that a fault killed has ended.
+            self.net.revive();
+            match delivered {
+                Ok(false) => return,
+                // A record may wait for the lease of a killed function.
+                Ok(true) => sleep(if self.stack.version() == before { LEASE } else { Duration::from_millis(20) }).await,
+                Err(_) => sleep(LEASE).await,
+            }
+        }
+        self.fault(case, "an end of the events", format!("more than {ROUNDS} batches"));
+    }
+
+    /// All items of the service's tables, with the tables' names.
+    pub(crate) fn items(&self) -> Vec<(&'static str, Value)> {
+        let of = |table: &&'static str| {
+            let items = self.stack.items(&format!("local-{table}")).expect("items");
+            items.into_iter().map(|item| (*table, item)).collect::<Vec<_>>()
+        };
+        self.service.tables.iter().flat_map(of).collect()
+    }
+
+    /// Replaces an item.
+    pub(crate) fn put(&self, table: &str, item: &Value) {
+        let put = json!({"TableName": format!("local-{table}"), "Item": item});
+        self.stack.dynamodb("PutItem", &put).expect("written");
+    }
+}

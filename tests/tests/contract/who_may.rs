@@ -1,0 +1,113 @@
+//! Who may: every caller sends every request for every target.
+//!
+//! A refused request writes nothing, and its response says nothing about the target.
+
+use crate::{
+    rows::Row,
+    stage::{Ask, Stage},
+};
+use local::Claims;
+use serde_json::json;
+use std::collections::BTreeSet;
+use system_tests::{Answer, patterns};
+
+pub(crate) async fn check(stage: &mut Stage) {
+    each_route_has_a_row(stage);
+    for row in stage.rows.clone() {
+        let Some(ask) = stage.ask(&row) else { continue };
+        let (owner, other, operator) = (stage.owner(&ask), stage.other(&ask), stage.operator());
+        strangers(stage, &row, &ask, &owner).await;
+        for scope in stage.service.customer.split(' ') {
+            let may = row.scopes.contains(scope);
+            let with = ask.by(Some(scoped(&owner, scope)));
+            outcome(stage, &format!("{} own with {scope}", row.event), &with, if may { row.own } else { 0 }).await;
+        }
+        let stray = ask
+            .parameters
+            .contains_key(stage.service.owner)
+            .then(|| ask.with(stage.service.owner, stage.another(&ask)));
+        let nobody = stage.for_nobody(&ask);
+        let rows = [
+            ("own", ask.by(Some(owner.clone())), row.own),
+            ("other", ask.by(Some(other.clone())), row.other),
+            ("stray", stray.unwrap_or(ask.clone()).by(Some(other)), row.stray),
+            ("nobody", nobody.by(Some(owner)), row.nobody),
+            ("operator", ask.by(Some(operator.clone())), row.operator),
+            ("operator nobody", nobody.by(Some(operator)), row.operator_nobody),
+        ];
+        for (target, ask, status) in rows {
+            outcome(stage, &format!("{} {target}", row.event), &ask, status).await;
+        }
+    }
+}
+
+fn each_route_has_a_row(stage: &mut Stage) {
+    let prefix = format!("/{}/", stage.service.name);
+    let routes = patterns::all().into_iter().flat_map(|pattern| pattern.routes());
+    let routes = routes.filter(|route| route.path.starts_with(&prefix));
+    let declared: BTreeSet<String> = routes.map(|route| format!("{} {}", route.method, route.path)).collect();
+    let rows: BTreeSet<String> = stage.rows.iter().filter_map(|row| Some(stage.ask(row)?.route)).collect();
+    for route in declared.symmetric_difference(&rows) {
+        stage.fault(route, "a row and a route", "only one of them");
+    }
+}
+
+fn scoped(claims: &Claims, scope: &str) -> Claims {
+    let mut claims = claims.clone();
+    claims.insert("scope".to_owned(), scope.into());
+    claims
+}
+
+/// Callers whom the gateway refuses: without a token, without a scope, with scopes that only look
+/// like those of the service, and with all scopes of the other services.
+async fn strangers(stage: &mut Stage, row: &Row, ask: &Ask, owner: &Claims) {
+    let case = format!("{} without a token", row.event);
+    if stage.plays(&case) {
+        let answer = stage.send(&case, &ask.by(None)).await;
+        stage.same(&case, &401, &answer.status);
+        stage.unchanged(&case);
+    }
+    let own = stage.service.name;
+    let others = ["bank", "cart", "wellness", "ledger"].into_iter().filter(|name| *name != own);
+    let others: Vec<_> = others.map(|name| format!("{name}:read {name}:write {name}:operate {name}:admin")).collect();
+    let alike = format!("{own}:operator x{own}:operate {} {own}", own.to_uppercase() + ":OPERATE");
+    for (name, scope) in [("no scope", String::new()), ("similar scopes", alike), ("other scopes", others.join(" "))] {
+        outcome(stage, &format!("{} {name}", row.event), &ask.by(Some(scoped(owner, &scope))), 0).await;
+    }
+}
+
+/// Compares the outcome of a request. 0 stands for a refusal of the gateway.
+async fn outcome(stage: &mut Stage, case: &str, ask: &Ask, status: u16) {
+    if !stage.plays(case) {
+        return;
+    }
+    let answer = stage.send(case, ask).await;
+    let refused = |name: &str| format!("403 of the {name}");
+    let shown = |status: u16, is_of_function: bool| match status {
+        403 if is_of_function => refused("function"),
+        0 | 403 => refused("gateway"),
+        status => status.to_string(),
+    };
+    let got = shown(answer.status, answer.body["type"].is_string());
+    if shown(status, true) != got {
+        stage.fault(case, shown(status, true), format!("{got}: {}", answer.body));
+    }
+    if answer.status >= 300 {
+        stage.unchanged(case);
+    }
+    if answer.status == 403 && answer.body["type"].is_string() {
+        reveals_nothing(stage, case, &answer);
+    }
+    stage.renew();
+}
+
+/// A refusal has the same fields for every target.
+fn reveals_nothing(stage: &mut Stage, case: &str, answer: &Answer) {
+    let expected = json!({"type": "/problems/forbidden", "status": 403, "title": "Not allowed",
+        "detail": answer.body["detail"], "instance": answer.body["instance"]});
+    stage.same(case, &expected, &answer.body);
+    let detail = answer.body["detail"].to_string();
+    if detail.contains(stage.service.other) || detail.contains(stage.service.own) {
+        stage.fault(case, "no name of an owner", detail);
+    }
+}
