@@ -28,7 +28,7 @@ REPORT ?= report.html
 CONNECTIONS ?= 32
 SECONDS ?= 10
 SLOW ?= faults:: employees:: jobs:: random:: reconciliation:: evidence::
-WHOLE ?= unreadable stored:: killed hides_a_temporary_fault failures_and_retries
+WHOLE ?= unreadable stored:: killed hides_a_temporary_fault failures_and_retries crashes pages
 SUITES ?= bank::* cart::* wellness::* ledger::* system::table_calls
 
 help: ## List the commands
@@ -178,7 +178,7 @@ test-slow: need ## Run the tests that take minutes, or only the tests in SLOW
 	tests/some.sh --workspace --test bank --test lake --test ledger --test proof --test wellness -- --ignored $(SLOW)
 
 test-whole: need ## Run the tests of large tables with all cases. make test runs a part of the cases
-	WHOLE=1 tests/some.sh --package system-tests --test bank --test cart --test ledger --test wellness -- $(WHOLE)
+	WHOLE=1 tests/some.sh --package system-tests --test bank --test cart --test contract --test ledger --test wellness -- $(WHOLE)
 
 test-lambda: export CARGO_LAMBDA = $(CURDIR)/.venv/bin/cargo-lambda
 test-lambda: need .venv/sam/bin/sam .venv/bin/cargo-lambda ## Run the binary of every function under AWS's emulator and cargo lambda; to test the output of `make build`, set BINARIES=$PWD/target/lambda

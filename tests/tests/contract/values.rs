@@ -138,15 +138,21 @@ pub(crate) const TYPES: &[&str] =
     &["", "text/plain", "application/x-www-form-urlencoded", "application/xml", "text/json", "application/jsonp"];
 
 /// Values that a field refuses although its schema accepts them. The schema cannot express: the
-/// decimal places of a currency, an exponent, and the invisible characters of a name. The field
-/// ends the pointer.
+/// decimal places of a currency, an exponent, the invisible characters of a name, the present time,
+/// and the other end of a period. The first text is
+/// the pointer, or the event and the pointer. A value of a body is JSON.
 pub(crate) const FINER: &[(&str, &[&str])] = &[
-    ("/currency", NO_PLACES),
-    ("/expectedCurrency", NO_PLACES),
-    ("/price", &["1e3", "\"12.345\"", "\"0.001\""]),
-    ("/expectedTotal", &["1e3"]),
+    ("/body/currency", NO_PLACES),
+    ("/body/expectedCurrency", NO_PLACES),
+    ("/body/price", &["1e3", "\"12.345\"", "\"0.001\""]),
+    ("/body/expectedTotal", &["1e3"]),
     (
-        "/name",
+        "/body/scheduledTime",
+        &["\"2026-01-02T00:00:00Z\"", "\"2026-01-02T00:00:00+02:00\"", "\"2026-01-02T00:00:00.0000001Z\""],
+    ),
+    ("list-account-payments /query/to", &["0000-01-01"]),
+    (
+        "/body/name",
         &[
             "\" \"",
             "\"a\\u0000b\"",
