@@ -1,13 +1,12 @@
 //! Repeated `POST` requests to the cart. They are repeated immediately, or after the item was
 //! changed, removed or bought (docs/decisions/cart-idempotency.md).
 
-use futures::future::join_all;
 use serde_json::{Value, json};
 use system_tests::{
     Answer, Client, assert_problem,
     cart::{MAX_ITEMS, Shop, checkout_of, items_of, path, stock, stored},
     clock::{At, DAY, MILLISECOND, time},
-    text, texts,
+    texts,
 };
 
 const START: &str = "2026-01-02T10:30:00.123Z";
@@ -83,77 +82,6 @@ async fn repeated_addition_does_not_restore_removed_or_expired_items() {
 }
 
 #[tokio::test]
-async fn twenty_concurrent_additions_with_one_key_add_once() {
-    for there in [0, 5] {
-        let shop = Shop::open(30).await;
-        let at = shop.at(time(START));
-        if there > 0 {
-            at.add("A-1", "tea", there).await;
-        }
-        let (items, body) = (items_of("A-1"), tea(2));
-        let answers = join_all((0..20).map(|_| at.post_once(&items, "K", &body))).await;
-        let later = at.post_once(&items, "K", &body).await;
-        for answer in &answers {
-            assert_eq!(said(answer), said(&later));
-        }
-        assert_eq!(later.body["quantity"], there + 2);
-        assert_eq!(at.of_account("A-1", "ACTIVE").await, [later.body]);
-        shop.stack.stop().await;
-    }
-}
-
-#[tokio::test]
-async fn twenty_concurrent_checkouts_with_one_key_buy_once() {
-    let shop = Shop::open(30).await;
-    let at = shop.at(time(START));
-    for number in 0..5 {
-        at.add("A-1", &format!("sku-{number}"), 1).await;
-    }
-    let answers = join_all((0..20).map(|_| buy(at, "A-1", "K"))).await;
-    let later = buy(at, "A-1", "K").await;
-    assert_eq!((later.status, later.body["items"].as_array().map(Vec::len)), (200, Some(5)));
-    for answer in &answers {
-        assert_eq!(said(answer), said(&later));
-    }
-    let bought = at.of_account("A-1", "PURCHASED").await;
-    assert_eq!(texts(&bought, "itemId"), texts(later.body["items"].as_array().expect("items"), "itemId"));
-    shop.stack.stop().await;
-}
-
-#[tokio::test]
-async fn one_of_several_different_requests_with_one_key_is_applied() {
-    let shop = Shop::open(30).await;
-    let at = shop.at(time(START));
-    for account in ["A-1", "A-2", "A-3", "A-4"] {
-        at.add(account, "cup", 1).await;
-        let (items, checkout) = (items_of(account), checkout_of(account));
-        let send = async |number: u32| match number % 3 {
-            0 => at.post_once(&checkout, "K", &json!({})).await,
-            more => at.post_once(&items, "K", &tea(more)).await,
-        };
-        let answers = join_all((0..18).map(send)).await;
-        let (done, refused): (Vec<_>, Vec<_>) = answers.iter().partition(|answer| answer.status < 300);
-        assert_eq!((done.len(), refused.len()), (6, 12), "{answers:?}");
-        for answer in done.iter().skip(1) {
-            assert_eq!(said(answer), said(done[0]), "only one request was applied");
-        }
-        for answer in refused {
-            assert_problem(answer, 422, "idempotency-key-reused");
-        }
-        let (active, bought) = (at.of_account(account, "ACTIVE").await, at.of_account(account, "PURCHASED").await);
-        match done[0].body["quantity"].as_u64() {
-            Some(quantity) => {
-                assert_eq!((active.len(), bought.len()), (2, 0));
-                let tea = active.iter().find(|cart_item| cart_item["sku"] == "tea");
-                assert_eq!(tea.map(|cart_item| &cart_item["quantity"]), Some(&json!(quantity)));
-            }
-            None => assert_eq!((active.len(), bought.len()), (0, 1)),
-        }
-    }
-    shop.stack.stop().await;
-}
-
-#[tokio::test]
 async fn repeated_checkout_gets_the_same_order_after_later_changes() {
     let shop = Shop::open(1).await;
     let at = shop.at(time(START));
@@ -185,56 +113,6 @@ async fn checkout_of_a_full_cart_with_a_key_buys_once() {
     let first = buy(at, "A-1", &key).await;
     assert_eq!((first.status, first.body["items"].as_array().map(Vec::len)), (200, Some(MAX_ITEMS)), "{}", first.body);
     assert_eq!(said(&buy(at, "A-1", &key).await), said(&first));
-    shop.stack.stop().await;
-}
-
-#[tokio::test]
-async fn rejects_the_idempotency_key_of_a_different_request() {
-    let shop = Shop::open(30).await;
-    let at = shop.at(time(START));
-    let items = items_of("A-1");
-    let body = json!({"sku": "tea"});
-    let first = at.post_once(&items, "K", &body).await;
-    assert_eq!(said(&at.post_once(&items, "K", &tea(1)).await), said(&first), "1 is the default quantity");
-    let before = stored(&shop.stack).await;
-    for other in [
-        json!({"sku": "tea", "quantity": 2}),
-        json!({"sku": "Tea"}),
-        json!({"sku": "cup"}),
-        // The key is reported before a product that does not exist.
-        json!({"sku": "unknown"}),
-        // This request also exceeds the maximum quantity, but the reused key is reported first.
-        json!({"sku": "tea", "quantity": 9_999}),
-    ] {
-        assert_problem(&at.post_once(&items, "K", &other).await, 422, "idempotency-key-reused");
-    }
-    assert_problem(&buy(at, "A-1", "K").await, 422, "idempotency-key-reused");
-    assert!(stored(&shop.stack).await == before);
-    assert_eq!(buy(at, "A-1", "checkout").await.status, 200);
-    let before = stored(&shop.stack).await;
-    assert_problem(&at.post_once(&items, "checkout", &body).await, 422, "idempotency-key-reused");
-    assert!(stored(&shop.stack).await == before);
-    shop.stack.stop().await;
-}
-
-#[tokio::test]
-async fn different_accounts_can_use_the_same_key() {
-    let shop = Shop::open(30).await;
-    let at = shop.at(time(START));
-    let mut cart_items = Vec::new();
-    for account in ["A-1", "A-2", "A-3"] {
-        let answer = at.post_once(&items_of(account), "K", &tea(2)).await;
-        assert_eq!((answer.status, text(&answer.body, "accountId")), (201, account));
-        cart_items.push(answer);
-    }
-    assert_eq!(buy(at, "A-4", "K").await.status, 409);
-    for first in &cart_items {
-        let again = at.post_once(&items_of(text(&first.body, "accountId")), "K", &tea(2)).await;
-        assert_eq!(said(&again), said(first));
-    }
-    let orders = [buy(at, "A-1", "B").await, buy(at, "A-2", "B").await];
-    assert_ne!(orders[0].body["orderId"], orders[1].body["orderId"]);
-    assert_eq!(at.of_account("A-3", "ACTIVE").await.len(), 1, "the item was not bought");
     shop.stack.stop().await;
 }
 

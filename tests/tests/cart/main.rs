@@ -1,11 +1,9 @@
 //! Tests of the cart over HTTP and through its functions.
 #![expect(clippy::expect_used, reason = "a test may panic")]
 
-mod access;
 mod concurrency;
 mod cost;
 mod expiry;
-mod faults;
 mod idempotency;
 mod isolation;
 mod lists;
@@ -15,5 +13,4 @@ mod orders;
 mod products;
 mod random;
 mod requests;
-mod roles;
 mod unreadable;

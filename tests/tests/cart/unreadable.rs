@@ -1,18 +1,15 @@
-//! An item of each type that cannot be read, against every reader of the cart and the exporter.
-//! Lists skip it, reads by id fail, and everything else continues
+//! Items that cannot be read do not stop a checkout or the exporter
 //! (docs/decisions/cart-unreadable-items.md).
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use local::Stack;
 use serde_json::{Value, json};
-use std::{collections::BTreeSet, fs};
+use std::fs;
 use system_tests::{
     Answer, Asks, Client,
     cart::{stock, stocked},
-    drained,
-    patterns::all,
-    stack, stride, text,
-    unreadable::{self, DAMAGES, Effect, Item, ItemType, Reading},
+    drained, stack, text,
+    unreadable::{self, DAMAGES, Item, ItemType, Reading},
 };
 
 /// The account, cart items and order of the damaged items.
@@ -135,19 +132,10 @@ impl<'a> Scene<'a> {
                 let path = format!("/cart/accounts/{account}/items");
                 self.ask("GET /cart/accounts/{accountId}/items", path, json!({"accountId": account}), None, None).await
             }
-            Reader::Sku(sku) => {
-                let sku = self.named(sku);
-                let path = format!("/cart/skus/{sku}/items");
-                self.ask("GET /cart/skus/{sku}/items", path, json!({"sku": sku}), None, None).await
-            }
-            Reader::Get => self.item("GET", "A-1", &self.tea, None).await,
-            Reader::GetOther => self.item("GET", "A-1", &self.cup, None).await,
             Reader::GetSaved => self.item("GET", "A-1", &self.saved, None).await,
             Reader::Change => self.item("PATCH", "A-1", &self.tea, Some(&json!({"quantity": 2}))).await,
-            Reader::ChangeOther => self.item("PATCH", "A-1", &self.cup, Some(&json!({"quantity": 2}))).await,
             Reader::Activate => self.item("PATCH", "A-1", &self.saved, Some(&json!({"status": "ACTIVE"}))).await,
             Reader::Remove => self.item("DELETE", "A-1", &self.tea, None).await,
-            Reader::RemoveOther => self.item("DELETE", "A-1", &self.saved, None).await,
             Reader::Add(account, sku, key) => {
                 let (account, body) = (self.named(account), self.addition(sku));
                 let path = format!("/cart/accounts/{account}/items");
@@ -159,42 +147,6 @@ impl<'a> Scene<'a> {
                 let path = format!("/cart/accounts/{account}/checkout");
                 let route = "POST /cart/accounts/{accountId}/checkout";
                 self.ask(route, path, json!({"accountId": account}), None, None).await
-            }
-            Reader::Product | Reader::PutProduct => {
-                let (sku, method) = (self.named("tea"), if let Reader::Product = reader { "GET" } else { "PUT" });
-                let body = json!({"name": "Tea", "price": "1", "currency": "USD"});
-                let body = (method == "PUT").then_some(&body);
-                let (route, path) = (format!("{method} /cart/products/{{sku}}"), format!("/cart/products/{sku}"));
-                self.ask(&route, path, json!({"sku": sku}), None, body).await
-            }
-            Reader::Orders => {
-                let account = self.named("A-1");
-                let path = format!("/cart/accounts/{account}/orders");
-                let route = "GET /cart/accounts/{accountId}/orders";
-                self.ask(route, path, json!({"accountId": account}), None, None).await
-            }
-            Reader::Order | Reader::Ship => {
-                let method = if let Reader::Order = reader { "GET" } else { "PATCH" };
-                let (account, route) = (self.named("A-1"), "/cart/accounts/{accountId}/orders/{orderId}");
-                let path = format!("/cart/accounts/{account}/orders/{}", self.order);
-                let parameters = json!({"accountId": account, "orderId": self.order});
-                let body = json!({"status": "SHIPPED"});
-                let body = (method == "PATCH").then_some(&body);
-                self.ask(&format!("{method} {route}"), path, parameters, None, body).await
-            }
-            Reader::Merge => {
-                let (account, body) = (self.named("A-3"), json!({"fromAccountId": self.named("A-1")}));
-                let path = format!("/cart/accounts/{account}/merge");
-                let route = "POST /cart/accounts/{accountId}/merge";
-                self.ask(route, path, json!({"accountId": account}), None, Some(&body)).await
-            }
-            Reader::Job | Reader::RetryJob => {
-                let id = format!("{}-PURCHASED", self.order);
-                let (route, end) = match reader {
-                    Reader::Job => ("GET /cart/jobs/{jobId}", ""),
-                    _ => ("POST /cart/jobs/{jobId}/retry", "/retry"),
-                };
-                self.ask(route, format!("/cart/jobs/{id}{end}"), json!({"jobId": id}), None, None).await
             }
             Reader::ChangeOthers => self.item("PATCH", "A-2", &self.others, Some(&json!({"quantity": 2}))).await,
         }
@@ -229,109 +181,13 @@ impl<'a> Scene<'a> {
 #[derive(Debug, Clone, Copy)]
 enum Reader {
     List(&'static str),
-    Sku(&'static str),
-    Get,
-    GetOther,
     GetSaved,
     Change,
-    ChangeOther,
     Activate,
     Remove,
-    RemoveOther,
     Add(&'static str, &'static str, Option<&'static str>),
-    Product,
-    PutProduct,
-    Orders,
-    Order,
-    Ship,
-    Merge,
-    Job,
-    RetryJob,
     Buy(&'static str),
     ChangeOthers,
-}
-
-impl Reader {
-    fn pattern(self) -> &'static str {
-        match self {
-            Self::Add(..) => "C1",
-            Self::Change | Self::ChangeOther | Self::Activate | Self::ChangeOthers => "C2",
-            Self::Remove | Self::RemoveOther => "C3",
-            Self::Buy(_) => "C4",
-            Self::List(_) => "C5",
-            Self::Sku(_) => "C6",
-            Self::Get | Self::GetOther | Self::GetSaved => "C8",
-            Self::PutProduct => "C9",
-            Self::Product => "C10",
-            Self::Orders | Self::Order => "C11",
-            Self::Ship => "C12",
-            Self::Merge => "C13",
-            Self::Job | Self::RetryJob => "C14",
-        }
-    }
-}
-
-use Effect::{Failed, None as Nothing, Passed, Skipped};
-
-/// Each reader, and the effect of each type of item: cart item, pointer, CART, idempotency record,
-/// product, order and lines. Each reader has its own carts, because changes affect later readers.
-const MATRIX: [(Reader, [Effect; 7]); 27] = [
-    (Reader::List("A-1"), [Skipped, Nothing, Failed, Nothing, Passed, Nothing, Nothing]),
-    (Reader::List("A-2"), [Nothing, Nothing, Nothing, Nothing, Passed, Nothing, Nothing]),
-    (Reader::Sku("tea"), [Skipped, Nothing, Nothing, Nothing, Passed, Nothing, Nothing]),
-    (Reader::Sku("cup"), [Nothing; 7]),
-    (Reader::Get, [Failed, Nothing, Failed, Nothing, Passed, Nothing, Nothing]),
-    (Reader::GetOther, [Nothing, Nothing, Failed, Nothing, Nothing, Nothing, Nothing]),
-    (Reader::Change, [Failed, Nothing, Failed, Nothing, Nothing, Nothing, Nothing]),
-    (Reader::ChangeOther, [Nothing, Nothing, Failed, Nothing, Nothing, Nothing, Nothing]),
-    (Reader::Activate, [Nothing, Failed, Failed, Nothing, Nothing, Nothing, Nothing]),
-    (Reader::Remove, [Failed, Nothing, Failed, Nothing, Nothing, Nothing, Nothing]),
-    (Reader::RemoveOther, [Nothing, Failed, Nothing, Nothing, Nothing, Nothing, Nothing]),
-    (Reader::Add("A-1", "jug", None), [Nothing, Nothing, Failed, Nothing, Nothing, Nothing, Nothing]),
-    (Reader::Add("A-1", "cup", None), [Nothing, Nothing, Failed, Nothing, Nothing, Nothing, Nothing]),
-    (Reader::Add("A-1", "tea", Some("K-1")), [Nothing, Nothing, Passed, Failed, Passed, Nothing, Nothing]),
-    (Reader::Add("A-1", "tea", Some("K-2")), [Failed, Nothing, Failed, Nothing, Failed, Nothing, Nothing]),
-    (Reader::Add("A-2", "tea", Some("K-1")), [Nothing, Nothing, Nothing, Nothing, Failed, Nothing, Nothing]),
-    (Reader::Buy("A-1"), [Skipped, Nothing, Failed, Nothing, Failed, Nothing, Nothing]),
-    (Reader::Buy("A-2"), [Nothing, Nothing, Nothing, Nothing, Failed, Nothing, Nothing]),
-    (Reader::Product, [Nothing, Nothing, Nothing, Nothing, Failed, Nothing, Nothing]),
-    (Reader::PutProduct, [Nothing, Nothing, Nothing, Nothing, Failed, Nothing, Nothing]),
-    (Reader::Orders, [Nothing, Nothing, Nothing, Nothing, Nothing, Skipped, Nothing]),
-    (Reader::Order, [Nothing, Nothing, Nothing, Nothing, Nothing, Failed, Failed]),
-    (Reader::Ship, [Nothing, Nothing, Nothing, Nothing, Nothing, Failed, Failed]),
-    (Reader::Merge, [Passed, Nothing, Failed, Nothing, Nothing, Nothing, Nothing]),
-    (Reader::Job, [Nothing; 7]),
-    (Reader::RetryJob, [Nothing; 7]),
-    (Reader::ChangeOthers, [Nothing; 7]),
-];
-
-#[tokio::test]
-async fn one_unreadable_item_does_not_stop_the_others() {
-    let (stack, mut number) = (shop().await, 0);
-    let mut scene = async || {
-        number += 1;
-        Scene::start(&stack, number).await
-    };
-    for (reader, effects) in MATRIX {
-        let healthy = scene().await.read(reader).await;
-        let effects: Vec<_> = TYPES.into_iter().zip(effects).collect();
-        let cases = effects.iter().flat_map(|case| DAMAGES.map(|how| (case, how)));
-        for ((kind, effect), how) in cases.step_by(stride(5)) {
-            let scene = scene().await;
-            let key = scene.damage(kind, how).await;
-            let when = format!("{} {how:?}: {reader:?}", kind.name);
-            effect.check(&scene.read(reader).await, &healthy, &key, &when);
-        }
-    }
-    stack.stop().await;
-}
-
-#[test]
-fn every_route_of_the_cart_is_in_the_matrix() {
-    let patterns =
-        all().into_iter().filter(|pattern| pattern.routes().iter().any(|route| route.path.starts_with("/cart/")));
-    let read: BTreeSet<&str> = MATRIX.iter().map(|(reader, _)| reader.pattern()).collect();
-    assert_eq!(read, patterns.map(|pattern| pattern.id).collect());
 }
 
 #[tokio::test]
