@@ -214,12 +214,6 @@ impl<'a> Operation<'a> {
         self.body().map(|schema| self.document.follow(schema))
     }
 
-    /// Whether a member of the body needs another member.
-    #[must_use]
-    pub fn depends(self, member: &str) -> bool {
-        self.object().is_some_and(|schema| !schema["dependentRequired"][member].is_null())
-    }
-
     /// The names of the members that the body can have.
     #[must_use]
     pub fn members(self) -> Vec<&'a str> {

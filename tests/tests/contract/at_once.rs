@@ -29,15 +29,15 @@ pub(crate) async fn check(stage: &mut Stage) {
             stage.net.heal();
             stage.settle(&case).await;
             let got = shape::of(&before, &stage.items());
-            let done = answers.iter().filter(|answer| answer.status < 300).count();
+            let done: Vec<_> = asks.iter().zip(&answers).filter(|(_, answer)| answer.status < 300).collect();
             for answer in answers.iter().filter(|answer| answer.status >= 500 && answer.status != 503) {
                 stage.fault(&case, "no error", format!("{} {}", answer.status, answer.body));
             }
-            if done == 0 {
+            if done.is_empty() {
                 stage.fault(&case, "a success", "none");
             }
             stage.restore();
-            for ask in asks.iter().take(done) {
+            for (ask, _) in done {
                 stage.send_quietly(ask).await;
             }
             stage.settle(&case).await;

@@ -3,15 +3,18 @@
 //! an undisturbed run.
 
 use crate::{
-    net::{FAULTS, LATE},
+    net::{FAULTS, Fault, LATE},
     shape,
-    stage::Stage,
+    stage::{Ask, Stage},
 };
-use system_tests::stride;
+use system_tests::{Answer, stride};
 use tokio::time::sleep;
 
 const MAX_CALLS: usize = 200;
 const MAX_REPEATS: usize = 8;
+
+/// Faults of every call, and the status of the response.
+const LASTING: [(Fault, u16); 3] = [(Fault::Throttled, 429), (Fault::Lost, 503), (Fault::Late, 503)];
 
 pub(crate) async fn check(stage: &mut Stage) {
     for row in stage.rows.clone() {
@@ -32,6 +35,9 @@ pub(crate) async fn check(stage: &mut Stage) {
             allowed.push((last, shape::of(&before, &stage.items())));
             stage.restore();
         }
+        for (fault, status) in LASTING {
+            outage(stage, &row.event, &ask, fault, status).await;
+        }
         let step = stride(3);
         for (first, fault) in FAULTS.into_iter().enumerate() {
             for number in (1 + first % step..MAX_CALLS).step_by(step) {
@@ -42,7 +48,7 @@ pub(crate) async fn check(stage: &mut Stage) {
                 stage.net.plan(number, fault);
                 let mut answer = stage.send_quietly(&ask).await;
                 let mut repeats = 0;
-                while (answer.status == 429 || answer.status >= 500) && repeats < MAX_REPEATS {
+                while matches!(worst(&answer), 429 | 500..) && repeats < MAX_REPEATS {
                     stage.net.revive();
                     answer = stage.send_quietly(&ask).await;
                     repeats += 1;
@@ -73,4 +79,31 @@ pub(crate) async fn check(stage: &mut Stage) {
             }
         }
     }
+}
+
+/// While every call meets the fault, the caller is told to repeat the request.
+async fn outage(stage: &mut Stage, event: &str, ask: &Ask, fault: Fault, status: u16) {
+    let case = format!("{event} always {fault:?}");
+    if !stage.plays(&case) {
+        return;
+    }
+    stage.net.plan_always(fault);
+    let answer = stage.send(&case, ask).await;
+    // The outcomes of a batch have no headers, and their status does not depend on the fault.
+    let is_batch = answer.body["results"].is_array() && matches!(worst(&answer), 429 | 503);
+    if !is_batch {
+        stage.same(&case, &status, &answer.status);
+    }
+    if answer.status == status && answer.headers.get("retry-after").is_none_or(|after| after != "1") {
+        stage.fault(&case, "retry-after: 1", format!("{:?}", answer.headers));
+    }
+    sleep(LATE).await;
+    stage.restore();
+}
+
+/// The status of a response, or the highest status of the outcomes of a batch.
+fn worst(answer: &Answer) -> u16 {
+    let outcomes = answer.body["results"].as_array().into_iter().flatten();
+    let outcomes = outcomes.filter_map(|outcome| outcome["status"].as_u64()?.try_into().ok());
+    outcomes.chain([answer.status]).max().unwrap_or_default()
 }

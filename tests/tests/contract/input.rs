@@ -5,26 +5,44 @@
 
 use crate::{
     stage::{Ask, Stage},
-    values::{BODIES, FINER, JSON, LENGTHS, TEXTS, TYPES},
+    values::{BODIES, FINER, JSON, LARGE, TEXTS, TYPES, UNPLAYED},
 };
 use jsonschema::Validator;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use system_tests::Answer;
 
 const KB: usize = 1024;
 
 pub(crate) async fn check(stage: &mut Stage) {
+    let limits = Limits::of(&stage.document.0);
     for row in stage.rows.clone() {
         let Some(ask) = stage.ask(&row) else { continue };
-        paths(stage, &row.event, &ask).await;
-        queries(stage, &row.event, &ask).await;
         let schema = stage.operation(&ask).body().cloned();
-        if let Some(schema) = schema {
-            let validator = stage.document.validator(&schema);
+        let validator = schema.map(|schema| stage.document.validator(&schema));
+        // A variant has the fields that exclude others of the event.
+        let base = row.event.split('.').next().filter(|base| **base != row.event);
+        let base = base.and_then(|base| stage.rows.iter().find(|row| row.event == base)).and_then(|row| stage.ask(row));
+        let variants = stage.rows.iter().filter(|variant| variant.event.starts_with(&format!("{}.", row.event)));
+        let variants: Vec<Ask> = variants.filter_map(|variant| stage.ask(variant)).collect();
+        let is_own = |name: &str| match &base {
+            _ if UNPLAYED.contains(&(row.event.as_str(), name)) => false,
+            Some(base) => ask.has(name) && !base.has(name),
+            None => ask.has(name) || !variants.iter().any(|variant| variant.has(name)),
+        };
+        queries(stage, &row.event, &ask, &limits, &is_own).await;
+        if let Some(validator) = &validator {
+            let takes_a_key = stage.operation(&ask).parameters("header").contains("Idempotency-Key");
+            let ask = if takes_a_key { ask.header("idempotency-key", "contract") } else { ask.clone() };
             let ask = ask.header("content-type", "application/json");
-            members(stage, &row.event, &ask, &validator).await;
-            forms(stage, &row.event, &ask).await;
+            members(stage, &row.event, &ask, (validator, &limits), &is_own).await;
+        }
+        if base.is_none() {
+            paths(stage, &row.event, &ask, &limits).await;
+            if validator.is_some() {
+                forms(stage, &row.event, &ask).await;
+            }
         }
     }
 }
@@ -38,8 +56,44 @@ pub(crate) fn pointers(problem: &Value) -> Vec<String> {
     pointers
 }
 
-fn texts() -> Vec<String> {
-    TEXTS.iter().map(|text| (*text).to_owned()).chain(LENGTHS.iter().map(|length| "x".repeat(*length))).collect()
+/// Values around the limits of all fields.
+struct Limits {
+    texts: Vec<String>,
+    numbers: Vec<String>,
+    /// Lengths of arrays that exceed a limit.
+    too_many: Vec<usize>,
+}
+
+impl Limits {
+    fn of(document: &Value) -> Self {
+        let all = |names: &[&str]| {
+            let mut found = BTreeSet::new();
+            collect(document, names, &mut found);
+            found
+        };
+        let numbers = all(&["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"]);
+        let numbers: BTreeSet<i64> = numbers.into_iter().flat_map(|limit| [limit - 1, limit, limit + 1]).collect();
+        let numbers: Vec<String> = numbers.into_iter().map(|number| number.to_string()).collect();
+        let length = |length: i64| usize::try_from(length).unwrap_or_default();
+        let lengths = all(&["minLength", "maxLength"]).into_iter().flat_map(|limit| [limit, limit + 1]);
+        let lengths = lengths.map(length).collect::<BTreeSet<_>>().into_iter().map(|length| "x".repeat(length));
+        let texts = TEXTS.iter().map(|text| (*text).to_owned()).chain(numbers.iter().cloned()).chain(lengths);
+        let too_many = all(&["maxItems"]).into_iter().map(|limit| length(limit + 1)).collect();
+        Self { texts: texts.collect(), numbers, too_many }
+    }
+}
+
+fn collect(schema: &Value, names: &[&str], found: &mut BTreeSet<i64>) {
+    match schema {
+        Value::Object(members) => {
+            for (name, value) in members {
+                found.extend(value.as_i64().filter(|_| names.contains(&name.as_str())));
+                collect(value, names, found);
+            }
+        }
+        Value::Array(values) => values.iter().for_each(|value| collect(value, names, found)),
+        _ => {}
+    }
 }
 
 fn escaped(text: &str) -> String {
@@ -83,11 +137,11 @@ fn verify(stage: &mut Stage, case: &str, answer: &Answer, is_valid: bool, pointe
     }
 }
 
-async fn paths(stage: &mut Stage, event: &str, ask: &Ask) {
+async fn paths(stage: &mut Stage, event: &str, ask: &Ask, limits: &Limits) {
     for name in ask.parameters.keys() {
         let schema = stage.operation(ask).parameter("path", name)["schema"].clone();
         let validator = stage.document.validator(&schema);
-        for text in texts().iter().filter(|text| !["", ".", ".."].contains(&text.as_str())) {
+        for text in limits.texts.iter().filter(|text| !["", ".", ".."].contains(&text.as_str())) {
             let is_valid = validator.is_valid(&Value::from(text.as_str()));
             let case = format!("{event} path {name} {}", short(text));
             send(stage, &case, &ask.with(name, &escaped(text)), is_valid, &format!("/path/{name}")).await;
@@ -95,22 +149,22 @@ async fn paths(stage: &mut Stage, event: &str, ask: &Ask) {
     }
 }
 
-async fn queries(stage: &mut Stage, event: &str, ask: &Ask) {
+async fn queries(stage: &mut Stage, event: &str, ask: &Ask, limits: &Limits, is_own: &impl Fn(&str) -> bool) {
     let names: Vec<String> = stage.operation(ask).parameters("query").into_iter().map(str::to_owned).collect();
     let pairs: Vec<&str> = ask.query.split('&').filter(|pair| !pair.is_empty()).collect();
     let with = |name: &str, more: &str| {
         let others = pairs.iter().filter(|pair| pair.split('=').next() != Some(name)).copied();
         ask.asking(others.chain([more]).collect::<Vec<_>>().join("&"))
     };
-    for name in names.iter().filter(|name| *name != "cursor") {
+    for name in names.iter().filter(|name| *name != "cursor" && is_own(name)) {
         let schema = stage.operation(ask).parameter("query", name)["schema"].clone();
         let validator = stage.document.validator(&schema);
         let pointer = format!("/query/{name}");
-        for text in texts() {
+        for text in &limits.texts {
             let is_valid =
-                !is_finer(event, &pointer, &text) && forms_of(&text).iter().any(|value| validator.is_valid(value));
-            let case = format!("{event} query {name} {}", short(&text));
-            send(stage, &case, &with(name, &format!("{name}={}", escaped(&text))), is_valid, &pointer).await;
+                !is_finer(event, &pointer, text) && forms_of(text).iter().any(|value| validator.is_valid(value));
+            let case = format!("{event} query {name} {}", short(text));
+            send(stage, &case, &with(name, &format!("{name}={}", escaped(text))), is_valid, &pointer).await;
         }
         send(
             stage,
@@ -154,14 +208,20 @@ fn places(value: &Value, at: &str) -> Vec<String> {
 /// Stands for a value until the body is a text, because a number may not fit into JSON values.
 const MARK: &str = "\u{1f}mark";
 
-async fn members(stage: &mut Stage, event: &str, ask: &Ask, validator: &Validator) {
+async fn members(
+    stage: &mut Stage,
+    event: &str,
+    ask: &Ask,
+    (validator, limits): (&Validator, &Limits),
+    is_own: &impl Fn(&str) -> bool,
+) {
     let body = if ask.body.is_some() { ask.json() } else { json!({}) };
     let mut pointers = places(&body, "");
     // A member that needs another one has a variant of the event.
     let operation = stage.operation(ask);
-    let optional = operation.members().into_iter().filter(|name| body[*name].is_null() && !operation.depends(name));
+    let optional = operation.members().into_iter().filter(|name| body[*name].is_null() && is_own(name));
     pointers.extend(optional.map(|name| format!("/{name}")));
-    for pointer in pointers {
+    for pointer in pointers.into_iter().filter(|pointer| is_own(pointer.split('/').nth(1).unwrap_or_default())) {
         let (parent, name) = pointer.rsplit_once('/').expect("a pointer");
         let at = format!("/body{pointer}");
         let set = |value: Value| {
@@ -174,11 +234,22 @@ async fn members(stage: &mut Stage, event: &str, ask: &Ask, validator: &Validato
             body
         };
         let quoted = serde_json::to_string(MARK).expect("a text");
-        let values = JSON.iter().map(|value| (*value).to_owned());
-        for value in values.chain(texts().iter().map(|text| json!(text).to_string())) {
+        let present = body.pointer(&pointer);
+        let first = present.and_then(Value::as_array).and_then(|values| values.first());
+        let too_many =
+            first.map(|first| limits.too_many.iter().map(|many| Value::from(vec![first.clone(); *many]).to_string()));
+        let values = JSON.iter().map(|value| (*value).to_owned()).chain(limits.numbers.iter().cloned());
+        let values = values.chain(limits.texts.iter().map(|text| json!(text).to_string()));
+        let values = values.map(|value| (value, false));
+        // A short array of equal elements may be refused for another reason.
+        let arrays = too_many.into_iter().flatten().map(|value| (value, true));
+        for (value, must_fail) in values.chain(arrays) {
             let text = set(MARK.into()).to_string().replace(&quoted, &value);
             let is_valid = !is_finer(event, &at, &value)
                 && serde_json::from_str::<Value>(&text).is_ok_and(|body| validator.is_valid(&body));
+            if is_valid && must_fail {
+                continue;
+            }
             let case = format!("{event} body {pointer} {}", short(&value));
             send(stage, &case, &ask.saying(text), is_valid, &at).await;
         }
@@ -240,9 +311,10 @@ async fn forms(stage: &mut Stage, event: &str, ask: &Ask) {
     send(stage, &format!("{event} without a body and a type"), &bare.without("content-type"), !is_needed, "/body")
         .await;
     let spaces = |length: usize| format!("{good}{}", " ".repeat(length - good.len()));
+    let most = LARGE.iter().find(|(large, _)| *large == event).map_or(64, |(_, kilobytes)| *kilobytes);
     let mut refusals = vec![
-        ("64 KB".to_owned(), ask.saying(spaces(64 * KB)), 0),
-        ("64 KB and a byte".to_owned(), ask.saying(spaces(64 * KB + 1)), 413),
+        ("the longest body".to_owned(), ask.saying(spaces(most * KB)), 0),
+        ("a byte too many".to_owned(), ask.saying(spaces(most * KB + 1)), 413),
         ("1 MB".to_owned(), ask.saying("x".repeat(KB * KB)), 413),
         ("over 10 MB".to_owned(), ask.saying(" ".repeat(10 * KB * KB + 1)), 413),
         ("no type".to_owned(), ask.without("content-type"), 415),

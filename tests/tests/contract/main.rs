@@ -36,4 +36,5 @@ macro_rules! contract {
 contract! {
     bank: who_may input repeats at_once pages damage units crashes;
     cart: who_may input repeats at_once pages damage units crashes;
+    ledger: who_may input repeats at_once pages damage units crashes;
 }

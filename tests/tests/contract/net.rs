@@ -33,10 +33,23 @@ pub(crate) enum Fault {
     Conflict,
     /// The call arrives after the timeout of its attempt.
     Late,
+    /// The connection breaks after the effect of the call, and repetitions meet a transaction that
+    /// is still in progress.
+    InProgress,
 }
 
-pub(crate) const FAULTS: [Fault; 6] =
-    [Fault::KilledBefore, Fault::KilledAfter, Fault::Lost, Fault::Throttled, Fault::Conflict, Fault::Late];
+pub(crate) const FAULTS: [Fault; 7] = [
+    Fault::KilledBefore,
+    Fault::KilledAfter,
+    Fault::Lost,
+    Fault::Throttled,
+    Fault::Conflict,
+    Fault::Late,
+    Fault::InProgress,
+];
+
+/// Number of repetitions that meet a transaction in progress.
+const IN_PROGRESS: usize = 2;
 
 /// The longest delay of a late call.
 pub(crate) const LATE: Duration = Duration::from_millis(2_500);
@@ -51,6 +64,10 @@ struct State {
     met: Option<String>,
     /// Whether the function was killed, so that its other calls do not arrive either.
     is_dead: bool,
+    /// Number of calls that meet a transaction in progress.
+    in_progress: usize,
+    /// The fault of every call.
+    lasting: Option<Fault>,
     /// State of the generator of latencies. 0 if there are none.
     latency: u64,
 }
@@ -72,6 +89,11 @@ impl Net {
     /// Plans a fault of the call with this number, counted from now.
     pub(crate) fn plan(&self, number: usize, fault: Fault) {
         *self.state() = State { planned: Some((number, fault)), ..State::default() };
+    }
+
+    /// Plans a fault of every call from now on.
+    pub(crate) fn plan_always(&self, fault: Fault) {
+        *self.state() = State { lasting: Some(fault), ..State::default() };
     }
 
     /// Draws a latency for each call from now on.
@@ -106,7 +128,19 @@ impl Net {
         }
         state.calls += 1;
         let calls = state.calls;
-        let fault = state.planned.filter(|(number, _)| *number == calls).map(|(_, fault)| fault);
+        if call.parts > 0 && state.in_progress > 0 {
+            state.in_progress -= 1;
+            return (Some(Fault::InProgress), [Duration::ZERO; 2]);
+        }
+        let planned = state.planned.filter(|(number, _)| *number == calls).map(|(_, fault)| fault);
+        let fault = match planned.or(state.lasting) {
+            // The effect of the call is that of a lost response.
+            Some(Fault::InProgress) => {
+                state.in_progress = if call.parts > 0 { IN_PROGRESS } else { 0 };
+                Some(Fault::Lost)
+            }
+            fault => fault,
+        };
         if let Some(fault) = fault {
             state.met = Some(call.text.clone());
             state.is_dead = matches!(fault, Fault::KilledBefore | Fault::KilledAfter);
@@ -175,6 +209,7 @@ async fn carry(
             Ok(HttpResponse::new(status(503), SdkBody::from("<Error><Code>SlowDown</Code></Error>")))
         }
         Some(Fault::Conflict) if call.is_write => Ok(call.conflict()),
+        Some(Fault::InProgress) => Ok(refused("TransactionInProgressException", &[])),
         Some(Fault::Lost) => {
             inner.call(request).await.and_then(|_| Err(ConnectorError::io("the connection broke".into())))
         }

@@ -8,8 +8,9 @@ use crate::{
 use serde_json::Value;
 use system_tests::requests::changes_of;
 
-/// Lists with fewer than two items in the worlds: no payment is overdue, and one was executed.
-const SHORT: [&str; 2] = ["list-overdue-payments", "list-transactions-by-date"];
+/// Lists with fewer than two items in the worlds: no payment is overdue, one was executed, and a
+/// key belongs to one transaction.
+const SHORT: [&str; 3] = ["list-overdue-payments", "list-transactions-by-date", "list-transactions.by-key"];
 
 pub(crate) async fn check(stage: &mut Stage) {
     let lists: Vec<_> = stage

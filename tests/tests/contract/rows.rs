@@ -32,6 +32,8 @@ pub(crate) struct Row {
 pub(crate) struct Service {
     /// The name, which is also the folder of its events and the first segment of its paths.
     pub(crate) name: &'static str,
+    /// The claim that names the owner.
+    pub(crate) claim: &'static str,
     /// The path parameter that names the owner of the resource.
     pub(crate) owner: &'static str,
     /// An owner, for the events of operators.
@@ -44,17 +46,18 @@ pub(crate) struct Service {
     pub(crate) unknown: &'static [(&'static str, &'static str)],
     /// Scopes of a customer.
     pub(crate) customer: &'static str,
-    /// Attributes in the filters of queries.
+    /// Attributes in the filters of queries and in the conditions of writes.
     pub(crate) filters: &'static [&'static str],
     rows: &'static str,
 }
 
 const NO_ITEM: &str = "0192f3a1b2c37d5e8f90a1b2c3d4e5f6";
 
-const SERVICES: [Service; 2] = [BANK, CART];
+const SERVICES: [Service; 3] = [BANK, CART, LEDGER];
 
 const CART: Service = Service {
     name: "cart",
+    claim: "account_ids",
     owner: "accountId",
     own: "Account1",
     other: "Account2",
@@ -67,6 +70,7 @@ const CART: Service = Service {
 
 const BANK: Service = Service {
     name: "bank",
+    claim: "account_ids",
     owner: "accountId",
     own: "Account1",
     other: "Account2",
@@ -81,6 +85,25 @@ const BANK: Service = Service {
     customer: "bank:read bank:write",
     filters: &[],
     rows: include_str!("bank.txt"),
+};
+
+const LEDGER: Service = Service {
+    name: "ledger",
+    claim: "sub",
+    owner: "userId",
+    own: "3f1c2b6e-8a4d-4c57-9f6e-2d1b0a9c8e7f",
+    other: "ann",
+    nobody: "nobody",
+    unknown: &[
+        ("accountId", "nobodys"),
+        ("holdId", "nobodys"),
+        ("merchantId", "nobodys"),
+        ("reconciliationId", "nobodys"),
+        ("transactionId", "nobodys"),
+    ],
+    customer: "ledger:read ledger:write",
+    filters: &["Opened"],
+    rows: include_str!("ledger.txt"),
 };
 
 impl Service {

@@ -37,18 +37,9 @@ pub(crate) fn of(before: &[(String, Value)], after: &[(String, Value)]) -> Vec<S
     let gone = before.iter().filter(|(_, item)| is_wanted(item));
     let gone = gone.map(|(table, item)| format!("{table} {} {}", item["PK"], item["SK"]));
     texts.extend(gone.filter(|key| !left.contains(key)).map(|key| format!("deleted {key}")));
-    let masked = |text: &str| {
-        GENERATED
-            .replace_all(
-                text,
-                |found: &Captures<'_>| if known.contains(&found[0]) { found[0].to_owned() } else { "*".to_owned() },
-            )
-            .into_owned()
-    };
-    texts.sort_by_cached_key(|text| masked(text));
-    // Ids and times get the number of their first occurrence.
-    let mut numbers = BTreeMap::<String, usize>::new();
+    // Ids get the number of their first occurrence in the item.
     let numbered = texts.iter().map(|text| {
+        let mut numbers = BTreeMap::<String, usize>::new();
         let name = |found: &Captures<'_>| {
             if known.contains(&found[0]) {
                 return found[0].to_owned();
@@ -76,6 +67,10 @@ fn generated(text: &str) -> Vec<String> {
 /// The attribute that wakes up a job. A repeated start also writes it.
 pub(crate) const MARK: &str = "NudgedBy";
 
+fn is_shard(attribute: &str, text: &str) -> bool {
+    attribute.starts_with("GSI") && text.len() < 3 || attribute == "PK" && text.starts_with("ALL#")
+}
+
 /// The item without numbers that differ between equal runs.
 fn without_numbers(item: &Value) -> Value {
     match item {
@@ -84,8 +79,8 @@ fn without_numbers(item: &Value) -> Value {
             .filter(|(name, _)| *name != MARK)
             .map(|(name, value)| {
                 let is_counter = NUMBERS.iter().any(|end| name.ends_with(end));
-                // The shard of an index depends on the id.
-                let is_shard = name.starts_with("GSI") && value["S"].as_str().is_some_and(|text| text.len() < 3);
+                // The shard of an index or of a total depends on the id.
+                let is_shard = value["S"].as_str().is_some_and(|text| is_shard(name, text));
                 let value = if is_shard || is_counter && value["N"].is_string() {
                     "<number>".into()
                 } else {

@@ -130,6 +130,11 @@ impl Ask {
         self.body.as_deref().and_then(|body| serde_json::from_slice(body).ok()).unwrap_or_default()
     }
 
+    /// Whether the query or the body has this member.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.query.split('&').any(|pair| pair.split('=').next() == Some(name)) || !self.json()[name].is_null()
+    }
+
     /// The last path parameter that does not name the owner.
     pub(crate) fn id<'a>(&'a self, owner: &str) -> Option<&'a str> {
         let names = self.route.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
@@ -255,12 +260,18 @@ impl Stage {
     pub(crate) fn owner(&self, ask: &Ask) -> Claims {
         let mut claims = ask.claims.clone().unwrap_or_default();
         claims.insert("scope".to_owned(), self.service.customer.into());
-        let accounts = claims.get("account_ids").and_then(Value::as_str).unwrap_or_default();
-        if accounts.trim_matches(['[', ']']).is_empty() {
+        let given = claims.get(self.service.claim).and_then(Value::as_str).unwrap_or_default();
+        // An operator has no accounts, and the id of an operator owns nothing.
+        if self.service.claim == "sub" || given.trim_matches(['[', ']']).is_empty() {
             let own = ask.parameters.get(self.service.owner).map_or(self.service.own, String::as_str);
-            claims.insert("account_ids".to_owned(), format!("[{own}]").into());
+            claims.insert(self.service.claim.to_owned(), self.named(own));
         }
         claims
+    }
+
+    /// The claim of an owner.
+    fn named(&self, owner: &str) -> Value {
+        if self.service.claim == "account_ids" { format!("[{owner}]").into() } else { owner.into() }
     }
 
     /// An owner of other resources.
@@ -272,7 +283,7 @@ impl Stage {
     /// The claims of another customer.
     pub(crate) fn other(&self, ask: &Ask) -> Claims {
         let mut claims = self.owner(ask);
-        claims.insert("account_ids".to_owned(), format!("[{}]", self.another(ask)).into());
+        claims.insert(self.service.claim.to_owned(), self.named(self.another(ask)));
         claims
     }
 
