@@ -9,7 +9,7 @@ const SEEDS: [u64; 3] = [0x9e37_79b9_7f4a_7c15, 0xd1b5_4a32_d192_ed03, 0x1234_56
 
 pub(crate) async fn check(stage: &mut Stage) {
     for row in stage.rows.clone() {
-        let Some(ask) = stage.ask(&row).filter(|ask| !ask.is_get()) else { continue };
+        let Some(ask) = stage.write(&row) else { continue };
         for (seed, key) in SEEDS.into_iter().flat_map(|seed| [true, false].map(|key| (seed, key))) {
             let has_key = ask.headers.contains_key("idempotency-key");
             let case = format!("{} seed {seed:x}{}", row.event, if key { " with one key" } else { "" });

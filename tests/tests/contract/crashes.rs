@@ -18,7 +18,7 @@ const LASTING: [(Fault, u16); 3] = [(Fault::Throttled, 429), (Fault::Lost, 503),
 
 pub(crate) async fn check(stage: &mut Stage) {
     for row in stage.rows.clone() {
-        let Some(ask) = stage.ask(&row).filter(|ask| !ask.is_get()) else { continue };
+        let Some(ask) = stage.write(&row) else { continue };
         let has_key = ask.headers.contains_key("idempotency-key");
         let before = stage.items();
         if !stage.plays(&row.event) {

@@ -191,7 +191,7 @@ fn forms_of(text: &str) -> Vec<Value> {
 }
 
 /// The places of all members in a body, as pointers.
-fn places(value: &Value, at: &str) -> Vec<String> {
+pub(crate) fn places(value: &Value, at: &str) -> Vec<String> {
     match value {
         Value::Object(members) => members
             .iter()

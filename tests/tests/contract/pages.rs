@@ -20,7 +20,10 @@ pub(crate) async fn check(stage: &mut Stage) {
         .filter_map(|row| Some((row.event.clone(), stage.ask(&row)?)))
         .filter(|(_, ask)| ask.is_get() && stage.operation(ask).parameters("query").contains("cursor"))
         .collect();
-    for (event, ask) in &lists {
+    let operator = stage.operator();
+    for (event, own) in &lists {
+        // An operator reads the lists of all owners, so a cursor differs only in the owner.
+        let ask = &own.by(Some(operator.clone()));
         let case = format!("{event} pages");
         if !stage.plays(&case) {
             continue;
@@ -35,7 +38,7 @@ pub(crate) async fn check(stage: &mut Stage) {
             continue;
         }
         let cursor = one_by_one(stage, &case, ask, &items).await;
-        for (name, other, other_ask) in others(stage, event, ask, &lists) {
+        for (name, other, other_ask) in others(stage, event, (ask, own), &lists) {
             let case = format!("{event} cursor for {name} {other}");
             refused(stage, &case, &other_ask, &cursor).await;
         }
@@ -79,21 +82,31 @@ async fn one_by_one(stage: &mut Stage, case: &str, ask: &Ask, items: &[Value]) -
 }
 
 /// Requests that must not accept the cursor: other lists, another owner's list, another caller.
-fn others(stage: &Stage, event: &str, ask: &Ask, lists: &[(String, Ask)]) -> Vec<(&'static str, String, Ask)> {
-    let operator = stage.operator();
-    let mut others: Vec<_> = lists
-        .iter()
-        .filter(|(other, _)| other != event)
-        .map(|(other, ask)| ("list", other.clone(), ask.clone()))
-        .collect();
+fn others(
+    stage: &Stage,
+    event: &str,
+    (ask, own): (&Ask, &Ask),
+    lists: &[(String, Ask)],
+) -> Vec<(&'static str, String, Ask)> {
+    let by_operator = |ask: &Ask| ask.by(Some(stage.operator()));
+    let other = lists.iter().filter(|(other, _)| other != event);
+    let mut others: Vec<_> = other.map(|(other, ask)| ("list", other.clone(), by_operator(ask))).collect();
+    let operation = stage.operation(ask);
+    for name in operation.parameters("query") {
+        let schema = stage.document.follow(&operation.parameter("query", name)["schema"]);
+        let has = |value: &str| ask.query.split('&').any(|pair| pair == format!("{name}={value}"));
+        let mut values = schema["enum"].as_array().into_iter().flatten().filter_map(Value::as_str).rev();
+        if let Some(value) = values.find(|value| !has(value) && schema["default"] != **value) {
+            let kept = ask.query.split('&').filter(|pair| pair.split('=').next() != Some(name));
+            let query = kept.chain([format!("{name}={value}").as_str()]).collect::<Vec<_>>().join("&");
+            others.push(("query", format!("{name}={value}"), ask.asking(query)));
+        }
+    }
     let owner = stage.service.owner;
     if ask.parameters.contains_key(owner) {
-        others.push((
-            "owner",
-            stage.another(ask).to_owned(),
-            ask.with(owner, stage.another(ask)).by(Some(operator.clone())),
-        ));
-        others.push(("caller", "operator".to_owned(), ask.by(Some(operator))));
+        let another = stage.another(ask);
+        others.push(("owner", another.to_owned(), ask.with(owner, another)));
+        others.push(("caller", "customer".to_owned(), own.clone()));
     }
     others
 }

@@ -2,6 +2,7 @@
 //! request with the key is refused.
 
 use crate::{
+    input::places,
     shape::MARK,
     stage::{Ask, Stage},
 };
@@ -73,21 +74,21 @@ fn woken(mut items: Vec<(String, Value)>) -> Vec<(String, Value)> {
     items
 }
 
-/// The request with another value of each member of its body for which the schema allows one.
+/// The request with another value at each place of its body for which the schema allows one.
 fn others(stage: &Stage, ask: &Ask) -> Vec<(String, Ask)> {
     let body = ask.json();
     let operation = stage.operation(ask);
-    let members = body.as_object().into_iter().flatten();
-    let changed = members.filter_map(|(name, value)| {
+    let changed = places(&body, "").into_iter().filter_map(|pointer| {
         let mut other = body.clone();
-        other[name] = match value {
+        let value = other.pointer_mut(&pointer)?;
+        *value = match &*value {
             Value::Number(number) => (number.as_i64()? + 1).into(),
             Value::String(text) => format!("{text}x").into(),
             Value::Bool(value) => (!value).into(),
             _ => return None,
         };
         let text = other.to_string();
-        operation.faults_of_request(Some(&text)).is_empty().then(|| (name.clone(), ask.saying(text)))
+        operation.faults_of_request(Some(&text)).is_empty().then(|| (pointer, ask.saying(text)))
     });
     changed.collect()
 }

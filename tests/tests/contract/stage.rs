@@ -7,7 +7,7 @@ use crate::{
 };
 use local::{
     Claims,
-    events::{EventRequest, Events},
+    events::{EventRequest, Events, Expected},
     in_process::{InProcess, Saved},
 };
 use serde_json::{Value, json};
@@ -177,6 +177,12 @@ impl Stage {
             *key = "contract".into();
         }
         event
+    }
+
+    /// The request of a row, if it is a write that the service accepts.
+    pub(crate) fn write(&self, row: &Row) -> Option<Ask> {
+        let is_accepted = self.events.expected(&row.event).expect("an event") == Expected::Succeeds(true);
+        self.ask(row).filter(|ask| is_accepted && !ask.is_get())
     }
 
     /// The request of a row. `None` for a function that is not called over HTTP.
