@@ -14,7 +14,6 @@ pub mod openapi;
 pub mod patterns;
 pub mod payer;
 pub mod requests;
-pub mod roles;
 pub mod runtime;
 pub mod units;
 pub mod unreadable;

@@ -1,14 +1,13 @@
 //! Repeated `POST` requests to the bank: concurrent requests, and retries after crashes, after
 //! status changes, and a day later (docs/decisions/idempotency.md).
 
-use futures::future::join_all;
 use local::Stack;
 use serde_json::{Value, json};
 use std::time::Duration;
 use system_tests::{
     Asks, Client,
     bank::{payments, rows, transactions},
-    faults::{Fault, MOMENTS, Moment, Process, Twins},
+    faults::{Fault, Moment, Process, Twins},
     stack,
     units::consumed,
 };
@@ -40,49 +39,10 @@ fn new() -> Value {
     json!({"scheduledTime": TIME, "data": {"amount": 12.50}})
 }
 
-fn payment_id((status, _, body): &Answer) -> String {
-    assert_eq!(*status, 201, "{body}");
-    let body: Value = serde_json::from_str(body).expect("JSON");
-    body["paymentId"].as_str().expect("an id").to_owned()
-}
-
 /// Number of payments, idempotency records and transactions.
 async fn counts(stack: &Stack) -> (usize, usize, usize) {
     let records = rows(stack, "PaymentScheduler", "IdempotencyRecord").await.len();
     (payments(stack).await.len(), records, transactions(stack).await.len())
-}
-
-#[tokio::test]
-async fn twenty_concurrent_requests_schedule_one_payment() {
-    let stack = stack().start().await.expect("a stack");
-    let event = event("A-1", Some("K"), &new(), TODAY);
-    let answers = join_all((0..20).map(|_| invoke(&stack, &event))).await;
-    let later = invoke(&stack, &event).await;
-    assert!(answers.iter().all(|answer| *answer == later), "{answers:#?}, later {later:?}");
-    assert_eq!(counts(&stack).await, (1, 1, 0));
-    assert!(payments(&stack).await[0]["SK"].ends_with(&payment_id(&later)));
-}
-
-#[tokio::test]
-async fn idempotency_key_is_bound_to_its_request_and_account() {
-    let stack = stack().start().await.expect("a stack");
-    let first = invoke(&stack, &event("A-1", Some("K"), &new(), TODAY)).await;
-    let same_instant = json!({"scheduledTime": "2099-12-01T10:30:00+01:00", "data": {"amount": 12.50}});
-    assert_eq!(invoke(&stack, &event("A-1", Some("K"), &same_instant, TODAY)).await, first);
-    for other in [
-        json!({"scheduledTime": TIME, "data": {"amount": 12.51}}),
-        json!({"scheduledTime": TIME, "data": null}),
-        json!({"scheduledTime": "2099-12-01T09:30:01Z", "data": {"amount": 12.50}}),
-        json!({"scheduledTime": "2098-12-01T09:30:00Z", "data": {"amount": 12.50}}),
-    ] {
-        let (status, _, body) = invoke(&stack, &event("A-1", Some("K"), &other, TODAY)).await;
-        assert_eq!(status, 422, "{other}: {body}");
-        assert!(body.contains("/problems/idempotency-key-reused"), "{body}");
-    }
-    assert_eq!(counts(&stack).await, (1, 1, 0), "a rejected request wrote an item");
-    let of_another = invoke(&stack, &event("A-2", Some("K"), &new(), TODAY)).await;
-    assert_ne!(payment_id(&of_another), payment_id(&first));
-    assert_eq!(counts(&stack).await, (2, 2, 0));
 }
 
 #[tokio::test]
@@ -100,76 +60,10 @@ async fn idempotency_key_costs_one_write_unit() {
     }
 }
 
-#[tokio::test]
-async fn retry_completes_a_request_that_crashed_at_any_call() {
-    let twins = Twins::start(stack).await;
-    let process = twins.process("schedule-payment", &bank::patterns::schedule_payment::function());
-    let mut crashes = 0;
-    for moment in MOMENTS {
-        for call in 1..=10 {
-            let account = format!("A-{call}-{moment:?}");
-            let event = event(&account, Some("K"), &new(), TODAY);
-            let survived = crash(&twins, &process, &event, call, moment).await;
-            heals(&twins, &account, &event).await;
-            if survived.is_some() {
-                break;
-            }
-            crashes += 1;
-        }
-    }
-    assert_eq!(crashes, 4, "a first request makes two calls");
-}
-
-#[tokio::test]
-async fn second_retry_completes_a_retry_that_crashed() {
-    let twins = Twins::start(stack).await;
-    let process = twins.process("schedule-payment", &bank::patterns::schedule_payment::function());
-    let mut crashes = 0;
-    for moment in MOMENTS {
-        for call in 1..=10 {
-            let account = format!("A-{call}-{moment:?}");
-            let event = event(&account, Some("K"), &new(), TODAY);
-            let died = crash(&twins, &process, &event, 1, Moment::After).await;
-            assert_eq!(died, None, "only the record is written");
-            let survived = crash(&twins, &process, &event, call, moment).await;
-            heals(&twins, &account, &event).await;
-            if survived.is_some() {
-                break;
-            }
-            crashes += 1;
-        }
-    }
-    assert_eq!(crashes, 8, "a retry makes a put, two reads and a transaction");
-}
-
 async fn crash(twins: &Twins, process: &Process<'_>, event: &Value, call: usize, moment: Moment) -> Option<Answer> {
     twins.proxy.rule(move |made| if made.number == call { Fault::Death(moment) } else { Fault::None });
     let invocation = process.run(event, MINUTE).await?;
     Some(read(&invocation.answer.expect("an answer")))
-}
-
-/// Checks that two retries get the same response, and that there is exactly one payment.
-async fn heals(twins: &Twins, account: &str, event: &Value) {
-    let healed = invoke(&twins.healthy, event).await;
-    assert_eq!(invoke(&twins.healthy, event).await, healed);
-    let stored: Vec<_> = payments(&twins.healthy).await.into_iter().filter(|row| row["PK"] == account).collect();
-    let ids: Vec<_> = stored.iter().filter_map(|row| row["SK"].split('#').nth(1)).collect();
-    assert_eq!(ids, [payment_id(&healed)], "{account}");
-}
-
-#[tokio::test]
-async fn lost_response_does_not_schedule_a_second_payment() {
-    for call in 1..=2 {
-        let twins = Twins::start(stack).await;
-        let lost = move |made: usize| if made == call { Fault::Lost(Moment::After) } else { Fault::None };
-        twins.proxy.rule(move |made| lost(made.number));
-        let event = event("A-1", Some("K"), &new(), TODAY);
-        let answer = invoke(&twins.faulty, &event).await;
-        assert_eq!(answer, invoke(&twins.healthy, &event).await, "call {call}");
-        assert_eq!(twins.proxy.count("TransactWriteItems"), 0, "call {call}: a transaction would double the cost");
-        assert_eq!(counts(&twins.healthy).await, (1, 1, 0));
-        assert_eq!(payment_id(&answer), payment_id(&invoke(&twins.healthy, &event).await));
-    }
 }
 
 /// Changes the payment's status and checks the result.
