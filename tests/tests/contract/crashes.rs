@@ -38,7 +38,7 @@ pub(crate) async fn check(stage: &mut Stage) {
         for (fault, status) in LASTING {
             outage(stage, &row.event, &ask, fault, status).await;
         }
-        let step = stride(3);
+        let step = stride(7);
         for (first, fault) in FAULTS.into_iter().enumerate() {
             for number in (1 + first % step..MAX_CALLS).step_by(step) {
                 let case = format!("{} {fault:?} {number}", row.event);
