@@ -793,13 +793,6 @@ impl<'a> Shopper<'a> {
         cart_items.into_iter().map(CartItem::id).collect()
     }
 
-    /// The request that changes the status of the newest order.
-    #[must_use]
-    pub fn bring_order(&self, status: OrderStatus) -> Operation {
-        let newest = self.account.orders.iter().max_by_key(|(_, order)| order["placedAt"].as_str());
-        Operation::SetStatus { order: newest.expect("an order").0.clone(), status }
-    }
-
     /// Sends all requests concurrently and returns the results. Panics if no order of the requests
     /// explains the results.
     pub async fn run(&mut self, operations: Vec<Operation>) -> Vec<Asked> {

@@ -74,7 +74,7 @@ fn woken(mut items: Vec<(String, Value)>) -> Vec<(String, Value)> {
     items
 }
 
-/// The request with another value at each place of its body for which the schema allows one.
+/// Requests that differ from this one in one value of the body. The schema allows each of them.
 fn others(stage: &Stage, ask: &Ask) -> Vec<(String, Ask)> {
     let body = ask.json();
     let operation = stage.operation(ask);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-/// A row of the table. The file explains the columns.
+/// A row of a table, such as `cart.txt`, which explains the columns.
 #[derive(Debug, Clone)]
 pub(crate) struct Row {
     /// The event, such as `add-cart-item`, or a variant of it.

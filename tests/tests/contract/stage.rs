@@ -78,22 +78,17 @@ impl Ask {
         })
     }
 
-    /// The same request with other path parameters. The values are escaped.
-    pub(crate) fn at(&self, parameters: &BTreeMap<String, String>) -> Self {
+    /// The same request with another value of a path parameter, which is already escaped.
+    pub(crate) fn with(&self, name: &str, value: &str) -> Self {
+        let mut parameters = self.parameters.clone();
+        parameters.insert(name.to_owned(), value.to_owned());
         let (_, path) = self.route.split_once(' ').expect("a route");
         let part = |part: &str| match part.strip_prefix('{').and_then(|part| part.strip_suffix('}')) {
             Some(name) => parameters[name].clone(),
             None => part.to_owned(),
         };
         let path = path.split('/').map(part).collect::<Vec<_>>().join("/");
-        Self { path, parameters: parameters.clone(), ..self.clone() }
-    }
-
-    /// The same request with another value of a path parameter.
-    pub(crate) fn with(&self, name: &str, value: &str) -> Self {
-        let mut parameters = self.parameters.clone();
-        parameters.insert(name.to_owned(), value.to_owned());
-        self.at(&parameters)
+        Self { path, parameters, ..self.clone() }
     }
 
     /// The same request of another caller.
@@ -299,7 +294,7 @@ impl Stage {
         serde_json::from_value(claims).expect("an object")
     }
 
-    /// The same request for an id that nobody has, and whether that id is the owner's.
+    /// The same request for an id that nobody has. Without another id, that of an unknown owner.
     pub(crate) fn for_nobody(&self, ask: &Ask) -> Ask {
         match ask.id(self.service.owner) {
             Some(name) => {
