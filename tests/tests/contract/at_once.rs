@@ -1,13 +1,17 @@
 //! The same request several times at once, with drawn latencies: the outcome is that of as many
 //! requests one after the other as succeeded.
 
-use crate::{shape, stage::Stage};
+use crate::{
+    shape::{self, Before},
+    stage::Stage,
+};
 use futures::future::join_all;
 
 const COPIES: usize = 4;
 const SEEDS: [u64; 3] = [0x9e37_79b9_7f4a_7c15, 0xd1b5_4a32_d192_ed03, 0x1234_5678_9abc_def1];
 
 pub(crate) async fn check(stage: &mut Stage) {
+    let before = Before::of(&stage.items());
     for row in stage.rows.clone() {
         let Some(ask) = stage.write(&row) else { continue };
         for (seed, key) in SEEDS.into_iter().flat_map(|seed| [true, false].map(|key| (seed, key))) {
@@ -23,7 +27,6 @@ pub(crate) async fn check(stage: &mut Stage) {
                     },
                 )
                 .collect();
-            let before = stage.items();
             stage.net.slow(seed);
             let answers = join_all(asks.iter().map(|ask| stage.send_quietly(ask))).await;
             stage.net.heal();

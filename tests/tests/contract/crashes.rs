@@ -4,7 +4,7 @@
 
 use crate::{
     net::{FAULTS, Fault, LATE},
-    shape,
+    shape::{self, Before},
     stage::{Ask, Stage},
 };
 use system_tests::{Answer, stride};
@@ -19,10 +19,10 @@ const MAX_REPEATS: usize = 8;
 const LASTING: [(Fault, u16); 3] = [(Fault::Throttled, 429), (Fault::Lost, 503), (Fault::Late, 503)];
 
 pub(crate) async fn check(stage: &mut Stage) {
+    let before = Before::of(&stage.items());
     for (place, row) in stage.rows.clone().into_iter().enumerate() {
         let Some(ask) = stage.write(&row) else { continue };
         let has_key = ask.headers.contains_key("idempotency-key");
-        let before = stage.items();
         if !stage.plays(&row.event) {
             continue;
         }

@@ -4,14 +4,14 @@
 //! gets 400 with a pointer to the field, and writes nothing.
 
 use crate::{
+    odd::{BODIES, FINER, INSTEAD, JSON, LARGE, PARTNERS, TEXTS, TYPES, UNPLAYED},
     stage::{Ask, Stage},
-    values::{BODIES, FINER, JSON, LARGE, TEXTS, TYPES, UNPLAYED},
 };
 use jsonschema::Validator;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use serde_json::{Value, json};
-use std::collections::BTreeSet;
-use system_tests::Answer;
+use serde_json::{Map, Value, json};
+use std::{collections::BTreeSet, ops::Range};
+use system_tests::{Answer, stride};
 
 const KB: usize = 1024;
 
@@ -20,14 +20,13 @@ pub(crate) async fn check(stage: &mut Stage) {
     for row in stage.rows.clone() {
         let Some(ask) = stage.ask(&row) else { continue };
         let schema = stage.operation(&ask).body().cloned();
-        let validator = schema.map(|schema| stage.document.validator(&schema));
+        let validator = schema.map(|schema| stage.validator(&schema));
         // Fields that exclude each other are in different variants of an event.
         let base = row.event.split('.').next().filter(|base| **base != row.event);
         let base = base.and_then(|base| stage.rows.iter().find(|row| row.event == base)).and_then(|row| stage.ask(row));
         let variants = stage.rows.iter().filter(|variant| variant.event.starts_with(&format!("{}.", row.event)));
         let variants: Vec<Ask> = variants.filter_map(|variant| stage.ask(variant)).collect();
         let is_own = |name: &str| match &base {
-            _ if UNPLAYED.contains(&(row.event.as_str(), name)) => false,
             Some(base) => ask.has(name) && !base.has(name),
             None => ask.has(name) || !variants.iter().any(|variant| variant.has(name)),
         };
@@ -101,9 +100,36 @@ fn escaped(text: &str) -> String {
 }
 
 /// Whether the field refuses a value that its schema accepts.
-fn is_finer(event: &str, pointer: &str, value: &str) -> bool {
-    let of_event = format!("{event} {pointer}");
-    FINER.iter().any(|(field, values)| (*field == pointer || *field == of_event) && values.contains(&value))
+fn is_finer(stage: &Stage, event: &str, pointer: &str, value: &str) -> bool {
+    let of = [event, stage.service.name].map(|name| format!("{name} {pointer}"));
+    let is_field = |field: &str| field == pointer || of.iter().any(|of| field == of);
+    FINER.iter().any(|(field, values)| is_field(field) && values.contains(&value))
+}
+
+/// Whether the field accepts a value of its schema in another world only.
+fn is_unplayed(event: &str, name: &str) -> bool {
+    UNPLAYED.contains(&(event, name))
+}
+
+/// Whether a field cannot be combined with another one.
+fn is_instead(name: &str, other: &str) -> bool {
+    INSTEAD.iter().any(|(field, others)| *field == name && others.contains(&other))
+}
+
+/// One of this number of values is sent, except the values at the limits of the field.
+const STEP: usize = 5;
+
+/// The numbers of the values to send to a field: the values before `odd`, a part of the others, and
+/// those at a limit of the field. The values after `odd` are in order.
+fn part(stage: &Stage, field: &str, odd: &Range<usize>, are_valid: &[bool]) -> Vec<usize> {
+    let step = if stage.is_selective() { 1 } else { stride(STEP) };
+    let first = field.bytes().map(usize::from).sum::<usize>();
+    let differs = |number: usize, other: usize| are_valid.get(other).is_some_and(|other| *other != are_valid[number]);
+    let is_limit = |number: usize| {
+        number > odd.end && differs(number, number - 1) || number >= odd.end && differs(number, number + 1)
+    };
+    let is_sent = |number: &usize| *number < odd.start || (number + first).is_multiple_of(step) || is_limit(*number);
+    (0..are_valid.len()).filter(is_sent).collect()
 }
 
 fn short(text: &str) -> String {
@@ -140,11 +166,18 @@ fn verify(stage: &mut Stage, case: &str, answer: &Answer, is_valid: bool, pointe
 async fn paths(stage: &mut Stage, event: &str, ask: &Ask, limits: &Limits) {
     for name in ask.parameters.keys() {
         let schema = stage.operation(ask).parameter("path", name)["schema"].clone();
-        let validator = stage.document.validator(&schema);
-        for text in limits.texts.iter().filter(|text| !["", ".", ".."].contains(&text.as_str())) {
-            let is_valid = validator.is_valid(&Value::from(text.as_str()));
-            let case = format!("{event} path {name} {}", short(text));
-            send(stage, &case, &ask.with(name, &escaped(text)), is_valid, &format!("/path/{name}")).await;
+        let validator = stage.validator(&schema);
+        let pointer = format!("/path/{name}");
+        let is_valid =
+            |text: &String| !is_finer(stage, event, &pointer, text) && validator.is_valid(&Value::from(text.as_str()));
+        let are_valid: Vec<bool> = limits.texts.iter().map(is_valid).collect();
+        for number in part(stage, &format!("{event} {name}"), &(0..TEXTS.len()), &are_valid) {
+            let text = &limits.texts[number];
+            // A path without the segment belongs to another route.
+            if !["", ".", ".."].contains(&text.as_str()) {
+                let case = format!("{event} path {name} {}", short(text));
+                send(stage, &case, &ask.with(name, &escaped(text)), are_valid[number], &pointer).await;
+            }
         }
     }
 }
@@ -152,19 +185,25 @@ async fn paths(stage: &mut Stage, event: &str, ask: &Ask, limits: &Limits) {
 async fn queries(stage: &mut Stage, event: &str, ask: &Ask, limits: &Limits, is_own: &impl Fn(&str) -> bool) {
     let names: Vec<String> = stage.operation(ask).parameters("query").into_iter().map(str::to_owned).collect();
     let pairs: Vec<&str> = ask.query.split('&').filter(|pair| !pair.is_empty()).collect();
+    let is_period = names.iter().any(|name| name == "planId");
     let with = |name: &str, more: &str| {
-        let others = pairs.iter().filter(|pair| pair.split('=').next() != Some(name)).copied();
-        ask.asking(others.chain([more]).collect::<Vec<_>>().join("&"))
+        let is_kept = |other: &str| other != name && !(is_period && is_instead(name, other));
+        let others = pairs.iter().filter(|pair| is_kept(pair.split('=').next().unwrap_or_default())).copied();
+        let partner = PARTNERS.iter().find(|(field, _)| is_period && *field == name).map(|(_, partner)| *partner);
+        ask.asking(others.chain([more]).chain(partner).collect::<Vec<_>>().join("&"))
     };
     for name in names.iter().filter(|name| *name != "cursor" && is_own(name)) {
         let schema = stage.operation(ask).parameter("query", name)["schema"].clone();
-        let validator = stage.document.validator(&schema);
+        let validator = stage.validator(&schema);
         let pointer = format!("/query/{name}");
-        for text in &limits.texts {
-            let is_valid =
-                !is_finer(event, &pointer, text) && forms_of(text).iter().any(|value| validator.is_valid(value));
+        let is_valid = |text: &String| {
+            !is_finer(stage, event, &pointer, text) && forms_of(text).iter().any(|value| validator.is_valid(value))
+        };
+        let are_valid: Vec<bool> = limits.texts.iter().map(is_valid).collect();
+        for number in part(stage, &format!("{event} {name}"), &(0..TEXTS.len()), &are_valid) {
+            let text = &limits.texts[number];
             let case = format!("{event} query {name} {}", short(text));
-            send(stage, &case, &with(name, &format!("{name}={}", escaped(text))), is_valid, &pointer).await;
+            send(stage, &case, &with(name, &format!("{name}={}", escaped(text))), are_valid[number], &pointer).await;
         }
         send(
             stage,
@@ -220,13 +259,18 @@ async fn members(
     let operation = stage.operation(ask);
     let optional = operation.members().into_iter().filter(|name| body[*name].is_null() && is_own(name));
     pointers.extend(optional.map(|name| format!("/{name}")));
+    let fewest = stage.document.follow(operation.body().expect("a schema"))["minProperties"].as_u64().unwrap_or(1);
+    let fewest = usize::try_from(fewest).unwrap_or_default();
     for pointer in pointers.into_iter().filter(|pointer| is_own(pointer.split('/').nth(1).unwrap_or_default())) {
         let (parent, name) = pointer.rsplit_once('/').expect("a pointer");
         let at = format!("/body{pointer}");
         let set = |value: Value| {
             let mut body = body.clone();
             match body.pointer_mut(parent) {
-                Some(Value::Object(members)) => drop(members.insert(name.to_owned(), value)),
+                Some(Value::Object(members)) => {
+                    members.retain(|other, _| !is_instead(name, other));
+                    members.insert(name.to_owned(), value);
+                }
                 Some(Value::Array(values)) => values[0] = value,
                 _ => {}
             }
@@ -234,30 +278,37 @@ async fn members(
         };
         let quoted = serde_json::to_string(MARK).expect("a text");
         let present = body.pointer(&pointer);
-        let first = present.and_then(Value::as_array).and_then(|values| values.first());
-        let too_many =
-            first.map(|first| limits.too_many.iter().map(|many| Value::from(vec![first.clone(); *many]).to_string()));
-        let values = JSON.iter().map(|value| (*value).to_owned()).chain(limits.numbers.iter().cloned());
-        let values = values.chain(limits.texts.iter().map(|text| json!(text).to_string()));
-        let values = values.map(|value| (value, false));
+        let quoted_texts = limits.texts.iter().map(|text| json!(text).to_string());
+        let values = JSON.iter().map(|value| (*value).to_owned());
+        let values: Vec<String> = values.chain(quoted_texts).chain(limits.numbers.iter().cloned()).collect();
+        let body_with = |value: &str| set(MARK.into()).to_string().replace(&quoted, value);
+        let is_valid = |value: &str| {
+            let body = serde_json::from_str::<Value>(&body_with(value));
+            !is_finer(stage, event, &at, value) && body.is_ok_and(|body| validator.is_valid(&body))
+        };
+        let are_valid: Vec<bool> = values.iter().map(|value| is_valid(value)).collect();
+        let odd = JSON.len()..JSON.len() + TEXTS.len();
+        let played = part(stage, &format!("{event} {pointer}"), &odd, &are_valid).into_iter();
+        let played = played.map(|number| (values[number].clone(), are_valid[number]));
         // A short array of equal elements may be refused for another reason.
-        let arrays = too_many.into_iter().flatten().map(|value| (value, true));
-        for (value, must_fail) in values.chain(arrays) {
-            let text = set(MARK.into()).to_string().replace(&quoted, &value);
-            let is_valid = !is_finer(event, &at, &value)
-                && serde_json::from_str::<Value>(&text).is_ok_and(|body| validator.is_valid(&body));
-            if is_valid && must_fail {
-                continue;
+        let first = present.and_then(Value::as_array).and_then(|values| values.first());
+        let arrays = first
+            .into_iter()
+            .flat_map(|first| limits.too_many.iter().map(|many| Value::from(vec![first.clone(); *many]).to_string()));
+        let arrays = arrays.filter(|array| !is_valid(array)).map(|array| (array, false));
+        for (value, is_valid) in played.chain(arrays).collect::<Vec<_>>() {
+            if !(is_valid && is_unplayed(event, name)) {
+                let case = format!("{event} body {pointer} {}", short(&value));
+                send(stage, &case, &ask.saying(body_with(&value)), is_valid, &at).await;
             }
-            let case = format!("{event} body {pointer} {}", short(&value));
-            send(stage, &case, &ask.saying(text), is_valid, &at).await;
         }
         let mut without = body.clone();
         if let Some(Value::Object(members)) = without.pointer_mut(parent) {
             members.remove(name);
             let case = format!("{event} body {pointer} missing");
             let is_valid = validator.is_valid(&without);
-            let at = if without == json!({}) && !is_valid { "/body" } else { &at };
+            let is_empty = without.as_object().map_or(0, Map::len) < fewest;
+            let at = if is_empty && parent.is_empty() && !is_valid { "/body" } else { &at };
             send(stage, &case, &ask.saying(without.to_string()), is_valid, at).await;
         }
         if parent.is_empty() {

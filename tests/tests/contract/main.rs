@@ -10,13 +10,13 @@ mod crashes;
 mod damage;
 mod input;
 mod net;
+mod odd;
 mod pages;
 mod repeats;
 mod rows;
 mod shape;
 mod stage;
 mod units;
-mod values;
 mod who_may;
 
 /// The tests of each service: one for each driver.
@@ -37,4 +37,5 @@ contract! {
     bank: who_may input repeats at_once pages damage units crashes;
     cart: who_may input repeats at_once pages damage units crashes;
     ledger: who_may input repeats at_once pages damage units crashes;
+    wellness: who_may input repeats at_once pages damage units crashes;
 }

@@ -8,9 +8,15 @@ use crate::{
 use serde_json::Value;
 use system_tests::requests::changes_of;
 
-/// Lists with fewer than two items in the worlds: no payment is overdue, one was executed, and a
-/// key belongs to one transaction.
-const SHORT: [&str; 3] = ["list-overdue-payments", "list-transactions-by-date", "list-transactions.by-key"];
+/// Lists with fewer than two items in the worlds: no payment is overdue, one was executed, a key
+/// belongs to one transaction, and an activity has one participant.
+const SHORT: [&str; 5] = [
+    "list-overdue-payments",
+    "list-transactions-by-date",
+    "list-transactions.by-key",
+    "list-participants",
+    "list-references",
+];
 
 pub(crate) async fn check(stage: &mut Stage) {
     let lists: Vec<_> = stage
@@ -102,10 +108,10 @@ fn others(
             others.push(("query", format!("{name}={value}"), ask.asking(query)));
         }
     }
-    let owner = stage.service.owner;
-    if ask.parameters.contains_key(owner) {
-        let another = stage.another(ask);
-        others.push(("owner", another.to_owned(), ask.with(owner, another)));
+    let another = stage.another(ask);
+    let foreign = stage.owned(ask, another);
+    if (&foreign.path, &foreign.query) != (&ask.path, &ask.query) {
+        others.push(("owner", another.to_owned(), foreign));
         others.push(("caller", "customer".to_owned(), own.clone()));
     }
     others
@@ -114,5 +120,8 @@ fn others(
 async fn refused(stage: &mut Stage, case: &str, ask: &Ask, cursor: &str) {
     let answer = stage.send(case, &ask.asking(with(&ask.query, &format!("limit=1&cursor={cursor}")))).await;
     let got = format!("{} {}", answer.status, pointers(&answer.body).join(" "));
-    stage.same(case, &"400 /query/cursor".to_owned(), &got);
+    // The other owner may have no such list.
+    if answer.status != 404 || stage.send(case, ask).await.status != 404 {
+        stage.same(case, &"400 /query/cursor".to_owned(), &got);
+    }
 }

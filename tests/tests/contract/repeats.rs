@@ -96,12 +96,11 @@ fn others(stage: &Stage, ask: &Ask) -> Vec<(String, Ask)> {
 /// The key belongs to its owner: the same key of another caller is another request.
 async fn other_owner(stage: &mut Stage, event: &str, ask: &Ask) {
     let case = format!("{event} with the key of another owner");
-    let owner = stage.service.owner;
-    if !ask.parameters.contains_key(owner) || ask.id(owner).is_some() || !stage.plays(&case) {
+    if ask.names().ne([stage.service.owner]) || !stage.plays(&case) {
         return;
     }
     let first = stage.send(&case, ask).await;
-    let other = ask.with(owner, stage.another(ask));
+    let other = stage.owned(ask, stage.another(ask));
     let answer = stage.send(&case, &other).await;
     if answer.status == 422 || answer.body == first.body {
         stage.fault(&case, "another response", format!("{} {}", answer.status, answer.body));

@@ -21,6 +21,9 @@ pub(crate) struct Row {
     pub(crate) operator: u16,
     /// The status for an operator and an id that nobody has.
     pub(crate) operator_nobody: u16,
+    /// The statuses for an employee of the customer: the employee's own resource, that of
+    /// a colleague, that of another customer, and an id that nobody has.
+    pub(crate) employee: [u16; 4],
     /// The read and write units that the event consumes.
     pub(crate) units: String,
     /// The types of the items without which the event fails.
@@ -34,7 +37,7 @@ pub(crate) struct Service {
     pub(crate) name: &'static str,
     /// The claim that names the owner.
     pub(crate) claim: &'static str,
-    /// The path parameter that names the owner of the resource.
+    /// The path or query parameter that names the owner of the resource.
     pub(crate) owner: &'static str,
     /// An owner, for the events of operators.
     pub(crate) own: &'static str,
@@ -46,6 +49,8 @@ pub(crate) struct Service {
     pub(crate) unknown: &'static [(&'static str, &'static str)],
     /// Scopes of a customer.
     pub(crate) customer: &'static str,
+    /// Scopes of the employees of a customer, if the customer is a company.
+    pub(crate) employee: Option<&'static str>,
     /// Attributes in the filters of queries and in the conditions of writes.
     pub(crate) filters: &'static [&'static str],
     rows: &'static str,
@@ -53,7 +58,7 @@ pub(crate) struct Service {
 
 const NO_ITEM: &str = "0192f3a1b2c37d5e8f90a1b2c3d4e5f6";
 
-const SERVICES: [Service; 3] = [BANK, CART, LEDGER];
+const SERVICES: [Service; 4] = [BANK, CART, LEDGER, WELLNESS];
 
 const CART: Service = Service {
     name: "cart",
@@ -64,6 +69,7 @@ const CART: Service = Service {
     nobody: "Account9",
     unknown: &[("itemId", NO_ITEM), ("orderId", NO_ITEM), ("sku", "nobodys"), ("jobId", "nobodys-PURCHASED")],
     customer: "cart:read cart:write",
+    employee: None,
     filters: &["ExpiresAt", "Active"],
     rows: include_str!("cart.txt"),
 };
@@ -83,6 +89,7 @@ const BANK: Service = Service {
         ("date", "2020-01-01"),
     ],
     customer: "bank:read bank:write",
+    employee: None,
     filters: &[],
     rows: include_str!("bank.txt"),
 };
@@ -102,8 +109,32 @@ const LEDGER: Service = Service {
         ("transactionId", "nobodys"),
     ],
     customer: "ledger:read ledger:write",
+    employee: None,
     filters: &["Opened"],
     rows: include_str!("ledger.txt"),
+};
+
+const WELLNESS: Service = Service {
+    name: "wellness",
+    claim: "company_id",
+    owner: "companyId",
+    own: "123",
+    other: "456",
+    nobody: "999",
+    unknown: &[
+        ("activityId", NO_ITEM),
+        ("facetId", "nobodys"),
+        ("importId", NO_ITEM),
+        ("jobId", "VenueId-nobodys"),
+        ("planId", "nobodys"),
+        ("sectionId", "nobodys"),
+        ("templateId", NO_ITEM),
+        ("userId", "nobody"),
+    ],
+    customer: "wellness:admin",
+    employee: Some("wellness:read wellness:write"),
+    filters: &["CompanyId", "UserId"],
+    rows: include_str!("wellness.txt"),
 };
 
 impl Service {
@@ -133,8 +164,9 @@ impl Service {
         };
         let (own, other, stray, nobody) = (status(), status(), status(), status());
         let (operator, operator_nobody) = (status(), status());
+        let employee = if self.employee.is_some() { [(); 4].map(|()| status()) } else { [0; 4] };
         let units = next().to_owned();
         let needs = columns.map(str::to_owned).collect();
-        Row { event, scopes, own, other, stray, nobody, operator, operator_nobody, units, needs }
+        Row { event, scopes, own, other, stray, nobody, operator, operator_nobody, employee, units, needs }
     }
 }

@@ -23,25 +23,43 @@ const NUMBERS: [&str; 8] = ["Version", "Attempts", "ExpiresAt", "Step", "Seed", 
 /// first success.
 const MAY_DIFFER: [&str; 1] = ["IdempotencyRecord"];
 
+/// The items before a run.
+pub(crate) struct Before {
+    items: HashSet<String>,
+    /// The keys of the items, with the names of their tables.
+    keys: Vec<String>,
+    /// Ids and times that are not replaced.
+    known: HashSet<String>,
+}
+
+impl Before {
+    pub(crate) fn of(items: &[(String, Value)]) -> Self {
+        let texts: HashSet<String> = items.iter().map(|(_, item)| item.to_string()).collect();
+        let known = texts.iter().flat_map(|text| GENERATED.find_iter(text)).map(|found| found.as_str().to_owned());
+        let known = known.collect();
+        Self { known, items: texts, keys: items.iter().filter(|(_, item)| is_wanted(item)).map(key).collect() }
+    }
+}
+
+fn is_wanted(item: &Value) -> bool {
+    !MAY_DIFFER.contains(&item["Type"]["S"].as_str().unwrap_or_default())
+}
+
+fn key((table, item): &(String, Value)) -> String {
+    format!("{table} {} {}", item["PK"], item["SK"])
+}
+
 /// The items of a run that differ from those before it, in a form that two equal runs share.
-pub(crate) fn of(before: &[(String, Value)], after: &[(String, Value)]) -> Vec<String> {
-    let known: HashSet<String> = before.iter().flat_map(|(_, item)| generated(&item.to_string())).collect();
-    let old: HashSet<&Value> = before.iter().map(|(_, item)| item).collect();
-    let is_wanted = |item: &Value| !MAY_DIFFER.contains(&item["Type"]["S"].as_str().unwrap_or_default());
-    let changed = after.iter().filter(|(_, item)| !old.contains(item) && is_wanted(item));
+pub(crate) fn of(before: &Before, after: &[(String, Value)]) -> Vec<String> {
+    let changed = after.iter().filter(|(_, item)| is_wanted(item) && !before.items.contains(&item.to_string()));
     let mut texts: Vec<String> = changed.map(|(table, item)| format!("{table} {}", without_numbers(item))).collect();
-    let keys = |items: &[(String, Value)]| -> HashSet<String> {
-        items.iter().map(|(table, item)| format!("{table} {} {}", item["PK"], item["SK"])).collect()
-    };
-    let left = keys(after);
-    let gone = before.iter().filter(|(_, item)| is_wanted(item));
-    let gone = gone.map(|(table, item)| format!("{table} {} {}", item["PK"], item["SK"]));
-    texts.extend(gone.filter(|key| !left.contains(key)).map(|key| format!("deleted {key}")));
+    let left: HashSet<String> = after.iter().map(key).collect();
+    texts.extend(before.keys.iter().filter(|key| !left.contains(*key)).map(|key| format!("deleted {key}")));
     // Ids get the number of their first occurrence in the item.
     let numbered = texts.iter().map(|text| {
         let mut numbers = BTreeMap::<String, usize>::new();
         let name = |found: &Captures<'_>| {
-            if known.contains(&found[0]) {
+            if before.known.contains(&found[0]) {
                 return found[0].to_owned();
             }
             if found[0].ends_with('Z') {
@@ -60,15 +78,12 @@ pub(crate) fn of(before: &[(String, Value)], after: &[(String, Value)]) -> Vec<S
     numbered
 }
 
-fn generated(text: &str) -> Vec<String> {
-    GENERATED.find_iter(text).map(|found| found.as_str().to_owned()).collect()
-}
-
 /// The attribute that wakes up a job. A repeated start also writes it.
 pub(crate) const MARK: &str = "NudgedBy";
 
 fn is_shard(attribute: &str, text: &str) -> bool {
-    attribute.starts_with("GSI") && text.len() < 3 || attribute == "PK" && text.starts_with("ALL#")
+    attribute.starts_with("GSI") && (text.len() < 3 || text.starts_with("Groups#"))
+        || attribute == "PK" && text.starts_with("ALL#")
 }
 
 /// The item without numbers that differ between equal runs.

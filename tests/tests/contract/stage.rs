@@ -5,13 +5,20 @@ use crate::{
     net::Net,
     rows::{Row, Service},
 };
+use jsonschema::Validator;
 use local::{
     Claims,
     events::{EventRequest, Events, Expected},
     in_process::{InProcess, Saved},
 };
 use serde_json::{Value, json};
-use std::{collections::BTreeMap, env, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, HashMap},
+    env, mem,
+    rc::Rc,
+    sync::Arc,
+    time::Duration,
+};
 use system_tests::{
     Answer,
     events::folder,
@@ -37,6 +44,7 @@ pub(crate) struct Stage {
     events: Events,
     saved: Saved,
     version: i64,
+    validators: HashMap<String, Rc<Validator>>,
     selected: Vec<String>,
     ran: usize,
     faults: Vec<String>,
@@ -130,10 +138,9 @@ impl Ask {
         self.query.split('&').any(|pair| pair.split('=').next() == Some(name)) || !self.json()[name].is_null()
     }
 
-    /// The last path parameter that does not name the owner.
-    pub(crate) fn id<'a>(&'a self, owner: &str) -> Option<&'a str> {
-        let names = self.route.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
-        names.rev().find(|name| *name != owner)
+    /// The names of the path parameters.
+    pub(crate) fn names(&self) -> impl DoubleEndedIterator<Item = &str> {
+        self.route.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
     }
 
     pub(crate) fn is_get(&self) -> bool {
@@ -154,7 +161,21 @@ impl Stage {
         let version = stack.version().expect("a number");
         let selected = env::var("ROW").unwrap_or_default().split_whitespace().map(str::to_owned).collect();
         let (document, events, faults) = (Document::read(), folder(), Vec::new());
-        Self { service, stack, net, rows, document, driver, events, saved, version, selected, ran: 0, faults }
+        Self {
+            service,
+            stack,
+            net,
+            rows,
+            document,
+            driver,
+            events,
+            saved,
+            version,
+            validators: HashMap::new(),
+            selected,
+            ran: 0,
+            faults,
+        }
     }
 
     /// Fails if a case failed, or no case ran.
@@ -182,7 +203,22 @@ impl Stage {
 
     /// The request of a row. `None` for a function that is not called over HTTP.
     pub(crate) fn ask(&self, row: &Row) -> Option<Ask> {
-        Ask::of(&self.event(row))
+        let ask = Ask::of(&self.event(row))?;
+        let is_named = ask.parameters.contains_key(self.service.owner);
+        Some(if is_named { ask } else { self.owned(&ask, self.service.own) })
+    }
+
+    /// The request for the resource of another owner. A query names the owner if the path does not.
+    pub(crate) fn owned(&self, ask: &Ask, owner: &str) -> Ask {
+        let name = self.service.owner;
+        if ask.parameters.contains_key(name) {
+            return ask.with(name, owner);
+        }
+        if !self.operation(ask).parameters("query").contains(name) {
+            return ask.clone();
+        }
+        let pairs = ask.query.split('&').filter(|pair| !pair.is_empty() && pair.split('=').next() != Some(name));
+        ask.asking(pairs.chain([format!("{name}={owner}").as_str()]).collect::<Vec<_>>().join("&"))
     }
 
     /// The operation of a request in the document.
@@ -190,6 +226,11 @@ impl Stage {
         let (method, path) = ask.route.split_once(' ').expect("a route");
         let mut operations = self.document.operations().into_iter();
         operations.find(|one| one.method == method && one.path == path).expect("an operation")
+    }
+
+    /// Whether `ROW` selects cases.
+    pub(crate) fn is_selective(&self) -> bool {
+        !self.selected.is_empty()
     }
 
     /// Whether the case is selected: its name has all words of `ROW`. Counts it.
@@ -250,6 +291,24 @@ impl Stage {
         self.version = self.stack.version().expect("a number");
     }
 
+    /// Makes the present items the world, and returns the one before.
+    pub(crate) fn keep(&mut self) -> Saved {
+        self.version = self.stack.version().expect("a number");
+        mem::replace(&mut self.saved, self.stack.save().expect("a copy"))
+    }
+
+    /// Makes a copy the world.
+    pub(crate) fn return_to(&mut self, saved: Saved) {
+        self.saved = saved;
+        self.restore();
+    }
+
+    /// The validator of a schema of the document.
+    pub(crate) fn validator(&mut self, schema: &Value) -> Rc<Validator> {
+        let compile = || Rc::new(self.document.validator(schema));
+        Rc::clone(self.validators.entry(schema.to_string()).or_insert_with(compile))
+    }
+
     /// Restores the world if something was written.
     pub(crate) fn renew(&mut self) {
         if self.has_changed() {
@@ -288,6 +347,16 @@ impl Stage {
         claims
     }
 
+    /// The claims of an employee of the owner: of the user whom the path names, or of a colleague.
+    pub(crate) fn employee(&self, ask: &Ask, is_colleague: bool) -> Option<Claims> {
+        let mut claims = self.owner(ask);
+        let user = if is_colleague { "colleague" } else { ask.parameters.get("userId").map_or("123", String::as_str) };
+        claims.extend(
+            [("scope", self.service.employee?), ("sub", user)].map(|(name, value)| (name.into(), value.into())),
+        );
+        Some(claims)
+    }
+
     /// The claims of an operator.
     pub(crate) fn operator(&self) -> Claims {
         let claims = json!({"sub": "operator", "scope": format!("{}:operate", self.service.name)});
@@ -296,15 +365,10 @@ impl Stage {
 
     /// The same request for an id that nobody has. Without another id, that of an unknown owner.
     pub(crate) fn for_nobody(&self, ask: &Ask) -> Ask {
-        match ask.id(self.service.owner) {
-            Some(name) => {
-                let (_, value) = self.service.unknown.iter().find(|(known, _)| *known == name).expect("an unknown id");
-                ask.with(name, value)
-            }
-            None if ask.parameters.contains_key(self.service.owner) => {
-                ask.with(self.service.owner, self.service.nobody)
-            }
-            None => ask.clone(),
+        let unknown = |name| self.service.unknown.iter().find(|(known, _)| *known == name);
+        match ask.names().rev().find_map(unknown) {
+            Some((name, value)) => ask.with(name, value),
+            None => self.owned(ask, self.service.nobody),
         }
     }
 

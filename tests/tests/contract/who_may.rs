@@ -17,24 +17,37 @@ pub(crate) async fn check(stage: &mut Stage) {
         let Some(ask) = stage.ask(&row) else { continue };
         let (owner, other, operator) = (stage.owner(&ask), stage.other(&ask), stage.operator());
         strangers(stage, &row, &ask, &owner).await;
-        for scope in stage.service.customer.split(' ') {
-            let may = row.scopes.contains(scope);
-            let with = ask.by(Some(scoped(&owner, scope)));
-            outcome(stage, &format!("{} own with {scope}", row.event), &with, if may { row.own } else { 0 }).await;
+        let employee = stage.employee(&ask, false);
+        let each = |scopes: Option<&'static str>, claims: &Claims, status: u16| {
+            let scopes = scopes.into_iter().flat_map(|scopes| scopes.split(' '));
+            scopes.map(|scope| (scope, scoped(claims, scope), status)).collect::<Vec<_>>()
+        };
+        let of_owner = each(Some(stage.service.customer), &owner, row.own);
+        let of_employee = each(stage.service.employee, employee.as_ref().unwrap_or(&owner), row.employee[0]);
+        for (scope, claims, status) in [of_owner, of_employee].concat() {
+            let status = if row.scopes.contains(scope) { status } else { 0 };
+            outcome(stage, &format!("{} own with {scope}", row.event), &ask.by(Some(claims)), status).await;
         }
-        let stray = ask
-            .parameters
-            .contains_key(stage.service.owner)
-            .then(|| ask.with(stage.service.owner, stage.another(&ask)));
+        let stray = stage.owned(&ask, stage.another(&ask));
         let nobody = stage.for_nobody(&ask);
-        let rows = [
+        let mut rows = vec![
             ("own", ask.by(Some(owner.clone())), row.own),
             ("other", ask.by(Some(other.clone())), row.other),
-            ("stray", stray.unwrap_or(ask.clone()).by(Some(other)), row.stray),
+            ("stray", stray.by(Some(other)), row.stray),
             ("nobody", nobody.by(Some(owner)), row.nobody),
             ("operator", ask.by(Some(operator.clone())), row.operator),
             ("operator nobody", nobody.by(Some(operator)), row.operator_nobody),
         ];
+        if let (Some(employee), Some(colleague)) = (employee, stage.employee(&ask, true)) {
+            let [own, of_colleague, of_other, of_nobody] = row.employee;
+            let foreign = stage.owned(&ask, stage.another(&ask));
+            rows.extend([
+                ("employee", ask.by(Some(employee.clone())), own),
+                ("colleague", ask.by(Some(colleague)), of_colleague),
+                ("employee other", foreign.by(Some(employee.clone())), of_other),
+                ("employee nobody", nobody.by(Some(employee)), of_nobody),
+            ]);
+        }
         for (target, ask, status) in rows {
             outcome(stage, &format!("{} {target}", row.event), &ask, status).await;
         }

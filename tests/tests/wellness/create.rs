@@ -755,9 +755,11 @@ async fn creates_the_largest_activity_and_rejects_larger_ones() {
     let length = |member: &str| got[member].as_array().map(Vec::len);
     assert_eq!((length("rewards"), length("references")), (Some(10), Some(25)));
     let before = items(&stack).await;
-    for (activity, pointer) in
-        [(many(11, 0, 0), "/body/rewards"), (many(0, 51, 0), "/body/groups"), (many(0, 0, 26), "/body/references")]
-    {
+    for (activity, pointer) in [
+        (many(11, 0, 0), "/body/rewards"),
+        (many(0, 51, 0), "/body/groups/items"),
+        (many(0, 0, 26), "/body/references"),
+    ] {
         let answer = admin.post(&activities("C-1"), &activity).await;
         assert_eq!(faults_of(&answer).into_keys().collect::<Vec<_>>(), [pointer]);
     }

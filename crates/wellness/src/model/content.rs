@@ -156,7 +156,7 @@ pub(crate) fn list<T: DeserializeOwned, K: Ord>(
 fn read_groups(fields: &mut Fields) -> Option<GroupsBody> {
     let groups: GroupsBody = fields.body_if_any("groups")?;
     if groups.items.len() > MAX_GROUPS {
-        return fields.fault("/body/groups", format!("must have at most {MAX_GROUPS} items"));
+        return fields.fault("/body/groups/items", format!("must have at most {MAX_GROUPS} items"));
     }
     groups.checked(fields, "/body/groups")
 }

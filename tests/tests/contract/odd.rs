@@ -142,16 +142,21 @@ pub(crate) const FINER: &[(&str, &[&str])] = &[
     ("/body/expectedCurrency", NO_PLACES),
     ("/body/price", &["1e3", "\"12.345\"", "\"0.001\""]),
     ("/body/expectedTotal", &["1e3"]),
+    ("/body/value", &["1e3"]),
     (
         "/body/scheduledTime",
         &["\"2026-01-02T00:00:00Z\"", "\"2026-01-02T00:00:00+02:00\"", "\"2026-01-02T00:00:00.0000001Z\""],
     ),
-    ("list-account-payments /query/to", &["0000-01-01"]),
+    ("/query/to", &["0000-01-01"]),
     ("list-transactions /query/until", &["0000-01-01"]),
     ("get-totals /query/from", &["0000-01-01"]),
-    ("get-totals /query/to", &["0000-01-01"]),
     ("start-reconciliation /body/to", &["\"0000-01-01\""]),
-    ("/body/amount", NO_AMOUNTS),
+    ("/body/endDate", &["\"0000-01-01\""]),
+    ("replace-reference /query/to", PAST),
+    ("update-reference /query/to", PAST),
+    ("put-plan /path/planId", &["1000", "1001", "9998", "9999"]),
+    ("bank /body/amount", NO_AMOUNTS),
+    ("ledger /body/amount", NO_AMOUNTS),
     ("/body/transactions/0/amount", NO_AMOUNTS),
     ("/body/transactions/0/currency", NO_PLACES),
     (
@@ -180,12 +185,42 @@ pub(crate) const FINER: &[(&str, &[&str])] = &[
 /// Codes of currencies that have no defined number of decimal places.
 const NO_PLACES: &[&str] = &["\"XXX\"", "\"XAU\"", "\"ZZZ\""];
 
+/// Days before those of the worlds.
+const PAST: &[&str] = &[
+    "0000-01-01",
+    "2026-02-28",
+    "2026-01-02T00:00:00",
+    "2026-01-02T00:00:00Z",
+    "2026-01-02T00:00:00+02:00",
+    "2026-01-02T00:00:00.0000001Z",
+];
+
 /// Amounts that are not positive, that have more decimal places than USD, or an exponent.
 const NO_AMOUNTS: &[&str] = &["0", "1e3", "\"0\"", "\"12.345\"", "\"0.001\""];
 
 /// Events with another maximum length of the body than 64 KB.
 pub(crate) const LARGE: &[(&str, usize)] = &[("process-batch", 256)];
 
-/// Members that the world has no object for. The tests of the service send them: an account that is
-/// closed for a transfer cannot be used by another event.
-pub(crate) const UNPLAYED: &[(&str, &str)] = &[("update-account", "transferTo")];
+/// Members whose valid values the world has no object for. The tests of the service send them: an
+/// account that is closed for a transfer cannot be used by another event, only an activity with
+/// optional enrolment has a capacity, and the plan of a year must lie within it.
+pub(crate) const UNPLAYED: &[(&str, &str)] = &[
+    ("update-account", "transferTo"),
+    ("create-activity", "capacity"),
+    ("update-activity", "capacity"),
+    ("join-activity", "groupId"),
+    ("put-plan", "endDate"),
+];
+
+/// Fields that cannot be combined with others. The parameters of a period exclude each other only
+/// in lists that also take a plan.
+pub(crate) const INSTEAD: &[(&str, &[&str])] = &[
+    ("value", &["progress"]),
+    ("year", &["planId"]),
+    ("planId", &["year"]),
+    ("from", &["year", "planId"]),
+    ("to", &["year", "planId"]),
+];
+
+/// The parameters that a parameter of a period needs.
+pub(crate) const PARTNERS: &[(&str, &str)] = &[("from", "to=2026-06-01"), ("to", "from=2025-01-01")];
