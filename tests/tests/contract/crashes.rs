@@ -4,9 +4,11 @@
 
 use crate::{
     net::{FAULTS, Fault, LATE},
+    rows::Row,
     shape::{self, Before},
     stage::{Ask, Stage},
 };
+use serde_json::Value;
 use system_tests::{Answer, stride};
 use tokio::time::sleep;
 
@@ -21,24 +23,15 @@ const LASTING: [(Fault, u16); 3] = [(Fault::Throttled, 429), (Fault::Lost, 503),
 pub(crate) async fn check(stage: &mut Stage) {
     let before = Before::of(&stage.items());
     for (place, row) in stage.rows.clone().into_iter().enumerate() {
-        let Some(ask) = stage.write(&row) else { continue };
-        let has_key = ask.headers.contains_key("idempotency-key");
+        let Some(act) = Act::of(stage, &row) else { continue };
         if !stage.plays(&row.event) {
             continue;
         }
-        // A request without a key may act once more.
-        let mut allowed = Vec::new();
-        for times in 1..=if has_key { 1 } else { 2 } {
-            let mut last = 0;
-            for _ in 0..times {
-                last = stage.send_quietly(&ask).await.status;
-                stage.settle(&row.event).await;
+        let allowed = undisturbed(stage, &row.event, &act, &before).await;
+        if let Act::Request(ask) = &act {
+            for (fault, status) in LASTING {
+                outage(stage, &row.event, ask, fault, status).await;
             }
-            allowed.push((last, shape::of(&before, &stage.items())));
-            stage.restore();
-        }
-        for (fault, status) in LASTING {
-            outage(stage, &row.event, &ask, fault, status).await;
         }
         for (first, fault) in FAULTS.into_iter().enumerate() {
             for number in 1..MAX_CALLS {
@@ -49,38 +42,95 @@ pub(crate) async fn check(stage: &mut Stage) {
                     continue;
                 }
                 stage.net.plan(number, fault);
-                let mut answer = stage.send_quietly(&ask).await;
-                let mut repeats = 0;
-                while matches!(worst(&answer), 429 | 500..) && repeats < MAX_REPEATS {
-                    stage.net.revive();
-                    answer = stage.send_quietly(&ask).await;
-                    repeats += 1;
-                }
-                stage.net.revive();
-                stage.settle(&case).await;
-                sleep(LATE).await;
-                stage.settle(&case).await;
-                let met = stage.net.met();
-                let got = shape::of(&before, &stage.items());
-                let statuses: Vec<_> = allowed.iter().map(|(status, _)| *status).collect();
-                if !statuses.contains(&answer.status) {
-                    stage.fault(
-                        &case,
-                        format!("{statuses:?}"),
-                        format!("{} {} after {met:?}", answer.status, answer.body),
-                    );
-                }
-                let differences: Option<Vec<_>> =
-                    allowed.iter().map(|(_, shape)| shape::difference(shape, &got)).collect();
-                if let Some((expected, got)) = differences.and_then(|differences| differences.into_iter().next()) {
-                    stage.fault(&case, expected, format!("{got} after {met:?}"));
-                }
+                disturbed(stage, &case, &act, &before, &allowed).await;
+                let is_met = stage.net.met().is_some();
                 stage.restore();
-                if met.is_none() {
+                if !is_met {
                     break;
                 }
             }
         }
+    }
+}
+
+/// A write that is repeated until it succeeds.
+enum Act {
+    Request(Ask),
+    /// An event of a function that is not called over HTTP.
+    Event(String, Value),
+}
+
+impl Act {
+    fn of(stage: &Stage, row: &Row) -> Option<Self> {
+        let function = row.event.split('.').next().unwrap_or_default().to_owned();
+        match stage.ask(row) {
+            Some(_) => stage.write(row).map(Self::Request),
+            None => Some(Self::Event(function, stage.event(row))),
+        }
+    }
+
+    /// The status of the response, or the highest status of the outcomes of a batch.
+    async fn play(&self, stage: &Stage) -> (u16, String) {
+        match self {
+            Self::Request(ask) => {
+                let answer = stage.send_quietly(ask).await;
+                let worst = worst(&answer);
+                (if worst == 429 || worst >= 500 { worst } else { answer.status }, answer.body.to_string())
+            }
+            Self::Event(function, event) => match stage.stack.invoke(function, event.clone()).await.answer {
+                Ok(answer) if answer["batchItemFailures"][0].is_null() => (200, answer.to_string()),
+                failed => (500, format!("{failed:?}")),
+            },
+        }
+    }
+
+    /// Number of times that the write may have an effect. A request without a key may act once
+    /// more.
+    fn most(&self) -> usize {
+        match self {
+            Self::Request(ask) if !ask.headers.contains_key("idempotency-key") => 2,
+            _ => 1,
+        }
+    }
+}
+
+/// The outcomes without a fault: the status, and the items.
+async fn undisturbed(stage: &mut Stage, event: &str, act: &Act, before: &Before) -> Vec<(u16, Vec<String>)> {
+    let mut allowed = Vec::new();
+    for times in 1..=act.most() {
+        let mut last = 0;
+        for _ in 0..times {
+            (last, _) = act.play(stage).await;
+            stage.settle(event).await;
+        }
+        allowed.push((last, shape::of(before, &stage.items())));
+        stage.restore();
+    }
+    allowed
+}
+
+/// Plays the write with the planned fault, and compares the outcome.
+async fn disturbed(stage: &mut Stage, case: &str, act: &Act, before: &Before, allowed: &[(u16, Vec<String>)]) {
+    let (mut status, mut body) = act.play(stage).await;
+    for _ in 0..MAX_REPEATS {
+        stage.net.revive();
+        if status != 429 && status < 500 {
+            break;
+        }
+        (status, body) = act.play(stage).await;
+    }
+    stage.settle(case).await;
+    sleep(LATE).await;
+    stage.settle(case).await;
+    let met = stage.net.met();
+    let statuses: Vec<_> = allowed.iter().map(|(status, _)| *status).collect();
+    if !statuses.contains(&status) {
+        stage.fault(case, format!("{statuses:?}"), format!("{status} {body} after {met:?}"));
+    }
+    let got = shape::of(before, &stage.items());
+    let differences: Option<Vec<_>> = allowed.iter().map(|(_, shape)| shape::difference(shape, &got)).collect();
+    if let Some((expected, got)) = differences.and_then(|differences| differences.into_iter().next()) {
+        stage.fault(case, expected, format!("{got} after {met:?}"));
     }
 }
 

@@ -83,7 +83,8 @@ pub(crate) const MARK: &str = "NudgedBy";
 
 fn is_shard(attribute: &str, text: &str) -> bool {
     attribute.starts_with("GSI") && (text.len() < 3 || text.starts_with("Groups#"))
-        || attribute == "PK" && text.starts_with("ALL#")
+        || attribute == "PK"
+            && (text.starts_with("ALL#") || text.starts_with("MERCHANT#") && text.split('#').count() == 3)
 }
 
 /// The item without numbers that differ between equal runs.

@@ -347,6 +347,22 @@ impl Stage {
         claims
     }
 
+    /// Claims that name no owner, or only look like those of the owner.
+    pub(crate) fn alike(&self, ask: &Ask) -> Vec<Claims> {
+        let owner = self.owner(ask);
+        let name = owner.get(self.service.claim).and_then(Value::as_str).unwrap_or_default().trim_matches(['[', ']']);
+        let shorter: String = name.chars().skip(1).collect();
+        let alike = [format!("{name}x"), format!("{name}#1"), shorter, "*".to_owned(), String::new()];
+        let mut all = vec![owner.clone(); alike.len() + 1];
+        for (claims, name) in all.iter_mut().zip(alike) {
+            claims.insert(self.service.claim.to_owned(), self.named(&name));
+        }
+        if let Some(last) = all.last_mut() {
+            last.remove(self.service.claim);
+        }
+        all
+    }
+
     /// The claims of an employee of the owner: of the user whom the path names, or of a colleague.
     pub(crate) fn employee(&self, ask: &Ask, is_colleague: bool) -> Option<Claims> {
         let mut claims = self.owner(ask);

@@ -7,7 +7,7 @@ use crate::{
     stage::{Ask, Stage},
 };
 use local::Claims;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use system_tests::{Answer, patterns};
 
@@ -47,6 +47,12 @@ pub(crate) async fn check(stage: &mut Stage) {
                 ("employee other", foreign.by(Some(employee.clone())), of_other),
                 ("employee nobody", nobody.by(Some(employee)), of_nobody),
             ]);
+        }
+        if row.other == 403 {
+            for claims in stage.alike(&ask) {
+                let case = format!("{} with {}", row.event, Value::from(claims.get(stage.service.claim).cloned()));
+                outcome(stage, &case, &ask.by(Some(claims)), 403).await;
+            }
         }
         for (target, ask, status) in rows {
             outcome(stage, &format!("{} {target}", row.event), &ask, status).await;
