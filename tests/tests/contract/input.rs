@@ -308,7 +308,9 @@ async fn members(
             let case = format!("{event} body {pointer} missing");
             let is_valid = validator.is_valid(&without);
             let is_empty = without.as_object().map_or(0, Map::len) < fewest;
-            let at = if is_empty && parent.is_empty() && !is_valid { "/body" } else { &at };
+            // Without its own member, a variant is another request.
+            let is_other = event.contains('.') || is_empty && !is_valid;
+            let at = if is_other && parent.is_empty() { "/body" } else { &at };
             send(stage, &case, &ask.saying(without.to_string()), is_valid, at).await;
         }
         if parent.is_empty() {

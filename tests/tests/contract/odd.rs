@@ -158,6 +158,8 @@ pub(crate) const FINER: &[(&str, &[&str])] = &[
     ("bank /body/amount", NO_AMOUNTS),
     ("ledger /body/amount", NO_AMOUNTS),
     ("/body/transactions/0/amount", NO_AMOUNTS),
+    ("/body/legs/0/amount", NO_AMOUNTS),
+    ("/body/legs/0/currency", NO_PLACES),
     ("/body/transactions/0/currency", NO_PLACES),
     (
         "/body/expiresAt",
