@@ -205,46 +205,10 @@ pub fn unreadable(client: &Client, method: &str, path: &str, good: &str) -> Vec<
     cases
 }
 
-/// JSON values that are not valid identifiers.
-#[must_use]
-pub fn wrong_identifiers() -> Vec<String> {
-    const WRONG: [&str; 22] = [
-        "\".\"",
-        "\"..\"",
-        "\"%2E.\"",
-        "\"a\\ufffd\"",
-        "\"\"",
-        "\"#\"",
-        "\"a#b\"",
-        "\"a\\u0000b\"",
-        "\"a\\nb\"",
-        "\"a\\u007fb\"",
-        "\"a\\u0085b\"",
-        "\"\\ud800\"",
-        "\" \"",
-        "\"a\\u00a0b\"",
-        "\"a\\u200bb\"",
-        "\"a\\u2028b\"",
-        "\"a\\u202eb\"",
-        "\"[a]\"",
-        "null",
-        "5",
-        "[\"tea\"]",
-        "{}",
-    ];
-    WRONG.map(str::to_owned).into_iter().chain([format!("{:?}", "x".repeat(129))]).collect()
-}
-
 /// The cursor after a first page of two items. The path of the list must have a query string.
 pub async fn cursor(client: &Client, list: &str) -> String {
     let page = client.get(&format!("{list}&limit=2")).await;
     page.body["nextCursor"].as_str().expect("a cursor").to_owned()
-}
-
-/// Asserts that the list rejects the cursor.
-pub async fn must_refuse_cursor(client: &Client, list: &str, cursor: &str) {
-    let answer = client.get(&format!("{list}&limit=2&cursor={cursor}")).await;
-    assert_eq!((answer.status, faults_of(&answer.body)), (400, BTreeSet::from(["/query/cursor"])), "{list} {cursor}");
 }
 
 /// Edited cursors: with a character removed or replaced at each position, truncated at each
@@ -261,19 +225,3 @@ pub fn changes_of(cursor: &str) -> BTreeSet<String> {
     changed.remove(cursor);
     changed
 }
-
-/// JSON values that are not valid currencies.
-pub const NO_CURRENCIES: [&str; 12] = [
-    "\"usd\"",
-    "\"Usd\"",
-    "\"USDX\"",
-    "\"US\"",
-    "\"XXX\"",
-    "\"XAU\"",
-    "\"ZZZ\"",
-    "\"\"",
-    "\"US#\"",
-    "840",
-    "null",
-    "[\"USD\"]",
-];

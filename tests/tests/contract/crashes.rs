@@ -18,10 +18,11 @@ const FIRST_CALLS: usize = 6;
 const MAX_REPEATS: usize = 8;
 
 /// Faults of every call, and the status of the response.
-const LASTING: [(Fault, u16); 3] = [(Fault::Throttled, 429), (Fault::Lost, 503), (Fault::Late, 503)];
+const LASTING: [(Fault, u16); 4] =
+    [(Fault::Throttled, 429), (Fault::Conflict, 503), (Fault::Lost, 503), (Fault::Late, 503)];
 
 pub(crate) async fn check(stage: &mut Stage) {
-    let before = Before::of(&stage.items());
+    let before = Before::of(&stage.items_and_lines());
     for (place, row) in stage.rows.clone().into_iter().enumerate() {
         let Some(act) = Act::of(stage, &row) else { continue };
         if !stage.plays(&row.event) {
@@ -29,7 +30,8 @@ pub(crate) async fn check(stage: &mut Stage) {
         }
         let allowed = undisturbed(stage, &row.event, &act, &before).await;
         if let Act::Request(ask) = &act {
-            for (fault, status) in LASTING {
+            let writes = allowed.iter().any(|(_, shape)| !shape.is_empty());
+            for (fault, status) in LASTING.into_iter().filter(|(fault, _)| writes || *fault != Fault::Conflict) {
                 outage(stage, &row.event, ask, fault, status).await;
             }
         }
@@ -103,7 +105,7 @@ async fn undisturbed(stage: &mut Stage, event: &str, act: &Act, before: &Before)
             (last, _) = act.play(stage).await;
             stage.settle(event).await;
         }
-        allowed.push((last, shape::of(before, &stage.items())));
+        allowed.push((last, shape::of(before, &stage.items_and_lines())));
         stage.restore();
     }
     allowed
@@ -127,7 +129,7 @@ async fn disturbed(stage: &mut Stage, case: &str, act: &Act, before: &Before, al
     if !statuses.contains(&status) {
         stage.fault(case, format!("{statuses:?}"), format!("{status} {body} after {met:?}"));
     }
-    let got = shape::of(before, &stage.items());
+    let got = shape::of(before, &stage.items_and_lines());
     let differences: Option<Vec<_>> = allowed.iter().map(|(_, shape)| shape::difference(shape, &got)).collect();
     if let Some((expected, got)) = differences.and_then(|differences| differences.into_iter().next()) {
         stage.fault(case, expected, format!("{got} after {met:?}"));

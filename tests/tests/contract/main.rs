@@ -36,6 +36,7 @@ macro_rules! contract {
 contract! {
     bank: who_may input repeats at_once pages damage units crashes;
     cart: who_may input repeats at_once pages damage units crashes;
+    lake: units crashes;
     ledger: who_may input repeats at_once pages damage units crashes;
     wellness: who_may input repeats at_once pages damage units crashes;
 }

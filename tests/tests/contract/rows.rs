@@ -58,7 +58,7 @@ pub(crate) struct Service {
 
 const NO_ITEM: &str = "0192f3a1b2c37d5e8f90a1b2c3d4e5f6";
 
-const SERVICES: [Service; 4] = [BANK, CART, LEDGER, WELLNESS];
+const SERVICES: [Service; 5] = [BANK, CART, LAKE, LEDGER, WELLNESS];
 
 const CART: Service = Service {
     name: "cart",
@@ -92,6 +92,20 @@ const BANK: Service = Service {
     employee: None,
     filters: &[],
     rows: include_str!("bank.txt"),
+};
+
+const LAKE: Service = Service {
+    name: "lake",
+    claim: "sub",
+    owner: "",
+    own: "",
+    other: "",
+    nobody: "",
+    unknown: &[],
+    customer: "",
+    employee: None,
+    filters: &[],
+    rows: include_str!("lake.txt"),
 };
 
 const LEDGER: Service = Service {

@@ -13,7 +13,7 @@ use local::{
 };
 use serde_json::{Value, json};
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     env, mem,
     rc::Rc,
     sync::Arc,
@@ -412,6 +412,19 @@ impl Stage {
             items.into_iter().map(|item| (table.to_owned(), item)).collect::<Vec<_>>()
         };
         self.stack.template().tables.iter().flat_map(|table| of(&table.name)).collect()
+    }
+
+    /// All items, and each line of the lake once, with the name of its bucket. A record may arrive
+    /// in the lake more than once.
+    pub(crate) fn items_and_lines(&self) -> Vec<(String, Value)> {
+        let mut lines = BTreeSet::new();
+        for bucket in &self.stack.template().buckets {
+            for data in self.stack.objects(bucket, "").expect("objects").into_values() {
+                lines.extend(String::from_utf8_lossy(&data).lines().map(|line| (bucket.clone(), line.to_owned())));
+            }
+        }
+        let lines = lines.into_iter().map(|(bucket, line)| (bucket, json!({"PK": "", "SK": line})));
+        self.items().into_iter().chain(lines).collect()
     }
 
     /// Replaces an item.

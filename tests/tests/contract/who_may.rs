@@ -54,6 +54,9 @@ pub(crate) async fn check(stage: &mut Stage) {
                 outcome(stage, &case, &ask.by(Some(claims)), 403).await;
             }
         }
+        if ask.is_get() && (&stray.path, &stray.query) != (&ask.path, &ask.query) {
+            shows_nothing(stage, &row.event, [&ask, &stray]).await;
+        }
         for (target, ask, status) in rows {
             outcome(stage, &format!("{} {target}", row.event), &ask, status).await;
         }
@@ -118,6 +121,22 @@ async fn outcome(stage: &mut Stage, case: &str, ask: &Ask, status: u16) {
         reveals_nothing(stage, case, &answer);
     }
     stage.renew();
+}
+
+/// The list of another owner has none of the items of this one.
+async fn shows_nothing(stage: &mut Stage, event: &str, asks: [&Ask; 2]) {
+    let case = format!("{event} of both owners");
+    if !stage.plays(&case) {
+        return;
+    }
+    let operator = stage.operator();
+    let [own, other] = asks.map(|ask| ask.by(Some(operator.clone())));
+    let [own, other] = [stage.send(&case, &own).await, stage.send(&case, &other).await];
+    let items = |answer: &Answer| answer.body["items"].as_array().cloned().unwrap_or_default();
+    let other = items(&other);
+    if let Some(item) = items(&own).into_iter().find(|item| other.contains(item)) {
+        stage.fault(&case, "no common item", item);
+    }
 }
 
 /// A refusal has the same fields for every target.

@@ -2,19 +2,14 @@
 //! [decision](../../../docs/decisions/ledger-access.md)). Users see and debit only their own
 //! accounts. Operators see and debit all accounts. Errors do not disclose other users' accounts.
 
-use local::{Auth, Stack, template::Route};
-use reqwest::RequestBuilder;
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, BTreeSet};
 use system_tests::{
     Answer, Client, End,
-    ledger::{ACCOUNTS, BATCH, Books, HOLDS, MERCHANTS, TRANSACTIONS, batch, hold, id, legs, payment},
-    send, stack,
+    ledger::{ACCOUNTS, Books, TRANSACTIONS, id, legs, payment},
 };
 
 /// The balance of Bob's account, which no response to Ann may contain.
 const SECRET: &str = "7654.32";
-const WRITES: &str = "ledger:read ledger:write";
 
 /// Accounts of Ann and Bob, and their transactions.
 struct Scene {
@@ -26,11 +21,6 @@ struct Scene {
     shared: String,
     /// A transaction between Bob's and the bank's accounts.
     others: String,
-    merchant: String,
-    /// A hold from Ann's account to Bob's.
-    hold: String,
-    /// A hold from the bank's account to Bob's.
-    others_hold: String,
 }
 
 impl Scene {
@@ -40,119 +30,8 @@ impl Scene {
         let others = id(&books.pay("others", &books.outside, &bobs, "7650.32").await, "transactionId");
         let shared = id(&books.pay("shared", &anns, &bobs, "4.00").await, "transactionId");
         assert_eq!(books.balance(&bobs).await, SECRET);
-        let merchant = json!({"name": "Coffee Shop Inc", "category": "Restaurant"});
-        let merchant = id(&books.operator.post(MERCHANTS, &merchant).await, "merchantId");
-        let hold = id(&books.hold("hold", &anns, &bobs, "1.00").await, "holdId");
-        let others_hold = id(&books.hold("other hold", &books.outside, &bobs, "1.00").await, "holdId");
-        Self { ann: books.user("ann"), books, anns, bobs, shared, others, merchant, hold, others_hold }
+        Self { ann: books.user("ann"), books, anns, bobs, shared, others }
     }
-
-    fn cases(&self) -> Vec<Case> {
-        cases(&Ids {
-            account: &self.anns,
-            other: &self.bobs,
-            user: "ann",
-            transaction: &self.shared,
-            merchant: &self.merchant,
-            hold: &self.hold,
-        })
-    }
-}
-
-/// The ids in the requests to all routes.
-struct Ids<'a> {
-    account: &'a str,
-    other: &'a str,
-    user: &'a str,
-    transaction: &'a str,
-    merchant: &'a str,
-    hold: &'a str,
-}
-
-/// A request to a route, and its expected result for the owner of the requested items.
-struct Case {
-    route: &'static str,
-    path: String,
-    body: Option<Value>,
-    own: End,
-}
-
-impl Case {
-    fn of(&self, client: &Client) -> RequestBuilder {
-        let (method, _) = self.route.split_once(' ').expect("a method");
-        let request = client.request(method, &self.path).header("idempotency-key", self.route);
-        match &self.body {
-            Some(body) => request.json(body),
-            None => request,
-        }
-    }
-
-    async fn ask(&self, client: &Client) -> Answer {
-        send(self.of(client)).await
-    }
-
-    /// Whether every caller gets 200: to read a merchant, or to read the outcomes of a batch.
-    fn is_public(&self) -> bool {
-        let public = ["GET /ledger/merchants", "GET /ledger/merchants/{merchantId}", "POST /ledger/transactions/batch"];
-        public.contains(&self.route)
-    }
-}
-
-/// Returns requests to every route, in an order in which every request can succeed.
-fn cases(ids: &Ids<'_>) -> Vec<Case> {
-    let Ids { account, other, user, transaction, merchant, hold: held } = ids;
-    let get = |route, path: String, own| Case { route, path, body: None, own };
-    let send = |route, path: String, body, own| Case { route, path, body: Some(body), own };
-    let terms = json!({"userId": user, "accountType": "checking", "currency": "USD"});
-    let of_account = format!("{ACCOUNTS}/{account}");
-    vec![
-        get("GET /ledger/accounts/{accountId}", of_account.clone(), End::Done),
-        get("GET /ledger/accounts/{accountId}/balance", format!("{of_account}/balance"), End::Done),
-        get("GET /ledger/accounts/{accountId}/statement", format!("{of_account}/statement"), End::Done),
-        get("GET /ledger/users/{userId}/accounts", format!("/ledger/users/{user}/accounts"), End::Done),
-        get("GET /ledger/transactions/{transactionId}", format!("{TRANSACTIONS}/{transaction}"), End::Done),
-        get("GET /ledger/transactions", TRANSACTIONS.to_owned(), End::NoScope),
-        get("GET /ledger/merchants/{merchantId}", format!("{MERCHANTS}/{merchant}"), End::Done),
-        get("GET /ledger/merchants", MERCHANTS.to_owned(), End::Done),
-        get("GET /ledger/merchants/{merchantId}/totals", format!("{MERCHANTS}/{merchant}/totals"), End::NoScope),
-        get("GET /ledger/trial-balance", "/ledger/trial-balance".to_owned(), End::NoScope),
-        send("POST /ledger/merchants", MERCHANTS.to_owned(), json!({"name": "a", "category": "b"}), End::NoScope),
-        send("POST /ledger/accounts", ACCOUNTS.to_owned(), terms, End::Done),
-        send("POST /ledger/transactions", TRANSACTIONS.to_owned(), payment(account, other, "0.01"), End::Done),
-        send(
-            "POST /ledger/transactions/batch",
-            BATCH.to_owned(),
-            batch([("batch", payment(account, other, "0.01"))]),
-            End::Done,
-        ),
-        // Bob received the payment, so only he may refund it.
-        send(
-            "POST /ledger/transactions/{transactionId}/reversal",
-            format!("{TRANSACTIONS}/{transaction}/reversal"),
-            json!({}),
-            End::NoReach,
-        ),
-        send("POST /ledger/holds", HOLDS.to_owned(), hold(account, other, "0.01"), End::Done),
-        get("GET /ledger/holds/{holdId}", format!("{HOLDS}/{held}"), End::Done),
-        // Bob is the payee, so only he may capture or void the hold.
-        send(
-            "POST /ledger/holds/{holdId}/capture",
-            format!("{HOLDS}/{held}/capture"),
-            json!({"amount": "0.50"}),
-            End::NoReach,
-        ),
-        send("POST /ledger/holds/{holdId}/void", format!("{HOLDS}/{held}/void"), json!({}), End::NoReach),
-        send("PATCH /ledger/accounts/{accountId}", of_account, json!({"status": "frozen"}), End::Done),
-    ]
-}
-
-/// Returns the routes of the ledger, except the routes of reconciliations, which are tested
-/// elsewhere.
-fn routes(stack: &Stack) -> BTreeMap<String, Route> {
-    let routes = stack.template().lambdas.iter().flat_map(|lambda| lambda.routes.clone());
-    let of_ledger =
-        |route: &Route| route.path.starts_with("/ledger/") && !route.path.starts_with("/ledger/reconciliations");
-    routes.filter(of_ledger).map(|route| (format!("{} {}", route.method, route.path), route)).collect()
 }
 
 /// Asserts that the response contains neither Bob's balance nor keys or names of the table.
@@ -170,163 +49,6 @@ fn assert_shows_nothing(answer: &Answer, what: &str) {
 fn without_instance(mut answer: Answer) -> (u16, Value) {
     answer.body["instance"].take();
     (answer.status, answer.body)
-}
-
-#[tokio::test]
-async fn each_route_requires_its_scopes() {
-    let scene = Scene::start().await;
-    let routes = routes(&scene.books.stack);
-    let known: BTreeSet<_> = scene.cases().iter().map(|case| case.route.to_owned()).collect();
-    assert_eq!(known, routes.keys().cloned().collect(), "each route of the template must have a case");
-    let before = scene.books.stored().await;
-    let mut refused = 0;
-    for scopes in [
-        "",
-        "ledger:read",
-        "ledger:write",
-        "bank:operate cart:operate wellness:operate bank:read",
-        "ledger ledger:operator xledger:read LEDGER:READ ledger:*",
-    ] {
-        let client = Client::member(&scene.books.stack, scopes, "none", "ann");
-        for case in scene.cases() {
-            let opens = &routes[case.route].scopes;
-            if scopes.split_whitespace().all(|scope| !opens.iter().any(|open| open == scope)) {
-                let answer = case.ask(&client).await;
-                assert_eq!(End::of(&answer), Some(End::NoScope), "{scopes:?}: {}: {}", case.route, answer.body);
-                refused += 1;
-            }
-        }
-    }
-    assert!(refused >= 40, "{refused}");
-    // The template must declare the expected scopes.
-    for case in scene.cases() {
-        let opens = &routes[case.route].scopes;
-        let right: &[&str] = match (case.route.starts_with("GET "), case.own) {
-            (_, End::NoScope) => &["ledger:operate"],
-            (true, _) => &["ledger:read", "ledger:operate"],
-            (false, _) => &["ledger:write", "ledger:operate"],
-        };
-        assert_eq!(opens, right, "{}", case.route);
-    }
-    assert!(scene.books.stored().await == before);
-    scene.books.stack.stop().await;
-}
-
-#[tokio::test]
-async fn users_access_their_own_items_and_operators_access_all_items() {
-    let scene = Scene::start().await;
-    for case in scene.cases() {
-        let answer = case.ask(&scene.ann).await;
-        assert_eq!(End::of(&answer), Some(case.own), "{}: {}", case.route, answer.body);
-        assert_shows_nothing(&answer, case.route);
-    }
-    let operator = Client::member(&scene.books.stack, "ledger:operate", "none", "operator");
-    let anns = format!("{ACCOUNTS}/{}", scene.anns);
-    let thawed = operator.patch(&anns, &json!({"status": "active"})).await;
-    assert_eq!((thawed.status, &thawed.body["status"]), (200, &json!("active")), "{}", thawed.body);
-    for case in scene.cases() {
-        let answer = case.ask(&operator).await;
-        assert_eq!(End::of(&answer), Some(End::Done), "{}: {}", case.route, answer.body);
-    }
-    scene.books.stack.stop().await;
-}
-
-#[tokio::test]
-async fn users_cannot_access_other_users_items() {
-    let scene = Scene::start().await;
-    let before = scene.books.stored().await;
-    let theirs = Ids {
-        account: &scene.bobs,
-        other: &scene.anns,
-        user: "bob",
-        transaction: &scene.others,
-        merchant: &scene.merchant,
-        hold: &scene.others_hold,
-    };
-    for subject in ["ann", "eve", "", "bo", "bobb", "Bob", " bob", "bob ", "USER#bob", "*", &"x".repeat(129)] {
-        let client = Client::member(&scene.books.stack, WRITES, "bob", subject);
-        for case in cases(&theirs).into_iter().filter(|case| !case.is_public()) {
-            let answer = case.ask(&client).await;
-            let wanted = if case.own == End::NoScope { End::NoScope } else { End::NoReach };
-            assert_eq!(End::of(&answer), Some(wanted), "{subject:?}: {}: {}", case.route, answer.body);
-            assert_shows_nothing(&answer, case.route);
-        }
-    }
-    assert!(scene.books.stored().await == before);
-    scene.books.stack.stop().await;
-}
-
-/// A token without a subject belongs to no user.
-#[tokio::test]
-async fn token_without_a_subject_has_no_access() {
-    let scene = Scene::start().await;
-    let before = scene.books.stored().await;
-    let nobody = Client::operator(&scene.books.stack);
-    let claims = json!({"scope": WRITES, "company_id": "bob"});
-    let token = scene.books.stack.token(claims.as_object().expect("an object").clone()).expect("a token");
-    for case in scene.cases().into_iter().filter(|case| !case.is_public()) {
-        let answer = send(case.of(&nobody).bearer_auth(&token)).await;
-        let refused = matches!(End::of(&answer), Some(End::NoReach | End::NoScope));
-        assert!(refused, "{}: {} {}", case.route, answer.status, answer.body);
-        assert_shows_nothing(&answer, case.route);
-    }
-    assert!(scene.books.stored().await == before);
-    scene.books.stack.stop().await;
-}
-
-#[tokio::test]
-async fn every_route_requires_a_valid_token() {
-    for auth in [Auth::Open, Auth::Required] {
-        let stack = stack().auth(auth).start().await.expect("a stack");
-        let nobody = Client::operator(&stack);
-        let claims = json!({"sub": "x", "scope": "ledger:operate", "exp": 0});
-        let expired = stack.token(claims.as_object().expect("an object").clone()).expect("a token");
-        let operator = stack.operator_token().expect("a token");
-        let mut headers = vec![Some(String::new()), Some("Bearer x".to_owned()), Some(format!("Bearer {expired}"))];
-        headers.push(Some(format!("Bearer {}", &operator[..operator.len() - 4])));
-        headers.extend((auth == Auth::Required).then_some(None));
-        let ids = Ids { account: "A-1", other: "A-2", user: "ann", transaction: "T-1", merchant: "M-1", hold: "H-1" };
-        for case in cases(&ids) {
-            for header in &headers {
-                let mut request = case.of(&nobody);
-                if let Some(header) = header {
-                    request = request.header("authorization", header);
-                }
-                let answer = send(request).await;
-                let unauthorized = (401, &json!("Unauthorized"));
-                assert_eq!((answer.status, &answer.body["message"]), unauthorized, "{} {header:?}", case.route);
-            }
-            assert_ne!(send(case.of(&nobody).bearer_auth(&operator)).await.status, 401, "{}", case.route);
-        }
-        stack.stop().await;
-    }
-}
-
-#[tokio::test]
-async fn body_query_and_headers_cannot_set_the_identity() {
-    let scene = Scene::start().await;
-    let before = scene.books.stored().await;
-    let bobs = format!("{ACCOUNTS}/{}", scene.bobs);
-    let claims = r#"{"sub":"bob","scope":"ledger:operate"}"#;
-    for name in ["sub", "scope", "x-user-id", "user", "x-amzn-request-context", "x-amzn-oidc-data"] {
-        for path in [bobs.clone(), format!("{bobs}/balance"), format!("{bobs}/statement"), TRANSACTIONS.to_owned()] {
-            let answer = send(scene.ann.request("GET", &path).header(name, claims)).await;
-            assert_eq!(answer.status, 403, "{name} {path}: {}", answer.body);
-        }
-    }
-    let mut paid = payment(&scene.bobs, &scene.anns, "1.00");
-    for (member, value) in [("userId", "bob"), ("createdBy", "bob"), ("sub", "bob"), ("scope", "ledger:operate")] {
-        paid[member] = value.into();
-        let answer = scene.ann.post_once(TRANSACTIONS, "K-1", &paid).await;
-        assert_eq!(answer.status, 400, "{member}: {}", answer.body);
-    }
-    for query in ["sub=bob", "scope=ledger:operate", "userId=bob", "access_token=x"] {
-        let answer = scene.ann.get(&format!("{bobs}?{query}")).await;
-        assert!([400, 403].contains(&answer.status), "{query}: {}", answer.body);
-        assert_shows_nothing(&answer, query);
-    }
-    assert!(scene.books.stored().await == before);
-    scene.books.stack.stop().await;
 }
 
 #[tokio::test]

@@ -9,10 +9,9 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use system_tests::{
     Asks,
-    faults::{Call, Fault, MOMENTS, Moment, Process, Proxy},
+    faults::{Call, Fault, Moment, Process, Proxy},
     ledger::model::{Stored, posting},
     ledger::{Books, hold, id, payment},
-    until,
 };
 
 /// The timeout that the template sets for a function.
@@ -151,41 +150,6 @@ fn cancelled(call: &Call, first: &str, last: &str) -> Fault {
 
 fn of_transactions(call: &Call, fault: Fault) -> Fault {
     if call.action == "TransactWriteItems" { fault } else { Fault::None }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn payment_succeeds_despite_one_failed_call() {
-    let passing: Vec<(&str, Rule)> = vec![
-        ("throttled", |_| Fault::throttled()),
-        ("internal error", |_| Fault::internal()),
-        ("lost request", |_| Fault::Lost(Moment::Before)),
-        ("lost response", |_| Fault::Lost(Moment::After)),
-        ("transaction conflict", |call| cancelled(call, "None", "TransactionConflict")),
-        ("one action throttled", |call| cancelled(call, "None", "ThrottlingError")),
-        ("conflict and throttling", |call| cancelled(call, "TransactionConflict", "ProvisionedThroughputExceeded")),
-        ("transaction conflict and changed account", |call| {
-            cancelled(call, "TransactionConflict", "ConditionalCheckFailed")
-        }),
-        ("condition failed without a header", |call| cancelled(call, "ConditionalCheckFailed", "None")),
-        ("transaction in progress", |call| of_transactions(call, Fault::in_progress())),
-    ];
-    join_all(passing.into_iter().map(async |(name, rule)| {
-        let scene = Scene::start().await;
-        for number in 1..=8 {
-            let key = format!("K-{number}");
-            scene.proxy.rule(move |call| if call.number == number { rule(call) } else { Fault::None });
-            let outcome = scene.pay(&key, TIME).await;
-            let when = format!("{name}, call {number}");
-            assert_eq!(outcome.status, 201, "{when}: {outcome:?}");
-            let calls = scene.proxy.calls().len();
-            assert_eq!(scene.completes(&key, &when).await, outcome, "{when}");
-            if calls < number {
-                assert_eq!(number, 4, "{when}: a payment with a merchant makes three calls");
-                break;
-            }
-        }
-    }))
-    .await;
 }
 
 /// Returns permanent faults, which affect all calls or all transactions, with the expected status
@@ -360,48 +324,6 @@ async fn late_transaction_is_applied_at_most_once() {
     .await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn retry_recovers_from_a_crash_at_any_call() {
-    for receiver in ["direct", "grouped"] {
-        recovers_from_crashes(receiver).await;
-    }
-}
-
-async fn recovers_from_crashes(receiver: &str) {
-    let scene = Scene::start().await;
-    let account = format!("/ledger/accounts/{}", scene.to);
-    let changed = scene.books.operator.patch(&account, &json!({"posting": receiver})).await;
-    assert_eq!(changed.body["posting"], receiver, "{}", changed.body);
-    for moment in MOMENTS {
-        for call in 1..=3 {
-            let key = format!("K-{call}-{moment:?}");
-            scene.proxy.rule(move |it| if it.number == call { Fault::Death(moment) } else { Fault::None });
-            let event = posting(&key, &scene.body, now());
-            assert!(
-                scene.process("process-payment").run(&event, TIME).await.is_none(),
-                "{key}: the function must crash"
-            );
-            // The two reads come first, in any order. The transaction comes last.
-            let done = usize::from(call == 3 && moment == Moment::After);
-            assert_eq!(scene.done(&key).await, done, "{key}");
-            scene.completes(&key, &key).await;
-        }
-    }
-    // The settlement of a grouped account runs meanwhile. A reversal needs the settled balance.
-    until(&scene.books.operator, &account, |answer| answer.body["balance"] == "30.00").await;
-    let reversed = transaction_of(&scene.pay_well("K").await);
-    for (call, moment) in (1..=4).flat_map(|call| MOMENTS.map(|moment| (call, moment))) {
-        scene.proxy.rule(move |it| if it.number == call { Fault::Death(moment) } else { Fault::None });
-        let invocation = scene.process("reverse-transaction").run(&reversal(&reversed, now()), TIME).await;
-        println!("{call}, {moment:?}: {}", if invocation.is_some() { "completed" } else { "crashed" });
-        scene.stored().await;
-    }
-    let outcome = scene.ask("reverse-transaction", &reversal(&reversed, now())).await;
-    assert_eq!(outcome.status, 201, "{outcome:?}");
-    assert_eq!(scene.done("R").await, 1);
-    until(&scene.books.operator, &account, |answer| answer.body["balance"] == "30.00").await;
-}
-
 /// One call of the second request is delayed until the first request has completed.
 #[tokio::test(flavor = "multi_thread")]
 async fn second_of_two_equal_requests_returns_the_first_outcome() {
@@ -502,73 +424,6 @@ async fn partial_transaction_is_never_returned() {
     assert_eq!(scene.done("K").await, 1);
 }
 
-/// The first write of an account succeeds, but its response is lost.
-#[tokio::test(flavor = "multi_thread")]
-async fn account_writes_succeed_even_if_their_response_is_lost() {
-    let scene = Scene::start().await;
-    let write = |call: &Call| matches!(call.action.as_str(), "UpdateItem" | "PutItem");
-    scene.proxy.rule(move |call| if write(call) && call.nth == 1 { Fault::Lost(Moment::After) } else { Fault::None });
-    let frozen = scene.process("update-account").run(&patched(&scene.from, "frozen", now()), TIME).await;
-    let frozen = Outcome::from_invocation(frozen);
-    assert!(frozen.status == 200 && frozen.body.contains("\"frozen\""), "{frozen:?}");
-    let before = scene.stored().await.accounts.len();
-    let terms = json!({"userId": "ann", "accountType": "checking", "currency": "USD"});
-    let (route, path) = ("POST /ledger/accounts", "/ledger/accounts");
-    let event = Asks { route, path, parameters: Value::Null, key: Some("A"), body: Some(&terms) }.at(now());
-    let opened = Outcome::from_invocation(scene.process("create-account").run(&event, TIME).await);
-    assert_eq!(opened.status, 201, "{opened:?}");
-    assert_eq!(scene.ask("create-account", &event).await, opened);
-    assert_eq!(scene.stored().await.accounts.len(), before + 1);
-}
-
-fn closed(account: &str, to: &str, now: Timestamp) -> Value {
-    let (path, body) = (format!("/ledger/accounts/{account}"), json!({"status": "closed", "transferTo": to}));
-    let (route, parameters) = ("PATCH /ledger/accounts/{accountId}", json!({"accountId": account}));
-    Asks { route, path: &path, parameters, key: None, body: Some(&body) }.at(now)
-}
-
-/// The function crashes before or after any of its calls. Either all of the closing is stored or
-/// nothing, and a retry completes it once.
-#[tokio::test(flavor = "multi_thread")]
-async fn retry_completes_a_closing_after_a_crash_at_any_call() {
-    let scene = Scene::start().await;
-    for is_debt in [false, true] {
-        for moment in MOMENTS {
-            for call in 1.. {
-                let to = scene.books.funded("bank", "10.00").await;
-                let account = if is_debt { scene.books.source("USD").await } else { scene.books.account("bank").await };
-                let (debit, credit) = if is_debt { (&account, &scene.from) } else { (&scene.books.outside, &account) };
-                let key = format!("F-{is_debt}-{call}-{moment:?}");
-                assert_eq!(scene.books.pay(&key, debit, credit, "5.00").await.status, 201);
-                let before = scene.stored().await;
-                scene.proxy.rule(move |it| if it.number == call { Fault::Death(moment) } else { Fault::None });
-                let event = closed(&account, &to, now());
-                let invocation = scene.process("update-account").run(&event, TIME).await;
-                let (calls, writes) = (scene.proxy.calls().len(), scene.proxy.count("TransactWriteItems"));
-                let stored = scene.stored().await;
-                let is_written = stored != before;
-                let when = format!("call {call}, {moment:?}, debt {is_debt}");
-                let is_death_of_write = writes == 1 && calls == call && moment == Moment::After;
-                assert_eq!(is_written, invocation.is_some() || is_death_of_write, "{when}");
-                scene.proxy.heal();
-                let done = Outcome::from_invocation(scene.process("update-account").run(&event, TIME).await);
-                assert!(done.status == 200 && done.body.contains("\"closed\""), "{when}: {done:?}");
-                let after = if is_debt { "5.00" } else { "15.00" };
-                assert_eq!([scene.books.balance(&account).await, scene.books.balance(&to).await], ["0.00", after]);
-                let posted = scene.stored().await.transactions.len() - before.transactions.len();
-                assert_eq!(posted, 1, "{when}: the transfer is posted once");
-                let again = Outcome::from_invocation(scene.process("update-account").run(&event, TIME).await);
-                assert_eq!(again, done, "{when}");
-                if let Some(invocation) = invocation {
-                    assert_eq!(Outcome::from_invocation(Some(invocation)), done, "{when}");
-                    assert_eq!(call, 5, "{when}: a closing makes four calls");
-                    break;
-                }
-            }
-        }
-    }
-}
-
 /// Returns the event of a request that opens a hold.
 fn opening(key: &str, body: &Value) -> Value {
     let (route, path) = ("POST /ledger/holds", "/ledger/holds");
@@ -598,55 +453,6 @@ async fn retry_of_a_hold_attempts_one_transaction() {
     let retry = Outcome::from_invocation(scene.process("create-hold").run(&event, TIME).await);
     assert_eq!((retry.status, retry.body), (opened.status, opened.body));
     assert_eq!((scene.proxy.count("TransactWriteItems"), scene.proxy.calls().len()), (1, 3));
-}
-
-/// The function crashes before or after any of its calls. Either all of its changes are stored or
-/// nothing, and a retry completes them once.
-#[tokio::test(flavor = "multi_thread")]
-async fn retry_completes_a_hold_after_a_crash_at_any_call() {
-    let scene = Scene::start().await;
-    let body = hold(&scene.from, &scene.to, "0.05");
-    for function in ["create-hold", "capture-hold", "void-hold", "release-expired-holds"] {
-        for moment in MOMENTS {
-            for call in 1.. {
-                let key = format!("{function}-{moment:?}-{call}");
-                let opening = opening(&key, &body);
-                let mut event = opening.clone();
-                if function != "create-hold" {
-                    let id = hold_of(&scene.ask("create-hold", &opening).await);
-                    event = match function {
-                        "capture-hold" => of_hold(&id, "capture", &key, now()),
-                        "void-hold" => of_hold(&id, "void", &key, now()),
-                        _ => json!({"detail-type": "Scheduled Event", "time": "2100-01-01T00:00:00Z"}),
-                    };
-                }
-                scene.proxy.rule(move |it| if it.number == call { Fault::Death(moment) } else { Fault::None });
-                let invocation = scene.process(function).run(&event, TIME).await;
-                scene.stored().await;
-                scene.proxy.heal();
-                let when = format!("{function}, call {call}, {moment:?}");
-                let again = [0; 2].map(|_| scene.books.operator.invoke(function, &event));
-                let [first, second] = join_all(again).await.try_into().expect("two answers");
-                assert_eq!(first.status, 200, "{when}: {}", first.body);
-                if function != "release-expired-holds" {
-                    assert_eq!(first.body, second.body, "{when}");
-                    assert!(matches!(first.body["statusCode"].as_u64(), Some(200 | 201)), "{when}: {}", first.body);
-                }
-                let stored = scene.stored().await;
-                let held = stored.account(&scene.from).held.and_then(|held| held.scaled(2));
-                let wanted = if function == "create-hold" { 5 } else { 0 };
-                assert_eq!(held, Some(wanted), "{when}");
-                if function == "create-hold" {
-                    let id = hold_of(&scene.ask("create-hold", &opening).await);
-                    assert_eq!(scene.ask("void-hold", &of_hold(&id, "void", &key, now())).await.status, 200);
-                }
-                if invocation.is_some() {
-                    assert!(call > 2, "{when}: at least two calls");
-                    break;
-                }
-            }
-        }
-    }
 }
 
 /// Another request closes the hold between the read of the hold and the read of the account. The

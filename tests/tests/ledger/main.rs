@@ -18,7 +18,6 @@ mod pages;
 mod reconciliation;
 mod refunds;
 mod requests;
-mod roles;
 mod shards;
 mod statements;
 mod totals;

@@ -6,11 +6,8 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use system_tests::{
     Client,
-    ledger::{ACCOUNTS, BATCH, Books, HOLDS, MERCHANTS, TRANSACTIONS, batch, hold, id, legs, payment},
-    requests::{
-        Case, NO_CURRENCIES, SECRET, all_are_refused, changes_of, cursor, faults_of, must_refuse_cursor,
-        no_identifiers, sent, shortened, unreadable, wrong_identifiers,
-    },
+    ledger::{ACCOUNTS, Books, HOLDS, MERCHANTS, TRANSACTIONS, id, legs, payment},
+    requests::{Case, SECRET, all_are_refused, faults_of, sent, shortened},
     send, until,
 };
 
@@ -33,8 +30,6 @@ struct Scene {
     /// A transaction between a frozen account and `full`.
     stuck: String,
     merchant: String,
-    /// An open hold of `full`.
-    hold: String,
 }
 
 impl Scene {
@@ -67,8 +62,8 @@ impl Scene {
         let merchant = id(&books.operator.post_once(MERCHANTS, "taken", &merchant).await, "merchantId");
         let taken = payment(&books.outside, &full, "0.01");
         assert_eq!(books.operator.post_once(TRANSACTIONS, "taken", &taken).await.status, 201);
-        let hold = id(&books.hold("taken", &secret, &full, "0.01").await, "holdId");
-        Self { books, full, empty, frozen, closed, yen, funds, reversed, reversal, spent, stuck, merchant, hold }
+        books.hold("taken", &secret, &full, "0.01").await;
+        Self { books, full, empty, frozen, closed, yen, funds, reversed, reversal, spent, stuck, merchant }
     }
 
     fn client(&self) -> &Client {
@@ -93,185 +88,8 @@ fn account(id: &str) -> String {
     format!("{ACCOUNTS}/{id}")
 }
 
-fn bodies(scene: &Scene) -> Vec<Case> {
-    let [merchant, account] = [MERCHANTS, ACCOUNTS].map(|path| unreadable(scene.client(), "POST", path, "{\"a\": 1}"));
-    let change = unreadable(scene.client(), "PATCH", &account_of(scene), "{\"status\": \"frozen\"}");
-    [merchant, account, change].into_iter().flatten().collect()
-}
-
 fn account_of(scene: &Scene) -> String {
     account(&scene.full)
-}
-
-/// Requests for transactions with unreadable bodies. Each request has an idempotency key.
-fn unreadable_transactions(scene: &Scene) -> Vec<Case> {
-    let good = scene.payment().to_string();
-    let unclosed = good.strip_suffix('}').expect("an object");
-    let spaces = format!("{good}{}", " ".repeat(64 * 1024 + 1 - good.len()));
-    let mut cases: Vec<Case> =
-        ["", "{", "[]", "null", "\"text\"", &format!("{good}}}"), &format!("{unclosed},}}"), &good.replace('"', "'")]
-            .map(|body| {
-                Case::faults(format!("transaction {}", shortened(body)), scene.posted(body.to_owned()), "/body")
-            })
-            .into();
-    cases.push(Case::new("a transaction over 64 KB", scene.posted(spaces), 413, "too-large"));
-    let typed = |kind: &str| {
-        let request = scene.client().request("POST", TRANSACTIONS).header("content-type", kind);
-        request.header("idempotency-key", "free").body(good.clone())
-    };
-    for kind in ["text/plain", "application/x-www-form-urlencoded", ""] {
-        cases.push(Case::new(format!("a transaction of {kind:?}"), typed(kind), 415, "unsupported-media-type"));
-    }
-    cases
-}
-
-/// Invalid bodies of reversals. The only field is the amount, which needs an idempotency key.
-fn reversals(scene: &Scene) -> Vec<Case> {
-    let path = reversal_of(&scene.funds);
-    let case = |body: &str, at: &str| {
-        Case::faults(format!("reversal {body}"), sent(scene.client(), "POST", &path, body.to_owned()), at)
-    };
-    let keyed = |body: &str, at: &str| {
-        let request = sent(scene.client(), "POST", &path, body.to_owned()).header("idempotency-key", "refund");
-        Case::faults(format!("reversal {body}"), request, at)
-    };
-    let please = scene.client().request("POST", &path).header("content-type", "text/plain").body("please");
-    let large = sent(scene.client(), "POST", &path, " ".repeat(64 * 1024 + 1));
-    vec![
-        case("{", "/body"),
-        case("[]", "/body"),
-        case("null", "/body"),
-        case(r#"{"amount": "1.00"}"#, "/header/idempotency-key"),
-        keyed(r#"{"amount": "0.00"}"#, "/body/amount"),
-        keyed(r#"{"amount": "-1.00"}"#, "/body/amount"),
-        keyed(r#"{"amount": "1.001"}"#, "/body/amount"),
-        keyed(r#"{"amount": {}}"#, "/body/amount"),
-        keyed(r#"{"amount": "1.00", "currency": "USD"}"#, "/body/currency"),
-        case(r#"{"transactionType": "reversal", "legs": []}"#, "/body/transactionType /body/legs"),
-        Case::new("a reversal of type text/plain", please, 415, "unsupported-media-type"),
-        Case::new("a reversal over 64 KB", large, 413, "too-large"),
-    ]
-}
-
-/// Returns the valid object as text, with one field removed or replaced by `json`.
-fn with(good: &Value, member: &str, json: Option<&str>) -> String {
-    let others = good.as_object().expect("an object").iter().filter(|(name, _)| *name != member);
-    let others = others.map(|(name, value)| format!("{}: {value}", json!(name)));
-    let member = json.map(|json| format!("{}: {json}", json!(member)));
-    format!("{{{}}}", others.chain(member).collect::<Vec<_>>().join(", "))
-}
-
-/// Returns invalid values of a text field with a maximum length.
-fn no_words(most: usize) -> Vec<String> {
-    let long = json!("x".repeat(most + 1)).to_string();
-    ["\"\"", "\"a\\nb\"", "\"\\u0000\"", "\"a\\u007f\"", "\"a\\u0085\"", "null", "5", "true", "[\"a\"]", "{}", &long]
-        .map(str::to_owned)
-        .into()
-}
-
-const NO_BOOLEANS: [&str; 7] = ["\"true\"", "1", "0", "null", "[true]", "{}", "\"\""];
-const NO_TYPES: [&str; 7] =
-    ["\"5\"", "\"-a\"", "\"a b\"", "\"a.b\"", "\"p\u{e4}yment\"", "\"\u{ff50}ayment\"", "\"p\u{430}yment\""];
-const NO_STATUSES: [&str; 10] = [
-    "\"open\"",
-    "\"Active\"",
-    "\"FROZEN\"",
-    "\"closed \"",
-    "\"\"",
-    "null",
-    "5",
-    "true",
-    "[\"closed\"]",
-    "{\"status\": \"closed\"}",
-];
-const NO_VERSIONS: [&str; 8] = ["\"1\"", "1.5", "-1", "null", "true", "[1]", "{}", "9223372036854775808"];
-
-fn texts<const N: usize>(texts: [&str; N]) -> Vec<String> {
-    texts.map(str::to_owned).into()
-}
-
-/// A field of a body: its name, whether it is required, and invalid values.
-type Member = (&'static str, bool, Vec<String>);
-
-/// A route, a valid body, and the fields that the body may have.
-struct Form {
-    method: &'static str,
-    path: String,
-    good: Value,
-    members: Vec<Member>,
-}
-
-fn forms(scene: &Scene) -> [Form; 4] {
-    let form = |method, path: &str, good, members| Form { method, path: path.to_owned(), good, members };
-    let (id, currency) = (wrong_identifiers, || texts(NO_CURRENCIES));
-    let merchant = json!({"name": "Tea Shop", "category": "Restaurant"});
-    let terms = json!({"userId": "user-1", "accountType": "checking", "currency": "USD"});
-    [
-        form("POST", MERCHANTS, merchant, vec![("name", true, no_words(128)), ("category", true, no_words(128))]),
-        form(
-            "POST",
-            ACCOUNTS,
-            terms,
-            vec![
-                ("userId", true, id()),
-                ("accountType", true, id()),
-                ("currency", true, currency()),
-                ("allowNegative", false, texts(NO_BOOLEANS)),
-            ],
-        ),
-        form(
-            "PATCH",
-            &account_of(scene),
-            json!({"status": "frozen"}),
-            vec![
-                ("status", true, texts(NO_STATUSES)),
-                ("version", false, texts(NO_VERSIONS)),
-                ("transferTo", false, id()),
-            ],
-        ),
-        form(
-            "POST",
-            TRANSACTIONS,
-            scene.payment(),
-            vec![
-                ("transactionType", true, [id(), texts(NO_TYPES)].concat()),
-                ("debitAccountId", true, id()),
-                ("creditAccountId", true, id()),
-                ("amount", true, texts(["\"x\"", "null", "{}", "[]", "true"])),
-                ("currency", true, currency()),
-                ("merchantId", false, id()),
-                ("description", false, no_words(256)),
-            ],
-        ),
-    ]
-}
-
-/// Cases for every field of every body: missing, invalid, duplicate and unknown fields.
-fn members(scene: &Scene) -> Vec<Case> {
-    let mut cases = Vec::new();
-    for Form { method, path, good, members } in forms(scene) {
-        let mut case = |body: String, at: &str| {
-            let name = format!("{method} {path} {}", shortened(&body));
-            let request = sent(scene.client(), method, &path, body).header("idempotency-key", "free");
-            cases.push(Case::faults(name, request, &format!("/body/{at}")));
-        };
-        for (member, needed, wrong) in &members {
-            for json in wrong {
-                case(with(&good, member, Some(json)), member);
-            }
-            if *needed {
-                case(with(&good, member, None), member);
-                let once = good.to_string();
-                let unclosed = once.strip_suffix('}').expect("an object");
-                case(format!("{unclosed}, {}: {}}}", json!(member), good[*member]), member);
-            }
-        }
-        for stranger in ["id", "balance", "PK", "Status", "idempotencyKey", "createdAt", ""] {
-            case(with(&good, stranger, Some("1")), stranger);
-        }
-        case(with(&good, "a/b~c", Some("1")), "a~1b~0c");
-    }
-    cases
 }
 
 /// Cases with errors in several fields, or in the combination of fields.
@@ -328,47 +146,6 @@ fn together(scene: &Scene) -> Vec<Case> {
             cases.push(Case::faults(format!("{path}, key {:?}", shortened(key)), request, "/header/idempotency-key"));
         }
     }
-    cases
-}
-
-/// Unreadable legs.
-fn no_legs(scene: &Scene) -> Vec<Case> {
-    let (a, b) = (scene.full.as_str(), scene.empty.as_str());
-    let leg = |more: &str| {
-        format!(r#"{{"accountId": "{a}", "legType": "debit", "amount": "1.00", "currency": "USD"{more}}}"#)
-    };
-    let other = leg("").replace(a, b).replace("debit", "credit");
-    let lists = ["null", "5", "\"legs\"", "{}", "true", "[]", "[null]", "[[]]"].map(str::to_owned);
-    let firsts = [
-        leg(r#", "x": 1"#),
-        leg(r#", "balanceAfter": "5.00""#),
-        leg(r#", "currency": "USD""#),
-        leg("").replace("debit", "Debit"),
-        leg("").replace("debit", ""),
-        leg("").replace("\"debit\"", "null"),
-        leg("").replace("legType", "type"),
-        leg("").replace("accountId", "account"),
-        leg("").replace(a, ""),
-        leg("").replace(a, "a#b"),
-        leg("").replace("USD", "usd"),
-        leg("").replace("\"1.00\"", "\"x\""),
-        "5".to_owned(),
-        "null".to_owned(),
-        "{}".to_owned(),
-        "[]".to_owned(),
-    ];
-    let lists = firsts.map(|first| format!("[{first}, {other}]")).into_iter().chain(lists);
-    let case = |body: String, at: &str| Case::faults(format!("legs {}", shortened(&body)), scene.posted(body), at);
-    let mut cases: Vec<Case> = lists.map(|list| case(format!(r#"{{"legs": {list}}}"#), "/body/legs")).collect();
-    let good = legs([("debit", a, "1.00", "USD"), ("credit", b, "1.00", "USD")]);
-    for (member, json) in [("debitAccountId", "\"A\""), ("amount", "\"1.00\""), ("currency", "\"USD\"")] {
-        cases.push(case(with(&good, member, Some(json)), &format!("/body/{member}")));
-    }
-    for kind in ["\"a#b\"", "\"reversal\"", "null"] {
-        cases.push(case(with(&good, "transactionType", Some(kind)), "/body/transactionType"));
-    }
-    let twice = good.to_string();
-    cases.push(case(format!("{}, \"legs\": []}}", twice.strip_suffix('}').expect("an object")), "/body/legs"));
     cases
 }
 
@@ -479,171 +256,30 @@ fn routes<'a>(scene: &Scene, text: &'a str) -> Vec<(&'a str, RequestBuilder)> {
     ]
 }
 
-fn identifiers(scene: &Scene) -> Vec<Case> {
-    let mut cases = Vec::new();
-    for text in no_identifiers() {
-        for (number, (name, request)) in routes(scene, &text).into_iter().enumerate() {
-            let name = (format!("route {number} of {}", shortened(&text)), format!("/path/{name}"));
-            cases.push(Case::faults(name.0, request, &name.1));
-        }
-    }
-    cases
-}
-
-/// Invalid query parameters of every list.
-fn queries(scene: &Scene) -> Vec<Case> {
-    let lists = lists(scene);
-    let everywhere = [
-        "limit=0",
-        "limit=-1",
-        "limit=101",
-        "limit=x",
-        "limit=1.5",
-        "limit=%2B5",
-        "limit=",
-        "limit",
-        "limit=18446744073709551617",
-        "limit=5&limit=6",
-        "cursor=",
-        "cursor=x",
-        "cursor=%23",
-        "cursor=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
-        "cursor=x&cursor=x",
-        "Limit=5",
-        "page=2",
-        "userId=user-1",
-        "From=2026-01-02T00:00:00Z",
-    ];
-    let of_period = [
-        ("from=", "from"),
-        ("from=2026-01-2", "from"),
-        ("from=2026-01-03&to=2026-01-02", "to"),
-        ("from=2026-01-02T00:00:00Z&from=2026-01-02T00:00:00Z", "from"),
-        ("to=2026-02-30T00:00:00Z", "to"),
-        ("from=x&to=y", "from to"),
-        ("from=2026-01-02T00:00:00.001Z&to=2026-01-02T00:00:00Z", "to"),
-        ("at=2026-01-02T00:00:00Z", "at"),
-    ];
-    let of_balance = [
-        ("at=", "at"),
-        ("at=2026-01-2", "at"),
-        ("at=9000-01-01", "at"),
-        ("at=9999-12-31", "at"),
-        ("at=9000-01-01T00:00:00Z", "at"),
-        ("at=2026-01-02T00:00:00Z&at=2026-01-02T00:00:00Z", "at"),
-        ("from=2026-01-02T00:00:00Z", "from"),
-        ("limit=5", "limit"),
-    ];
-    let of_time = [
-        ("status=", "status"),
-        ("status=pending", "status"),
-        ("status=COMPLETED", "status"),
-        ("status=completed%23", "status"),
-        ("status=completed&status=completed", "status"),
-        ("since=", "since"),
-        ("since=2026-01-2", "since"),
-        ("since=2026-01-03&until=2026-01-02", "until"),
-        ("since=2026-02-30T00:00:00Z", "since"),
-        ("since=2026-01-02T00:00:00", "since"),
-        ("since=2026-01-02T00:00:00+02:00", "since"),
-        ("since=x&until=y", "since until"),
-        ("until=2026-01-02T25:00:00Z", "until"),
-        ("until=2026-01-02T00:00:00Z&until=2026-01-02T00:00:00Z", "until"),
-        ("since=2026-01-02T00:00:01Z&until=2026-01-02T00:00:00Z", "until"),
-        ("since=2026-01-02T00:00:00.001Z&until=2026-01-02T00:00:00Z", "until"),
-        ("since=2026-01-02T00:00:00.0000002Z&until=2026-01-02T00:00:00.0000001Z", "until"),
-        ("since=2026-01-02T00:00:00Z&until=2026-01-02T00:59:59%2B01:00", "until"),
-        ("idempotencyKey=", "idempotencyKey"),
-        ("idempotencyKey=%23", "idempotencyKey"),
-        ("idempotencyKey=a&idempotencyKey=b", "idempotencyKey"),
-        ("idempotencyKey=a&status=completed", "idempotencyKey"),
-        ("idempotencyKey=a&since=2026-01-02T00:00:00Z", "idempotencyKey"),
-        ("idempotencyKey=a&until=2026-01-02T00:00:00Z", "idempotencyKey"),
-        ("idempotencyKey=a&status=x", "idempotencyKey status"),
-        ("status=x&since=x&until=x&limit=0&page=2", "status since until limit page"),
-    ];
-    let case = |list: &str, query: &str, names: &str| Case::query(scene.client(), list, query, names);
-    let name = |query: &'static str| query.split('=').next().expect("a name");
-    let mut cases: Vec<Case> =
-        lists.iter().flat_map(|list| everywhere.map(|query| case(list, query, name(query)))).collect();
-    cases.extend(of_time.map(|(query, names)| case(TRANSACTIONS, query, names)));
-    cases.extend(of_period.map(|(query, names)| case(&lists[1], query, names)));
-    let balance = format!("{}/balance", account_of(scene));
-    cases.extend(of_balance.map(|(query, names)| case(&balance, query, names)));
-    for list in [&lists[0], &lists[2]] {
-        cases.push(case(list, "from=2026-01-02T00:00:00Z", "from"));
-    }
-    for query in ["status=completed", "since=2026-01-02T00:00:00Z", "until=2026-01-02T00:00:00Z", "idempotencyKey=a"] {
-        cases.extend(lists[1..].iter().map(|list| case(list, query, name(query))));
-    }
-    cases
-}
-
-/// Invalid periods of the totals, and invalid dates of the trial balance.
-fn days(scene: &Scene) -> Vec<Case> {
-    let of_totals = [
-        ("from=", "from"),
-        ("from=2026-01-02T00:00:00Z", "from"),
-        ("to=2026-02-30", "to"),
-        ("to=2026-01-02&to=2026-01-02", "to"),
-        ("from=x&to=y", "from to"),
-        ("from=2026-01-03&to=2026-01-02", "to"),
-        ("from=2025-01-02&to=2026-01-03", "from"),
-        ("date=2026-01-02", "date"),
-    ];
-    let of_trial_balance = [
-        ("date=", "date"),
-        ("date=2026-02-30", "date"),
-        ("date=2026-01-02T00:00:00Z", "date"),
-        ("date=2026-01-02&date=2026-01-02", "date"),
-        ("date=9000-01-01", "date"),
-        ("from=2026-01-02", "from"),
-    ];
-    let totals = format!("{MERCHANTS}/{}/totals", scene.merchant);
-    let case = |list: &str, query: &str, names: &str| Case::query(scene.client(), list, query, names);
-    let totals = of_totals.map(|(query, names)| case(&totals, query, names));
-    totals
-        .into_iter()
-        .chain(of_trial_balance.map(|(query, names)| case("/ledger/trial-balance", query, names)))
-        .collect()
-}
-
-/// Query parameters on routes that do not accept query parameters.
-fn strangers(scene: &Scene) -> Vec<Case> {
-    let change = r#"{"status": "frozen"}"#.to_owned();
-    let of_hold = format!("{HOLDS}/{}", scene.hold);
-    let paths = [
-        ("GET", account_of(scene), String::new()),
-        ("PATCH", account_of(scene), change),
-        ("POST", ACCOUNTS.to_owned(), r#"{"userId": "u", "accountType": "a", "currency": "USD"}"#.to_owned()),
-        ("POST", MERCHANTS.to_owned(), r#"{"name": "a", "category": "b"}"#.to_owned()),
-        ("GET", format!("{MERCHANTS}/{}", scene.merchant), String::new()),
-        ("POST", TRANSACTIONS.to_owned(), scene.payment().to_string()),
-        ("GET", format!("{TRANSACTIONS}/{}", scene.funds), String::new()),
-        ("POST", reversal_of(&scene.funds), String::new()),
-        ("POST", BATCH.to_owned(), batch([("free", scene.payment())]).to_string()),
-        ("POST", HOLDS.to_owned(), hold(&scene.full, &scene.empty, "1.00").to_string()),
-        ("GET", of_hold.clone(), String::new()),
-        ("POST", format!("{of_hold}/capture"), String::new()),
-        ("POST", format!("{of_hold}/void"), String::new()),
-        ("GET", format!("{MERCHANTS}/{}/totals", scene.merchant), String::new()),
-        ("GET", "/ledger/trial-balance".to_owned(), String::new()),
-    ];
-    let mut cases = Vec::new();
-    for name in ["limit", "status", "x", "expand"] {
-        for (method, path, body) in &paths {
-            let path = format!("{path}?{name}=5");
-            let request = sent(scene.client(), method, &path, body.clone()).header("idempotency-key", "free");
-            cases.push(Case::faults(format!("{method} {path}"), request, &format!("/query/{name}")));
-        }
-    }
-    cases
-}
-
-/// Returns the paths of all lists. The list of transactions comes first.
-fn lists(scene: &Scene) -> [String; 3] {
+/// Query parameters that exclude each other, and periods that end before they start.
+fn combined(scene: &Scene) -> Vec<Case> {
     let statement = format!("{}/statement", account_of(scene));
-    [TRANSACTIONS.to_owned(), statement, "/ledger/users/user-1/accounts".to_owned()]
+    let totals = format!("{MERCHANTS}/{}/totals", scene.merchant);
+    let balance = format!("{}/balance", account_of(scene));
+    let case = |(list, query, names): (&str, &str, &str)| Case::query(scene.client(), list, query, names);
+    [
+        (TRANSACTIONS, "since=2026-01-03&until=2026-01-02", "until"),
+        (TRANSACTIONS, "since=2026-01-02T00:00:00.0000002Z&until=2026-01-02T00:00:00.0000001Z", "until"),
+        (TRANSACTIONS, "since=2026-01-02T00:00:00Z&until=2026-01-02T00:59:59%2B01:00", "until"),
+        (TRANSACTIONS, "idempotencyKey=a&status=completed", "idempotencyKey"),
+        (TRANSACTIONS, "idempotencyKey=a&since=2026-01-02T00:00:00Z", "idempotencyKey"),
+        (TRANSACTIONS, "idempotencyKey=a&until=2026-01-02T00:00:00Z", "idempotencyKey"),
+        (TRANSACTIONS, "idempotencyKey=a&status=x", "idempotencyKey status"),
+        (TRANSACTIONS, "status=x&since=x&until=x&limit=0&page=2", "status since until limit page"),
+        (&statement, "from=2026-01-02T00:00:00.001Z&to=2026-01-02T00:00:00Z", "to"),
+        (&statement, "from=x&to=y", "from to"),
+        (&balance, "at=9000-01-01", "at"),
+        (&totals, "from=2026-01-03&to=2026-01-02", "to"),
+        (&totals, "from=2025-01-02&to=2026-01-03", "from"),
+        ("/ledger/trial-balance", "date=9000-01-01", "date"),
+    ]
+    .map(case)
+    .into()
 }
 
 /// Requests that conflict with stored items, such as an account, a transaction or a used
@@ -729,52 +365,11 @@ fn missing(scene: &Scene) -> Vec<Case> {
     cases
 }
 
-fn gateway(scene: &Scene) -> Vec<Case> {
-    let client = scene.client();
-    let (account, transaction) = (account_of(scene), format!("{TRANSACTIONS}/{}", scene.funds));
-    let rows = [
-        ("GET", "/ledger", 404),
-        ("GET", ACCOUNTS, 405),
-        ("PUT", MERCHANTS, 405),
-        ("GET", "/ledger/accounts/", 404),
-        ("GET", "/ledger/accounts//statement", 404),
-        ("GET", "/ledger/users//accounts", 404),
-        ("GET", "/ledger/users/user-1", 404),
-        ("PUT", account.as_str(), 405),
-        ("DELETE", account.as_str(), 405),
-        ("POST", account.as_str(), 405),
-        ("PUT", transaction.as_str(), 405),
-        ("PATCH", transaction.as_str(), 405),
-        ("DELETE", transaction.as_str(), 405),
-        ("DELETE", TRANSACTIONS, 405),
-        ("DELETE", MERCHANTS, 405),
-        ("POST", "/ledger/transactions//reversal", 404),
-    ];
-    let case = |(method, path, status)| Case::gateway(format!("{method} {path}"), client.request(method, path), status);
-    rows.into_iter().map(case).collect()
-}
-
 #[tokio::test]
 async fn rejects_invalid_requests_without_writing() {
     let scene = Scene::start().await;
-    let groups = [
-        bodies(&scene),
-        unreadable_transactions(&scene),
-        reversals(&scene),
-        members(&scene),
-        together(&scene),
-        no_legs(&scene),
-        unbalanced(&scene),
-        identifiers(&scene),
-        queries(&scene),
-        days(&scene),
-        strangers(&scene),
-        states(&scene),
-        missing(&scene),
-        gateway(&scene),
-    ];
+    let groups = [together(&scene), unbalanced(&scene), combined(&scene), states(&scene), missing(&scene)];
     let cases: Vec<Case> = groups.into_iter().flatten().collect();
-    assert!(cases.len() >= 600, "{}", cases.len());
     all_are_refused(cases, &scene.books.stack.tables(), async || scene.books.stored().await).await;
     scene.books.stack.stop().await;
 }
@@ -865,78 +460,6 @@ async fn accepts_unusual_valid_values() {
             None => client.request("POST", &reversal_of(&paid)),
         };
         assert_eq!(send(reversal).await.status, 201, "{key}");
-    }
-    books.stack.stop().await;
-}
-
-/// Returns the paths of lists: accounts of a user, statements, and transactions by time and by key.
-/// All but the last two lists have several pages.
-async fn with_cursors(books: &Books) -> Vec<String> {
-    let (one, other) = (books.account("user-1").await, books.account("user-1").await);
-    books.account("user-1").await;
-    for number in 0..3 {
-        books.pay(&format!("K-{number}"), &books.outside, &one, "1.00").await;
-        books.pay(&format!("L-{number}"), &books.outside, &other, "1.00").await;
-    }
-    for sub in ["a", "b", "c"] {
-        let caller = Client::member(&books.stack, "ledger:operate", "none", sub);
-        let posted = caller.post_once(TRANSACTIONS, "same", &payment(&books.outside, &one, "1.00")).await;
-        assert_eq!(posted.status, 201, "{}", posted.body);
-    }
-    let statement = |id: &str| format!("{}/statement?", account(id));
-    vec![
-        statement(&one),
-        statement(&other),
-        statement(&books.outside),
-        "/ledger/users/user-1/accounts?".to_owned(),
-        format!("{TRANSACTIONS}?since=2000-01-01T00:00:00Z"),
-        format!("{TRANSACTIONS}?since=2000-01-01T00:00:00.001Z"),
-        format!("{TRANSACTIONS}?since=2000-01-01T00:00:00Z&until=9000-01-01T00:00:00Z"),
-        format!("{TRANSACTIONS}?idempotencyKey=same"),
-        // These lists have no cursor.
-        "/ledger/users/user-2/accounts?".to_owned(),
-        format!("{TRANSACTIONS}?idempotencyKey=K-1"),
-    ]
-}
-
-#[tokio::test]
-async fn rejects_a_modified_cursor() {
-    let books = Books::open().await;
-    let lists = with_cursors(&books).await;
-    for list in [&lists[0], &lists[3], &lists[4], &lists[7]] {
-        let cursor = cursor(&books.operator, list).await;
-        let safe = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-        assert!(cursor.len() <= 160 && cursor.chars().all(safe), "{cursor}");
-        for changed in changes_of(&cursor) {
-            must_refuse_cursor(&books.operator, list, &changed).await;
-        }
-        let next = books.operator.get(&format!("{list}&limit=100&cursor={cursor}")).await;
-        let rest = next.body["items"].as_array().map_or(0, Vec::len);
-        assert!(next.status == 200 && rest > 0, "the unmodified cursor must be valid: {}", next.body);
-    }
-    books.stack.stop().await;
-}
-
-#[tokio::test]
-async fn rejects_a_cursor_of_another_list() {
-    let books = Books::open().await;
-    let lists = with_cursors(&books).await;
-    for from in 0..lists.len() - 2 {
-        let cursor = cursor(&books.operator, &lists[from]).await;
-        for to in (0..lists.len()).filter(|to| *to != from) {
-            must_refuse_cursor(&books.operator, &lists[to], &cursor).await;
-        }
-    }
-    // An explicit default value does not change the list.
-    let default = cursor(&books.operator, &format!("{}&status=completed", lists[4])).await;
-    assert_eq!(books.operator.get(&format!("{}&cursor={default}", lists[4])).await.status, 200);
-    // A cursor is valid only for the caller that received it.
-    let own = books.user("user-1");
-    for list in [&lists[0], &lists[3]] {
-        let (theirs, mine) = (cursor(&books.operator, list).await, cursor(&own, list).await);
-        must_refuse_cursor(&own, list, &theirs).await;
-        must_refuse_cursor(&books.operator, list, &mine).await;
-        assert_eq!(own.get(&format!("{list}&limit=100&cursor={mine}")).await.status, 200);
     }
     books.stack.stop().await;
 }
