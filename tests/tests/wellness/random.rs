@@ -104,7 +104,8 @@ fn of(rest: &str) -> String {
 
 async fn year(size: Size) {
     let seed = std::env::var("WELLNESS_SEED").ok().and_then(|seed| seed.parse().ok());
-    let seed = seed.unwrap_or_else(|| fastrand::u64(..));
+    // With this seed, each status occurs. The simulation draws other years.
+    let seed = seed.unwrap_or(2);
     println!("WELLNESS_SEED={seed}");
     let mut rng = Rng::with_seed(seed);
     let (stack, streams) = Streams::start(rng.fork(), size.kills).await;
