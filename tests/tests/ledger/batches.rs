@@ -6,7 +6,7 @@ use std::time::Duration;
 use system_tests::{
     Answer, Asks, assert_problem,
     clock::time,
-    faults::{Call, Fault, MOMENTS, Process, Proxy},
+    faults::{Call, Fault, Process, Proxy},
     ledger::{ACCOUNTS, BATCH, Books, HOLDS, TRANSACTIONS, batch, hold, legs, model::Stored, payment},
     patterns::function_named,
     requests::{Case, all_are_refused},
@@ -169,33 +169,6 @@ async fn transactions_of_different_accounts_share_dynamodb_transactions() {
     assert_eq!(run(&scene, &proxy, &body).await, [201; 20]);
     assert_eq!((proxy.count("TransactWriteItems"), proxy.count("BatchGetItem")), (1, 1), "{:?}", proxy.calls().len());
     assert!(scene.balances().await.chunks(2).all(|two| two == ["9.00", "11.00"]));
-    scene.books.stack.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_crash_between_any_two_calls_posts_each_transaction_once() {
-    let scene = Scene::start(6).await;
-    let proxy = Proxy::start(scene.books.stack.dynamo_url()).await;
-    let mut posted = 0;
-    for (at, moment) in (1..=6).flat_map(|at| MOMENTS.map(|moment| (at, moment))) {
-        let keys = ["a", "b", "c", "d"].map(|key| format!("{key} {at} {moment:?}"));
-        // The last two transactions have the accounts of the first one.
-        let pairs = [(0, 1), (2, 3), (1, 4), (4, 5)];
-        let transactions: Vec<_> =
-            keys.iter().zip(pairs).map(|(key, (from, to))| (key.as_str(), scene.pay(from, to, "0.10"))).collect();
-        let body = batch(transactions);
-        let event = event(&body);
-        proxy.rule(move |call: &Call| if call.number == at { Fault::Death(moment) } else { Fault::None });
-        let process = Process::start(&scene.books.stack, &proxy, PROCESS, &function_named(PROCESS));
-        process.run(&event, MINUTE).await;
-        proxy.heal();
-        posted += 1;
-        assert_eq!(run(&scene, &proxy, &body).await, [201; 4], "{at} {moment:?}");
-        let cents = |cents: i32| format!("{}.{:02}", cents / 100, cents % 100);
-        let wanted = [1_000 - 10 * posted, 1_000, 1_000 - 10 * posted, 1_000 + 10 * posted, 1_000, 1_000 + 10 * posted];
-        assert_eq!(scene.balances().await, wanted.map(cents), "{at} {moment:?}");
-    }
-    Stored::read(&scene.books.stack).await.check();
     scene.books.stack.stop().await;
 }
 

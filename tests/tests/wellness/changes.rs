@@ -13,13 +13,10 @@ use keys::wellness::{
 use local::{Builder, Stack};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::{
-    collections::{BTreeSet, HashMap},
-    time::Duration,
-};
+use std::collections::{BTreeSet, HashMap};
 use system_tests::{
-    Answer, Asks, Client, End,
-    faults::{Call, Fault, MOMENTS, Moment, Twins},
+    Answer, Client, End,
+    faults::{Call, Fault, Moment, Twins},
     parsed, stack, text,
     units::{Consumed, bytes, consumed},
     wellness::{
@@ -378,54 +375,6 @@ async fn rejects_reports_of_other_users_and_invalid_reports() {
     let big = json!({"progress": 1, "data": {"text": "x".repeat(2_048)}});
     assert_problem(&operator.patch(REPORT, &big).await, 413, "too-large", "2 KB of data");
     assert_eq!(progress(&stack).await.data, None);
-}
-
-/// Faults of a single DynamoDB call. The function must retry the call, so that the request
-/// succeeds.
-fn passing() -> [(&'static str, Fault); 4] {
-    [
-        ("throttled", Fault::throttled()),
-        ("internal error", Fault::internal()),
-        ("request lost", Fault::Lost(Moment::Before)),
-        ("response lost", Fault::Lost(Moment::After)),
-    ]
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn reports_and_moves_succeed_despite_one_failed_call() {
-    let twins = Twins::start(resting).await;
-    let client = Client::operator(&twins.faulty);
-    put(&twins.healthy, &[section("123", "7")]).await;
-    for (name, fault) in passing() {
-        put(&twins.healthy, &[registered()]).await;
-        put(&twins.healthy, &[reward("789", "Milestone", 40, Some(40.0))]).await;
-        put(&twins.healthy, &[walk()]).await;
-        let first = |action: &'static str| {
-            let fault = fault.clone();
-            move |call: &Call| match call.nth {
-                1 if call.action == action => fault.clone(),
-                _ => Fault::None,
-            }
-        };
-        twins.proxy.rule(first("UpdateItem"));
-        let report = json!({"progress": 40.4});
-        let answer = client.patch(REPORT, &report).await;
-        // After a lost response, the repeated update finds the award. The report is recorded again.
-        let updates = if name == "response lost" { 3 } else { 2 };
-        assert_eq!((answer.status, twins.proxy.count("UpdateItem")), (200, updates), "{name}: {}", answer.body);
-        assert_eq!(answer.body["progress"], 40.4, "{name}");
-        assert_eq!(progress(&twins.healthy).await.earned_points, 40, "{name}");
-        twins.proxy.rule(first("TransactWriteItems"));
-        let answer = client.put(&format!("{}/section", path_of("123")), &json!({"sectionId": "7"})).await;
-        assert_eq!((answer.status, twins.proxy.count("TransactWriteItems")), (200, 2), "{name}: {}", answer.body);
-        assert_eq!(answer.body["sectionId"], "7", "{name}");
-    }
-    twins.proxy.rule(|_| Fault::Lost(Moment::After));
-    let report = json!({"progress": 50});
-    assert_problem(&client.patch(REPORT, &report).await, 503, "unavailable", "all responses lost");
-    twins.proxy.heal();
-    let again = client.patch(REPORT, &report).await;
-    assert_eq!((again.status, &again.body["progress"]), (200, &json!(50.0)), "a repeated report succeeds");
 }
 
 // W16
@@ -828,31 +777,6 @@ async fn reset(stack: &Stack) {
     put(stack, &["VenueId-123", "FileId-1"].map(|of| reference(&walk(), of))).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_patch_succeeds_despite_one_failed_call() {
-    let twins = Twins::start(resting).await;
-    let client = Client::operator(&twins.faulty);
-    let patch: Value = serde_json::from_str(PATCH).expect("JSON");
-    for (name, fault) in passing() {
-        for number in 1..=4 {
-            reset(&twins.healthy).await;
-            let fault = fault.clone();
-            twins.proxy.rule(move |call| if call.number == number { fault.clone() } else { Fault::None });
-            let answer = client.patch(&path_of("123"), &patch).await;
-            let when = format!("{name}, call {number}");
-            assert_eq!((answer.status, &answer.body["version"]), (200, &json!(2)), "{when}: {}", answer.body);
-            assert!(is_done(&twins.healthy, &when).await);
-        }
-    }
-    for fault in [Fault::in_progress(), Fault::cancelled(&["TransactionConflict", "None", "None", "None"])] {
-        reset(&twins.healthy).await;
-        let rule = move |call: &Call| if is_transaction(call) && call.nth < 3 { fault.clone() } else { Fault::None };
-        twins.proxy.rule(rule);
-        assert_eq!(client.patch(&path_of("123"), &patch).await.status, 200);
-        assert!(is_done(&twins.healthy, "conflict").await);
-    }
-}
-
 /// A retry after a lost response gets 412, because the patch has already changed the version.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_patch_with_a_lost_response_is_not_applied_twice() {
@@ -867,30 +791,6 @@ async fn a_patch_with_a_lost_response_is_not_applied_twice() {
     assert_problem(&healthy.patch(&path_of("123"), &patch).await, 412, "another-version", "again");
     assert!(is_done(&twins.healthy, "again").await);
     assert_eq!(job(&twins.healthy).await, first, "the retry starts no second job");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_killed_function_applies_the_whole_patch_or_nothing() {
-    let twins = Twins::start(resting).await;
-    let (name, function) = ("update-activity", wellness::patterns::update_activity::function());
-    let change: Value = serde_json::from_str(PATCH).expect("JSON");
-    let (route, path) = ("PATCH /wellness/companies/{companyId}/activities/{activityId}", path_of("123"));
-    let parameters = json!({"companyId": "123", "activityId": "123"});
-    let event = Asks { route, path: &path, parameters, key: None, body: Some(&change) };
-    let event = event.at("2020-01-01T00:00:00Z".parse().expect("a time"));
-    let mut done = Vec::new();
-    for (number, moment) in (1..=4).flat_map(|number| MOMENTS.map(|moment| (number, moment))) {
-        reset(&twins.healthy).await;
-        twins.proxy.rule(move |call| if call.number == number { Fault::Death(moment) } else { Fault::None });
-        let process = twins.process(name, &function);
-        assert!(process.run(&event, Duration::from_mins(1)).await.is_none(), "the function dies at call {number}");
-        let was = is_done(&twins.healthy, &format!("died {moment:?} call {number}")).await;
-        let again = Client::operator(&twins.healthy).patch(&path, &change).await;
-        assert_eq!(again.status, if was { 412 } else { 200 }, "{}", again.body);
-        assert!(is_done(&twins.healthy, "again").await);
-        done.push(was);
-    }
-    assert_eq!(done, [false, false, false, false, false, false, false, true], "only the last call writes the patch");
 }
 
 /// The detail of an activity.

@@ -1,25 +1,19 @@
 //! Tests that create and read activities, templates, sections and records.
 
 use futures::future::join_all;
-use jiff::Timestamp;
 use keys::wellness::{
     ActivityId, ActivityPartition, ActivityType, CompanyId, EndDateSort, FacetRef, GroupId, GroupsPartition,
     GroupsSort, ListPartition, ProgramPartition, ProgramSort, Status, UseSort,
 };
 use local::Stack;
 use serde_json::{Map, Value, json};
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::collections::{BTreeMap, BTreeSet};
 use system_tests::{
-    Answer, Asks, Client, assert_problem,
-    faults::{Call, Fault, MOMENTS, Moment, Twins},
-    parsed,
+    Answer, Client, assert_problem, parsed,
     patterns::cost_of,
     send, stack, text,
     units::{consumed, declared},
-    wellness::{admin, challenge, create, employee, event_at, of_company},
+    wellness::{admin, challenge, create, employee, of_company},
 };
 use table::{BatchWrite, Item, JsonText, Units};
 use wellness::{
@@ -844,108 +838,6 @@ async fn twenty_equal_concurrent_requests_create_one_item() {
         assert_eq!(count(&stack, kind).await, 1);
     }
     stack.stop().await;
-}
-
-const ROUTE: &str = "POST /wellness/companies/{companyId}/activities";
-
-fn asks(company: &str, body: &Value) -> Value {
-    let path = activities(company);
-    let parameters = json!({"companyId": company});
-    let asks = Asks { route: ROUTE, path: &path, parameters, key: Some("K"), body: Some(body) };
-    asks.at(parsed::<Timestamp>("2020-02-01T12:00:00.123Z"))
-}
-
-/// Creates a section and a template. Returns the body of a request to create an activity that
-/// refers to both. The request makes `CALLS` calls to DynamoDB.
-async fn prepared(stack: &Stack, company: &str) -> Value {
-    let admin = admin(stack, company);
-    let section = json!({"name": "Spring", "startDate": "2020-03-01", "endDate": "2020-05-31"});
-    assert_eq!(admin.put(&of_company(company, "sections/S-1"), &section).await.status, 201);
-    let template = admin.post(&of_company(company, "templates"), &json!({"name": "T"})).await.body;
-    let found = json!({"sectionId": "S-1", "templateId": template["templateId"]});
-    with(&event_at("Blood drive", END, &["123", "456"]), &found)
-}
-
-/// Number of DynamoDB calls for a prepared request. Four calls read the idempotency record, the
-/// section, the company's template and the global template. The last call is the transaction.
-const CALLS: usize = 5;
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_retry_after_a_killed_function_creates_one_activity() {
-    let twins = Twins::start(stack).await;
-    let process = twins.process("create-activity", &wellness::patterns::create_activity::function());
-    for (number, moment) in (1..=CALLS).flat_map(|number| MOMENTS.map(|moment| (number, moment))) {
-        let company = format!("C-{number}-{moment:?}");
-        let event = asks(&company, &prepared(&twins.healthy, &company).await);
-        let rule = move |call: &Call| if call.number == number { Fault::Death(moment) } else { Fault::None };
-        twins.proxy.rule(rule);
-        assert!(process.run(&event, Duration::from_mins(1)).await.is_none(), "{company}: the function dies");
-        let made = usize::from(number == CALLS && moment == Moment::After);
-        assert_eq!(count_of(&twins.healthy, &company).await, made, "{company}");
-        twins.proxy.heal();
-        for _ in 0..2 {
-            let again = process.run(&event, Duration::from_mins(1)).await.expect("the function survives");
-            let answer = again.answer.expect("an answer");
-            assert_eq!(answer["statusCode"], 201, "{company}: {answer}");
-            assert_eq!(count_of(&twins.healthy, &company).await, 1, "{company}");
-        }
-    }
-}
-
-/// Returns the number of the company's activities. Panics if an activity is incomplete.
-async fn count_of(stack: &Stack, company: &str) -> usize {
-    let items = items(stack).await;
-    let rows = items.values().filter(|item| item["Type"] == "Activity" && item["CompanyId"] == company);
-    let rows: Vec<&Value> = rows.collect();
-    for row in &rows {
-        let parts = items.keys().filter(|(partition, _)| *partition == text(row, "PK"));
-        assert_eq!(parts.count(), 1 + 1 + 1 + 1 + 3 + 2, "base row, detail, goal, reward, groups, references");
-    }
-    rows.len()
-}
-
-type Rule = fn(&Call) -> Fault;
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_request_succeeds_despite_one_failed_call() {
-    let passing: [(&str, Rule); 6] = [
-        ("throttled", |_| Fault::throttled()),
-        ("internal error", |_| Fault::internal()),
-        ("request lost", |_| Fault::Lost(Moment::Before)),
-        ("response lost", |_| Fault::Lost(Moment::After)),
-        ("transaction conflict", |call| match call.body["TransactItems"].as_array() {
-            Some(changes) => Fault::cancelled(&vec!["TransactionConflict"; changes.len()]),
-            None => Fault::None,
-        }),
-        ("transaction in progress", |call| {
-            if call.action == "TransactWriteItems" { Fault::in_progress() } else { Fault::None }
-        }),
-    ];
-    join_all(passing.map(async |(name, rule)| {
-        let twins = Twins::start(stack).await;
-        for number in 1..=CALLS {
-            let company = format!("C-{number}");
-            let body = prepared(&twins.healthy, &company).await;
-            twins.proxy.rule(move |call| if call.number == number { rule(call) } else { Fault::None });
-            let answer = admin(&twins.faulty, &company).post_once(&activities(&company), "K", &body).await;
-            assert_eq!(answer.status, 201, "{name}, call {number}: {}", answer.body);
-            assert!(twins.proxy.calls().len() >= CALLS, "{name}: fewer than {CALLS} calls");
-            assert_eq!(count_of(&twins.healthy, &company).await, 1, "{name}, call {number}");
-        }
-    }))
-    .await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_template_with_a_lost_response_is_created_once() {
-    let twins = Twins::start(stack).await;
-    let admin = admin(&twins.faulty, "C-1");
-    twins.proxy.rule(|call| match (call.action.as_str(), call.nth) {
-        ("TransactWriteItems", 1) => Fault::Lost(Moment::After),
-        _ => Fault::None,
-    });
-    let made = admin.post(&of_company("C-1", "templates"), &json!({"name": "T"})).await;
-    assert_eq!((made.status, count(&twins.healthy, "Template").await), (201, 1), "{}", made.body);
 }
 
 fn assert_costs(function: &str, case: &Case, answer: &Answer, more: u64) {

@@ -2,18 +2,15 @@
 
 use local::Stack;
 use serde_json::{Value, json};
-use std::{collections::BTreeMap, time::Duration};
 use system_tests::{
-    Answer, Asks, Client, assert_problem,
-    faults::{Fault, MOMENTS, Twins},
+    Answer, Client, assert_problem,
+    faults::{Fault, Twins},
     send, stack, text,
     wellness::{admin, challenge, create, of_company, stored},
 };
 
 const COMPANY: &str = "C-1";
 const END: &str = "2099-12-31T23:59:59";
-const ACTIVITY: &str = "/wellness/companies/{companyId}/activities/{activityId}";
-const RECORD: &str = "/wellness/companies/{companyId}/references/{facet}/{facetId}";
 
 fn of(rest: &str) -> String {
     of_company(COMPANY, rest)
@@ -279,101 +276,6 @@ async fn a_replaced_record_keeps_its_last_use() {
     let record = items.iter().find(|item| item["SK"].as_s().is_ok_and(|sort| sort == "Venue#VenueId-hall"));
     let last = record.and_then(|record| record.get("UsedBy")?.as_s().ok());
     assert!(last.is_some_and(|id| activity.ends_with(id.as_str())), "{record:?}");
-}
-
-/// An activity and its sort keys, without the version.
-async fn snapshot(stack: &Stack, id: &str) -> BTreeMap<String, String> {
-    let rows = stored(stack, None, &format!("ActivityId-{id}")).await;
-    rows.iter().map(|row| (row["SK"].as_s().expect("a key").clone(), format!("{:?}", row.get("Version")))).collect()
-}
-
-/// A request with its route, its path parameters and its body.
-type Request = (&'static str, &'static str, Value, Option<Value>);
-
-fn requests(id: &str) -> Vec<Request> {
-    let of = |more: Value| {
-        let mut all = json!({"companyId": COMPANY, "activityId": id});
-        all.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
-        all
-    };
-    let reference = json!({"facet": "venues", "facetId": "hall"});
-    let route = |method: &str, part: &str| -> &'static str { format!("{method} {ACTIVITY}/{part}").leak() };
-    let goal = json!({"version": 1, "type": "minutes", "parameters": 1});
-    let reward = json!({"version": 1, "name": "N", "amount": 1});
-    vec![
-        ("update-part", route("PUT", "goal"), of(json!({})), Some(goal)),
-        ("update-part", route("PUT", "rewards/{kind}"), of(json!({"kind": "New"})), Some(reward)),
-        ("remove-part", route("DELETE", "groups"), of(json!({})), None),
-        (
-            "add-reference",
-            route("PUT", "references/{facet}/{facetId}"),
-            of(reference.clone()),
-            Some(json!({"version": 1})),
-        ),
-        (
-            "remove-reference",
-            route("DELETE", "references/{facet}/{facetId}"),
-            of(json!({"facet": "venues", "facetId": "old"})),
-            None,
-        ),
-        (
-            "remove-reference-record",
-            format!("DELETE {RECORD}").leak(),
-            of(json!({"facet": "venues", "facetId": "spare"})),
-            None,
-        ),
-    ]
-}
-
-/// Kills each function before and after each of its calls. It has then applied the whole change or
-/// nothing, and a repeated request completes the change.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_killed_function_applies_the_whole_change_or_nothing() {
-    let twins = Twins::start(stack).await;
-    let client = Client::operator(&twins.healthy);
-    let mut written = 0;
-    for index in 0..requests("").len() {
-        for (number, moment) in (1..=6).flat_map(|number| MOMENTS.map(|moment| (number, moment))) {
-            put_venue(&client, "hall", "Hall").await;
-            put_venue(&client, "spare", "Spare").await;
-            let made = create(&client, COMPANY, &system_tests::wellness::event_at("Drive", END, &["old"])).await;
-            let id = text(&made, "activityId");
-            let (name, route, parameters, body) = requests(id).swap_remove(index);
-            let path = function::path(route, |name| parameters[name].as_str().map(str::to_owned));
-            let asks = Asks { route, path: &path, parameters, key: None, body: body.as_ref() };
-            let event = asks.at(jiff::Timestamp::now());
-            let before = snapshot(&twins.healthy, id).await;
-            twins.proxy.rule(move |call| if call.number == number { Fault::Death(moment) } else { Fault::None });
-            let function = system_tests::patterns::function_named(name);
-            let run = twins.process(name, &function).run(&event, Duration::from_mins(1)).await;
-            let after = snapshot(&twins.healthy, id).await;
-            let record = client.get(&of("references/venues/spare")).await.status;
-            let when = format!("{name} died {moment:?} call {number}");
-            let version = format!("{:?}", Some(aws_sdk_dynamodb::types::AttributeValue::N("2".to_owned())));
-            let done = if name == "remove-reference-record" { record == 404 } else { after["Program"] == version };
-            if name != "remove-reference-record" {
-                let parts = |rows: &BTreeMap<String, String>| rows.keys().cloned().collect::<Vec<_>>();
-                let changed = parts(&before) != parts(&after) || path.ends_with("/goal");
-                assert!(!done || changed, "{when}: {after:?}");
-                assert!(done || before == after, "{when}: {after:?}");
-            }
-            written += usize::from(done);
-            if run.is_some() {
-                // The function makes fewer calls.
-                assert!(done, "{when}");
-                break;
-            }
-            let request = client.request(route.split(' ').next().expect("a method"), &path);
-            let again = send(if let Some(body) = &body { request.json(body) } else { request }).await;
-            let expected: &[u16] = match (done, name) {
-                (false, _) => &[200, 201, 204],
-                (true, "update-part" | "add-reference") => &[412],
-                (true, _) => &[404],
-            };
-            assert!(expected.contains(&again.status), "{when}: {} {}", again.status, again.body);
-        }
-    }
-    assert!(written >= 12, "each function was also killed after its last call: {written}");
 }
 
 /// The removal of a record and the addition of a reference exclude each other, in either order.

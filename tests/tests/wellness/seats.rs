@@ -335,32 +335,6 @@ async fn leaving_and_coming_back_leaves_no_tickets_behind() {
     assert_eq!(left.len(), 1, "{left:?}");
 }
 
-/// Kills a sign-up at each of its calls. A repeated request succeeds, and nobody gets two seats.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_sign_up_killed_at_any_call_can_be_repeated() {
-    let twins = Twins::start(stack).await;
-    let (stack, operator) = (&twins.healthy, Client::operator(&twins.healthy));
-    let admin = admin(stack, COMPANY);
-    employ(&operator, &["u".to_owned(), "v".to_owned()]).await;
-    let process = twins.process("join-activity", &wellness::patterns::join_activity::function());
-    'calls: for call in 1.. {
-        for moment in MOMENTS {
-            let id = text(&create(&admin, COMPANY, &event(10)).await, "activityId").to_owned();
-            twins.proxy.rule(move |it| if it.number == call { Fault::Death(moment) } else { Fault::None });
-            let died = process.run(&sign_up("u", &id), ENOUGH).await.is_none();
-            twins.proxy.heal();
-            let again = join(&operator, "u", &id).await;
-            assert!(matches!(again.status, 200 | 201), "{call} {moment:?}: {}", again.body);
-            assert_eq!(join(&operator, "v", &id).await.body["status"], "enrolled");
-            assert_eq!(with(&statuses(stack, &id).await, "enrolled"), ["u", "v"].into(), "{call} {moment:?}");
-            if !died {
-                assert!(call > 4, "{call}");
-                break 'calls;
-            }
-        }
-    }
-}
-
 /// An administrator changes the activity, or the employee moves, before the sign-up writes. The
 /// jobs of these changes end before it writes, too.
 #[tokio::test(flavor = "multi_thread")]

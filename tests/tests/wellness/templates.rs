@@ -5,8 +5,8 @@ use local::Stack;
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, time::Duration};
 use system_tests::{
-    Answer, Asks, Client, assert_problem,
-    faults::{Fault, MOMENTS, Moment, Twins},
+    Answer, Client, assert_problem,
+    faults::{Fault, Moment, Twins},
     send, stack, text,
     wellness::{admin, employee, of_company},
 };
@@ -225,43 +225,6 @@ async fn a_killed_load_leaves_all_templates_or_none() {
         let loaded = [both.0, both.1].iter().map(|run| run["loaded"].as_u64().expect("a number")).sum::<u64>();
         assert_eq!(loaded, if done { 0 } else { 10 });
         assert_eq!(count(&twins.healthy).await, 10);
-    }
-}
-
-/// Kills a change and a removal before and after each call. The template has then changed or not,
-/// and a repeated request completes the change.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_killed_change_of_a_template_is_complete_or_absent() {
-    let twins = Twins::start(stack).await;
-    let client = Client::operator(&twins.healthy);
-    for (name, method, body) in
-        [("update-template", "PATCH", Some(json!({"version": 1, "name": "New"}))), ("remove-template", "DELETE", None)]
-    {
-        for (number, moment) in (1..=2).flat_map(|number| MOMENTS.map(|moment| (number, moment))) {
-            let path = make(&client, &of("templates")).await;
-            let id = path.rsplit('/').next().expect("an id").to_owned();
-            let route = format!("{method} /wellness/companies/{{companyId}}/templates/{{templateId}}");
-            let parameters = json!({"companyId": COMPANY, "templateId": id});
-            let asks = Asks { route: &route, path: &path, parameters, key: None, body: body.as_ref() };
-            twins.proxy.rule(move |call| if call.number == number { Fault::Death(moment) } else { Fault::None });
-            let function = system_tests::patterns::function_named(name);
-            let event = asks.at(jiff::Timestamp::now());
-            let run = twins.process(name, &function).run(&event, Duration::from_mins(1)).await;
-            let stored = client.get(&path).await;
-            let done = stored.status == 404 || stored.body["name"] == "New";
-            let last = if name == "update-template" { 2 } else { 1 };
-            assert_eq!(done, number > last || (number, moment) == (last, Moment::After), "{name} {moment:?} {number}");
-            assert_eq!(run.is_some(), number > last);
-            let request = client.request(method, &path);
-            let again = send(if let Some(body) = &body { request.json(body) } else { request }).await;
-            let expected = match (done, method) {
-                (false, "PATCH") => 200,
-                (false, _) => 204,
-                (true, "PATCH") => 412,
-                (true, _) => 404,
-            };
-            assert_eq!(again.status, expected, "{name} {moment:?} call {number}: {}", again.body);
-        }
     }
 }
 
