@@ -16,8 +16,8 @@ static GENERATED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&pattern).expect("a pattern")
 });
 
-/// Numbers that count writes, or contain a time.
-const NUMBERS: [&str; 8] = ["Version", "Attempts", "ExpiresAt", "Step", "Seed", "Lease", "At", "Sequence"];
+/// Numbers that count writes and tickets, which a killed sign-up loses, or contain a time.
+const NUMBERS: [&str; 9] = ["Version", "Attempts", "ExpiresAt", "Step", "Seed", "Lease", "At", "Sequence", "Issued"];
 
 /// Types of items that may differ: the record of a request has the time and the version of its
 /// first success.
