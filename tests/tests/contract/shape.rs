@@ -81,6 +81,10 @@ pub(crate) fn of(before: &Before, after: &[(String, Value)]) -> Vec<String> {
 /// The attribute that wakes up a job. A repeated start also writes it.
 pub(crate) const MARK: &str = "NudgedBy";
 
+/// The attribute with the tickets of sign-ups in progress. A sign-up that a fault delays loses its
+/// ticket, which is given away later (docs/decisions/wellness-seats.md).
+const DRAWN: &str = "Drawn";
+
 fn is_shard(attribute: &str, text: &str) -> bool {
     attribute.starts_with("GSI") && (text.len() < 3 || text.starts_with("Groups#"))
         || attribute == "PK"
@@ -92,7 +96,7 @@ fn without_numbers(item: &Value) -> Value {
     match item {
         Value::Object(members) => members
             .iter()
-            .filter(|(name, _)| *name != MARK)
+            .filter(|(name, _)| *name != MARK && *name != DRAWN)
             .map(|(name, value)| {
                 let is_counter = NUMBERS.iter().any(|end| name.ends_with(end));
                 // The shard of an index or of a total depends on the id.
