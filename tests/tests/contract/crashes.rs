@@ -6,10 +6,10 @@ use crate::{
     net::{FAULTS, Fault, LATE},
     rows::Row,
     shape::{self, Before},
-    stage::{Ask, Stage},
+    stage::{Ask, Stage, worst},
 };
 use serde_json::Value;
-use system_tests::{Answer, stride};
+use system_tests::stride;
 use tokio::time::sleep;
 
 const MAX_CALLS: usize = 200;
@@ -71,7 +71,7 @@ impl Act {
         }
     }
 
-    /// The status of the response, or the highest status of the outcomes of a batch.
+    /// The status of the response, or an outcome of a batch that asks for a repetition, and the body.
     async fn play(&self, stage: &Stage) -> (u16, String) {
         match self {
             Self::Request(ask) => {
@@ -104,6 +104,10 @@ async fn undisturbed(stage: &mut Stage, event: &str, act: &Act, before: &Before)
         for _ in 0..times {
             (last, _) = act.play(stage).await;
             stage.settle(event).await;
+        }
+        // A second request without a key may be refused.
+        if last >= 300 && times == 1 {
+            stage.fault(event, "success without a fault", last);
         }
         allowed.push((last, shape::of(before, &stage.items_and_lines())));
         stage.restore();
@@ -154,11 +158,4 @@ async fn outage(stage: &mut Stage, event: &str, ask: &Ask, fault: Fault, status:
     }
     sleep(LATE).await;
     stage.restore();
-}
-
-/// The status of a response, or the highest status of the outcomes of a batch.
-fn worst(answer: &Answer) -> u16 {
-    let outcomes = answer.body["results"].as_array().into_iter().flatten();
-    let outcomes = outcomes.filter_map(|outcome| outcome["status"].as_u64()?.try_into().ok());
-    outcomes.chain([answer.status]).max().unwrap_or_default()
 }

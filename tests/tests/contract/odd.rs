@@ -187,7 +187,7 @@ pub(crate) const FINER: &[(&str, &[&str])] = &[
 /// Codes of currencies that have no defined number of decimal places.
 const NO_PLACES: &[&str] = &["\"XXX\"", "\"XAU\"", "\"ZZZ\""];
 
-/// Days before those of the worlds.
+/// Times before the present of the tests, 2026-12-01.
 const PAST: &[&str] = &[
     "0000-01-01",
     "2026-02-28",
@@ -205,7 +205,8 @@ pub(crate) const LARGE: &[(&str, usize)] = &[("process-batch", 256)];
 
 /// Members whose valid values the world has no object for. The tests of the service send them: an
 /// account that is closed for a transfer cannot be used by another event, only an activity with
-/// optional enrolment has a capacity, and the plan of a year must lie within it.
+/// optional enrolment has a capacity, only one with groups can be joined with a group, and the plan
+/// of a year must lie within it.
 pub(crate) const UNPLAYED: &[(&str, &str)] = &[
     ("update-account", "transferTo"),
     ("create-activity", "capacity"),

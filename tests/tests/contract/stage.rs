@@ -347,18 +347,17 @@ impl Stage {
         claims
     }
 
-    /// Claims that name no owner, or only look like those of the owner.
-    pub(crate) fn alike(&self, ask: &Ask) -> Vec<Claims> {
-        let owner = self.owner(ask);
-        let name = owner.get(self.service.claim).and_then(Value::as_str).unwrap_or_default().trim_matches(['[', ']']);
+    /// Claims with a name that only looks like that of the owner or the employee, or without it.
+    pub(crate) fn alike(&self, owner: &Claims, claim: &str) -> Vec<Claims> {
+        let name = owner.get(claim).and_then(Value::as_str).unwrap_or_default().trim_matches(['[', ']']);
         let shorter: String = name.chars().skip(1).collect();
         let alike = [format!("{name}x"), format!("{name}#1"), shorter, "*".to_owned(), String::new()];
         let mut all = vec![owner.clone(); alike.len() + 1];
         for (claims, name) in all.iter_mut().zip(alike) {
-            claims.insert(self.service.claim.to_owned(), self.named(&name));
+            claims.insert(claim.to_owned(), self.named(&name));
         }
         if let Some(last) = all.last_mut() {
-            last.remove(self.service.claim);
+            last.remove(claim);
         }
         all
     }
@@ -415,7 +414,8 @@ impl Stage {
     }
 
     /// All items, and each line of the lake once, with the name of its bucket. A record may arrive
-    /// in the lake more than once.
+    /// in the lake more than once. A killed sign-up loses its ticket, which is given away later, and
+    /// a killed departure does not count what it has ended before.
     pub(crate) fn items_and_lines(&self) -> Vec<(String, Value)> {
         let mut lines = BTreeSet::new();
         for bucket in &self.stack.template().buckets {
@@ -424,7 +424,18 @@ impl Stage {
             }
         }
         let lines = lines.into_iter().map(|(bucket, line)| (bucket, json!({"PK": "", "SK": line})));
-        self.items().into_iter().chain(lines).collect()
+        let mut items = self.items();
+        for (_, item) in &mut items {
+            let lost: &[&str] = match (item["SK"]["S"].as_str(), item["Kind"]["S"].as_str()) {
+                (Some("Tickets"), _) => &["Drawn", "Issued"],
+                (_, Some("departure")) => &["Done"],
+                _ => &[],
+            };
+            if let Some(members) = item.as_object_mut() {
+                members.retain(|name, _| !lost.contains(&name.as_str()));
+            }
+        }
+        items.into_iter().chain(lines).collect()
     }
 
     /// Replaces an item.
@@ -432,4 +443,11 @@ impl Stage {
         let put = json!({"TableName": table, "Item": item});
         self.stack.dynamodb("PutItem", &put).expect("written");
     }
+}
+
+/// The status of a response, or the highest status of the outcomes of a batch.
+pub(crate) fn worst(answer: &Answer) -> u16 {
+    let outcomes = answer.body["results"].as_array().into_iter().flatten();
+    let outcomes = outcomes.filter_map(|outcome| outcome["status"].as_u64()?.try_into().ok());
+    outcomes.chain([answer.status]).max().unwrap_or_default()
 }

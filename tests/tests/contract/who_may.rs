@@ -4,15 +4,19 @@
 
 use crate::{
     rows::Row,
-    stage::{Ask, Stage},
+    stage::{Ask, Stage, worst},
 };
 use local::Claims;
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use system_tests::{Answer, patterns};
+
+/// Headers that could name another caller.
+const HEADERS: [&str; 6] = ["sub", "account-ids", "company-id", "x-company-id", "x-user-id", "x-amzn-oidc-data"];
 
 pub(crate) async fn check(stage: &mut Stage) {
     each_route_has_a_row(stage);
+    let world = stage.items();
     for row in stage.rows.clone() {
         let Some(ask) = stage.ask(&row) else { continue };
         let (owner, other, operator) = (stage.owner(&ask), stage.other(&ask), stage.operator());
@@ -29,18 +33,25 @@ pub(crate) async fn check(stage: &mut Stage) {
             outcome(stage, &format!("{} own with {scope}", row.event), &ask.by(Some(claims)), status).await;
         }
         let stray = stage.owned(&ask, stage.another(&ask));
+        let stray_of = ask.parameters.get(stage.service.owner).map_or(stage.service.own, String::as_str).to_owned();
         let nobody = stage.for_nobody(&ask);
         let mut rows = vec![
             ("own", ask.by(Some(owner.clone())), row.own),
             ("other", ask.by(Some(other.clone())), row.other),
             ("stray", stray.by(Some(other)), row.stray),
-            ("nobody", nobody.by(Some(owner)), row.nobody),
+            ("nobody", nobody.by(Some(owner.clone())), row.nobody),
             ("operator", ask.by(Some(operator.clone())), row.operator),
             ("operator nobody", nobody.by(Some(operator)), row.operator_nobody),
         ];
         if let (Some(employee), Some(colleague)) = (employee, stage.employee(&ask, true)) {
             let [own, of_colleague, of_other, of_nobody] = row.employee;
             let foreign = stage.owned(&ask, stage.another(&ask));
+            if of_colleague == 403 {
+                for claims in stage.alike(&employee, "sub") {
+                    let case = format!("{} as {}", row.event, Value::from(claims.get("sub").cloned()));
+                    outcome(stage, &case, &ask.by(Some(claims)), 403).await;
+                }
+            }
             rows.extend([
                 ("employee", ask.by(Some(employee.clone())), own),
                 ("colleague", ask.by(Some(colleague)), of_colleague),
@@ -49,16 +60,23 @@ pub(crate) async fn check(stage: &mut Stage) {
             ]);
         }
         if row.other == 403 {
-            for claims in stage.alike(&ask) {
+            for claims in stage.alike(&owner, stage.service.claim) {
                 let case = format!("{} with {}", row.event, Value::from(claims.get(stage.service.claim).cloned()));
                 outcome(stage, &case, &ask.by(Some(claims)), 403).await;
             }
+            let given = HEADERS.iter().fold(ask.by(Some(stage.other(&ask))), |ask, name| {
+                ask.header(name, owner.get(stage.service.claim).and_then(Value::as_str).unwrap_or_default())
+            });
+            outcome(stage, &format!("{} other with headers", row.event), &given, 403).await;
         }
         if ask.is_get() && (&stray.path, &stray.query) != (&ask.path, &ask.query) {
             shows_nothing(stage, &row.event, [&ask, &stray]).await;
         }
         for (target, ask, status) in rows {
             outcome(stage, &format!("{} {target}", row.event), &ask, status).await;
+            if target == "stray" && !ask.is_get() && status < 300 && status > 0 {
+                changes_nothing_of(stage, &row.event, &stray_of, &ask, &world).await;
+            }
         }
     }
 }
@@ -110,11 +128,12 @@ async fn outcome(stage: &mut Stage, case: &str, ask: &Ask, status: u16) {
         0 | 403 => refused("gateway"),
         status => status.to_string(),
     };
-    let got = shown(answer.status, answer.body["type"].is_string());
+    let of_batch = answer.body["results"].is_array();
+    let got = shown(worst(&answer), of_batch || answer.body["type"].is_string());
     if shown(status, true) != got {
         stage.fault(case, shown(status, true), format!("{got}: {}", answer.body));
     }
-    if answer.status >= 300 {
+    if worst(&answer) >= 300 {
         stage.unchanged(case);
     }
     if answer.status == 403 && answer.body["type"].is_string() {
@@ -123,18 +142,37 @@ async fn outcome(stage: &mut Stage, case: &str, ask: &Ask, status: u16) {
     stage.renew();
 }
 
-/// The list of another owner has none of the items of this one.
-async fn shows_nothing(stage: &mut Stage, event: &str, asks: [&Ask; 2]) {
-    let case = format!("{event} of both owners");
+/// A request on the own path with the id of somebody else's resource changes none of the items of
+/// that owner.
+async fn changes_nothing_of(stage: &mut Stage, event: &str, owner: &str, ask: &Ask, world: &[(String, Value)]) {
+    let case = format!("{event} stray changes nothing");
     if !stage.plays(&case) {
         return;
     }
+    stage.send(&case, ask).await;
+    stage.settle(&case).await;
+    let after: HashSet<String> = stage.items().into_iter().map(|(_, item)| item.to_string()).collect();
+    let keys = |item: &Value| format!("{} {}", item["PK"]["S"], item["CompanyId"]["S"]);
+    let is_theirs = |item: &Value| keys(item).split(['"', '#', ' ', '-']).any(|part| part == owner);
+    let changed = world.iter().find(|(_, item)| is_theirs(item) && !after.contains(&item.to_string()));
+    if let Some((_, item)) = changed {
+        stage.fault(&case, "no change", item);
+    }
+    stage.restore();
+}
+
+/// The list of another owner has none of the items of this one.
+async fn shows_nothing(stage: &mut Stage, event: &str, asks: [&Ask; 2]) {
+    let case = format!("{event} of both owners");
     let operator = stage.operator();
     let [own, other] = asks.map(|ask| ask.by(Some(operator.clone())));
     let [own, other] = [stage.send(&case, &own).await, stage.send(&case, &other).await];
     let items = |answer: &Answer| answer.body["items"].as_array().cloned().unwrap_or_default();
-    let other = items(&other);
-    if let Some(item) = items(&own).into_iter().find(|item| other.contains(item)) {
+    let (own, other) = (items(&own), items(&other));
+    if own.is_empty() || other.is_empty() || !stage.plays(&case) {
+        return;
+    }
+    if let Some(item) = own.into_iter().find(|item| other.contains(item)) {
         stage.fault(&case, "no common item", item);
     }
 }
