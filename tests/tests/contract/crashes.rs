@@ -71,7 +71,8 @@ impl Act {
         }
     }
 
-    /// The status of the response, or an outcome of a batch that asks for a repetition, and the body.
+    /// The body, and the status of the response, or that of an outcome of a batch that asks for
+    /// a repetition.
     async fn play(&self, stage: &Stage) -> (u16, String) {
         match self {
             Self::Request(ask) => {

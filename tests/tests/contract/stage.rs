@@ -414,8 +414,8 @@ impl Stage {
     }
 
     /// All items, and each line of the lake once, with the name of its bucket. A record may arrive
-    /// in the lake more than once. A killed sign-up loses its ticket, which is given away later, and
-    /// a killed departure does not count what it has ended before.
+    /// in the lake more than once. A killed sign-up loses its ticket, which is given away later. A
+    /// killed departure does not count what it has ended before.
     pub(crate) fn items_and_lines(&self) -> Vec<(String, Value)> {
         let mut lines = BTreeSet::new();
         for bucket in &self.stack.template().buckets {
