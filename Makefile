@@ -28,7 +28,7 @@ REPORT ?= report.html
 CONNECTIONS ?= 32
 SECONDS ?= 10
 SLOW ?= faults:: employees:: jobs:: random:: reconciliation:: evidence::
-WHOLE ?= unreadable stored:: killed hides_a_temporary_fault failures_and_retries crashes pages
+WHOLE ?= unreadable stored:: killed hides_a_temporary_fault failures_and_retries crashes input pages
 SUITES ?= bank::* cart::* wellness::* ledger::* system::table_calls
 
 help: ## List the commands

@@ -59,20 +59,19 @@ pub(crate) async fn check(stage: &mut Stage) {
 enum Act {
     Request(Ask),
     /// An event of a function that is not called over HTTP.
-    Event(String, Value),
+    Event(Row, Value),
 }
 
 impl Act {
     fn of(stage: &Stage, row: &Row) -> Option<Self> {
-        let function = row.event.split('.').next().unwrap_or_default().to_owned();
         match stage.ask(row) {
             Some(_) => stage.write(row).map(Self::Request),
-            None => Some(Self::Event(function, stage.event(row))),
+            None => Some(Self::Event(row.clone(), stage.event(row))),
         }
     }
 
-    /// The body, and the status of the response, or that of an outcome of a batch that asks for
-    /// a repetition.
+    /// Plays the write once. Returns the status and the body of the response. If an outcome of
+    /// a batch asks for a repetition, the status is that of the outcome.
     async fn play(&self, stage: &Stage) -> (u16, String) {
         match self {
             Self::Request(ask) => {
@@ -80,15 +79,15 @@ impl Act {
                 let worst = worst(&answer);
                 (if worst == 429 || worst >= 500 { worst } else { answer.status }, answer.body.to_string())
             }
-            Self::Event(function, event) => match stage.stack.invoke(function, event.clone()).await.answer {
+            Self::Event(row, event) => match stage.invoke(row, event.clone()).await.answer {
                 Ok(answer) if answer["batchItemFailures"][0].is_null() => (200, answer.to_string()),
                 failed => (500, format!("{failed:?}")),
             },
         }
     }
 
-    /// Number of times that the write may have an effect. A request without a key may act once
-    /// more.
+    /// How often the write may take effect. Without an idempotency key, a repetition is another
+    /// write.
     fn most(&self) -> usize {
         match self {
             Self::Request(ask) if !ask.headers.contains_key("idempotency-key") => 2,

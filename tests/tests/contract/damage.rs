@@ -2,7 +2,6 @@
 //! skipped. Everything else fails without the item, or does not need it. The log has its key.
 
 use crate::{rows::Row, stage::Stage};
-use local::in_process::clock;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -112,16 +111,12 @@ impl Reading {
 
 async fn read(stage: &Stage, row: &Row) -> Reading {
     let mut event = stage.event(row);
-    let function = row.event.split('.').next().unwrap_or_default().to_owned();
-    if event["routeKey"].is_string() {
-        event["requestContext"]["timeEpoch"] = clock::now().as_millisecond().into();
-        // An operator learns whether an item exists. The events of companies keep their callers.
+    // An operator learns whether an item exists. The events of companies keep their callers.
+    if event["routeKey"].is_string() && stage.service.employee.is_none() {
         let scope = format!("{}:operate", stage.service.name);
-        if stage.service.employee.is_none() {
-            event["requestContext"]["authorizer"]["jwt"]["claims"]["scope"] = scope.into();
-        }
+        event["requestContext"]["authorizer"]["jwt"]["claims"]["scope"] = scope.into();
     }
-    let invoked = stage.stack.invoke(&function, event).await;
+    let invoked = stage.invoke(row, event).await;
     let logged = usize::try_from(invoked.usage.unreadable).unwrap_or(usize::MAX);
     let (status, body) = match invoked.answer {
         Err(_) => (500, Value::Null),

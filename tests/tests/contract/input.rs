@@ -106,11 +106,6 @@ fn is_finer(stage: &Stage, event: &str, pointer: &str, value: &str) -> bool {
     FINER.iter().any(|(field, values)| is_field(field) && values.contains(&value))
 }
 
-/// Whether the field accepts a value of its schema in another world only.
-fn is_unplayed(event: &str, name: &str) -> bool {
-    UNPLAYED.contains(&(event, name))
-}
-
 /// Whether a field cannot be combined with another one.
 fn is_instead(name: &str, other: &str) -> bool {
     INSTEAD.iter().any(|(field, others)| *field == name && others.contains(&other))
@@ -119,8 +114,9 @@ fn is_instead(name: &str, other: &str) -> bool {
 /// One of this number of values is sent, except the values at the limits of the field.
 const STEP: usize = 5;
 
-/// The numbers of the values to send to a field: the values before `odd`, a part of the others, and
-/// those at a limit of the field. The values after `odd` are in order.
+/// Chooses the values to send to a field, and returns their positions: all values before `odd`,
+/// a part of the others, and the values at the limits of the field. The values after `odd` are
+/// sorted by size, so that a limit lies between a valid and an invalid neighbour.
 fn part(stage: &Stage, field: &str, odd: &Range<usize>, are_valid: &[bool]) -> Vec<usize> {
     let step = if stage.is_selective() { 1 } else { stride(STEP) };
     let first = field.bytes().map(usize::from).sum::<usize>();
@@ -297,7 +293,7 @@ async fn members(
             .flat_map(|first| limits.too_many.iter().map(|many| Value::from(vec![first.clone(); *many]).to_string()));
         let arrays = arrays.filter(|array| !is_valid(array)).map(|array| (array, false));
         for (value, is_valid) in played.chain(arrays).collect::<Vec<_>>() {
-            if !(is_valid && is_unplayed(event, name)) {
+            if !(is_valid && UNPLAYED.contains(&(event, name))) {
                 let case = format!("{event} body {pointer} {}", short(&value));
                 send(stage, &case, &ask.saying(body_with(&value)), is_valid, &at).await;
             }

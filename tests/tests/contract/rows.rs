@@ -30,6 +30,13 @@ pub(crate) struct Row {
     pub(crate) needs: BTreeSet<String>,
 }
 
+impl Row {
+    /// The function of the event.
+    pub(crate) fn function(&self) -> &str {
+        self.event.split('.').next().unwrap_or_default()
+    }
+}
+
 /// What differs between the services.
 #[derive(Debug)]
 pub(crate) struct Service {

@@ -9,7 +9,7 @@ use jsonschema::Validator;
 use local::{
     Claims,
     events::{EventRequest, Events, Expected},
-    in_process::{InProcess, Saved},
+    in_process::{InProcess, Invoked, Saved, clock},
 };
 use serde_json::{Value, json};
 use std::{
@@ -195,6 +195,14 @@ impl Stage {
         event
     }
 
+    /// Invokes the function of a row with an event. A request has the present time.
+    pub(crate) async fn invoke(&self, row: &Row, mut event: Value) -> Invoked {
+        if event["routeKey"].is_string() {
+            event["requestContext"]["timeEpoch"] = clock::now().as_millisecond().into();
+        }
+        self.stack.invoke(row.function(), event).await
+    }
+
     /// The request of a row, if it is a write that the service accepts.
     pub(crate) fn write(&self, row: &Row) -> Option<Ask> {
         let is_accepted = self.events.expected(&row.event).expect("an event") == Expected::Succeeds(true);
@@ -291,7 +299,7 @@ impl Stage {
         self.version = self.stack.version().expect("a number");
     }
 
-    /// Makes the present items the world, and returns the one before.
+    /// Saves the present items as the world that cases restore. Returns the previous copy.
     pub(crate) fn keep(&mut self) -> Saved {
         self.version = self.stack.version().expect("a number");
         mem::replace(&mut self.saved, self.stack.save().expect("a copy"))

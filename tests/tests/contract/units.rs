@@ -1,7 +1,6 @@
 //! Units: an event consumes the read and write units of its row.
 
 use crate::stage::Stage;
-use local::in_process::clock;
 use table::Units;
 
 pub(crate) async fn check(stage: &mut Stage) {
@@ -9,12 +8,7 @@ pub(crate) async fn check(stage: &mut Stage) {
         if !stage.plays(&row.event) {
             continue;
         }
-        let mut event = stage.event(&row);
-        let function = row.event.split('.').next().unwrap_or_default().to_owned();
-        if event["routeKey"].is_string() {
-            event["requestContext"]["timeEpoch"] = clock::now().as_millisecond().into();
-        }
-        let invoked = stage.stack.invoke(&function, event).await;
+        let invoked = stage.invoke(&row, stage.event(&row)).await;
         if let Err(error) = &invoked.answer {
             stage.fault(&row.event, "success", format!("{error:?}"));
         }

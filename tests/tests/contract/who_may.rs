@@ -45,7 +45,6 @@ pub(crate) async fn check(stage: &mut Stage) {
         ];
         if let (Some(employee), Some(colleague)) = (employee, stage.employee(&ask, true)) {
             let [own, of_colleague, of_other, of_nobody] = row.employee;
-            let foreign = stage.owned(&ask, stage.another(&ask));
             if of_colleague == 403 {
                 for claims in stage.alike(&employee, "sub") {
                     let case = format!("{} as {}", row.event, Value::from(claims.get("sub").cloned()));
@@ -55,7 +54,7 @@ pub(crate) async fn check(stage: &mut Stage) {
             rows.extend([
                 ("employee", ask.by(Some(employee.clone())), own),
                 ("colleague", ask.by(Some(colleague)), of_colleague),
-                ("employee other", foreign.by(Some(employee.clone())), of_other),
+                ("employee other", stray.by(Some(employee.clone())), of_other),
                 ("employee nobody", nobody.by(Some(employee)), of_nobody),
             ]);
         }
@@ -151,11 +150,16 @@ async fn changes_nothing_of(stage: &mut Stage, event: &str, owner: &str, ask: &A
     }
     stage.send(&case, ask).await;
     stage.settle(&case).await;
-    let after: HashSet<String> = stage.items().into_iter().map(|(_, item)| item.to_string()).collect();
     let keys = |item: &Value| format!("{} {}", item["PK"]["S"], item["CompanyId"]["S"]);
     let is_theirs = |item: &Value| keys(item).split(['"', '#', ' ', '-']).any(|part| part == owner);
-    let changed = world.iter().find(|(_, item)| is_theirs(item) && !after.contains(&item.to_string()));
-    if let Some((_, item)) = changed {
+    let theirs = |items: &[(String, Value)]| -> HashSet<String> {
+        items.iter().filter(|(_, item)| is_theirs(item)).map(|(_, item)| item.to_string()).collect()
+    };
+    let (before, after) = (theirs(world), theirs(&stage.items()));
+    if before.is_empty() {
+        stage.fault(&case, "items of the other owner", "none");
+    }
+    if let Some(item) = before.symmetric_difference(&after).next() {
         stage.fault(&case, "no change", item);
     }
     stage.restore();

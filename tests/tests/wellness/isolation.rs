@@ -1,6 +1,6 @@
-//! Tests of tenant isolation (docs/requirements/wellness.md#tenant-isolation). The contract sends
-//! every request of another company. These tests use ids of the other company in bodies, and one
-//! user id in both companies.
+//! Tests of tenant isolation (docs/requirements/wellness.md#tenant-isolation). In the
+//! contract, each request is also sent by the administrator of another company. These tests use ids
+//! of the other company in bodies, and one user id in both companies.
 
 use keys::wellness::ActivityType;
 use local::Stack;

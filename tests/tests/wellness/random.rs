@@ -104,7 +104,7 @@ fn of(rest: &str) -> String {
 
 async fn year(size: Size) {
     let seed = std::env::var("WELLNESS_SEED").ok().and_then(|seed| seed.parse().ok());
-    // With this seed, each status occurs. The simulation draws other years.
+    // With this seed, registrations of each status occur, which the check at the end requires.
     let seed = seed.unwrap_or(2);
     println!("WELLNESS_SEED={seed}");
     let mut rng = Rng::with_seed(seed);
