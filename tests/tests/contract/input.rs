@@ -9,7 +9,7 @@ use crate::{
 };
 use jsonschema::Validator;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::{collections::BTreeSet, ops::Range};
 use system_tests::{Answer, stride};
 
@@ -243,6 +243,47 @@ pub(crate) fn places(value: &Value, at: &str) -> Vec<String> {
 /// Stands for a value until the body is a text, because a number may not fit into JSON values.
 const MARK: &str = "\u{1f}mark";
 
+/// A member of a body.
+struct Member<'a> {
+    event: &'a str,
+    ask: &'a Ask,
+    body: &'a Value,
+    pointer: &'a str,
+    validator: &'a Validator,
+}
+
+impl Member<'_> {
+    /// The pointer to the object or array with the member, and the name of the member.
+    fn place(&self) -> (&str, &str) {
+        self.pointer.rsplit_once('/').expect("a pointer")
+    }
+
+    /// The pointer in a problem.
+    fn at(&self) -> String {
+        format!("/body{}", self.pointer)
+    }
+
+    /// The body with another value of the member, as text.
+    fn with(&self, value: &str) -> String {
+        let (parent, name) = self.place();
+        let mut body = self.body.clone();
+        match body.pointer_mut(parent) {
+            Some(Value::Object(members)) => {
+                members.retain(|other, _| !is_instead(name, other));
+                members.insert(name.to_owned(), MARK.into());
+            }
+            Some(Value::Array(values)) => values[0] = MARK.into(),
+            _ => {}
+        }
+        body.to_string().replace(&json!(MARK).to_string(), value)
+    }
+
+    fn accepts(&self, stage: &Stage, value: &str) -> bool {
+        let body = serde_json::from_str::<Value>(&self.with(value));
+        !is_finer(stage, self.event, &self.at(), value) && body.is_ok_and(|body| self.validator.is_valid(&body))
+    }
+}
+
 async fn members(
     stage: &mut Stage,
     event: &str,
@@ -250,82 +291,66 @@ async fn members(
     (validator, limits): (&Validator, &Limits),
     is_own: &impl Fn(&str) -> bool,
 ) {
-    let body = if ask.body.is_some() { ask.json() } else { json!({}) };
-    let mut pointers = places(&body, "");
+    let body = &if ask.body.is_some() { ask.json() } else { json!({}) };
+    let mut pointers = places(body, "");
     let operation = stage.operation(ask);
     let optional = operation.members().into_iter().filter(|name| body[*name].is_null() && is_own(name));
     pointers.extend(optional.map(|name| format!("/{name}")));
-    let fewest = stage.document.follow(operation.body().expect("a schema"))["minProperties"].as_u64().unwrap_or(1);
-    let fewest = usize::try_from(fewest).unwrap_or_default();
-    for pointer in pointers.into_iter().filter(|pointer| is_own(pointer.split('/').nth(1).unwrap_or_default())) {
-        let (parent, name) = pointer.rsplit_once('/').expect("a pointer");
-        let at = format!("/body{pointer}");
-        let set = |value: Value| {
-            let mut body = body.clone();
-            match body.pointer_mut(parent) {
-                Some(Value::Object(members)) => {
-                    members.retain(|other, _| !is_instead(name, other));
-                    members.insert(name.to_owned(), value);
-                }
-                Some(Value::Array(values)) => values[0] = value,
-                _ => {}
-            }
-            body
-        };
-        let quoted = serde_json::to_string(MARK).expect("a text");
-        let present = body.pointer(&pointer);
-        let quoted_texts = limits.texts.iter().map(|text| json!(text).to_string());
-        let values = JSON.iter().map(|value| (*value).to_owned());
-        let values: Vec<String> = values.chain(quoted_texts).chain(limits.numbers.iter().cloned()).collect();
-        let body_with = |value: &str| set(MARK.into()).to_string().replace(&quoted, value);
-        let is_valid = |value: &str| {
-            let body = serde_json::from_str::<Value>(&body_with(value));
-            !is_finer(stage, event, &at, value) && body.is_ok_and(|body| validator.is_valid(&body))
-        };
-        let are_valid: Vec<bool> = values.iter().map(|value| is_valid(value)).collect();
-        let odd = JSON.len()..JSON.len() + TEXTS.len();
-        let played = part(stage, &format!("{event} {pointer}"), &odd, &are_valid).into_iter();
-        let played = played.map(|number| (values[number].clone(), are_valid[number]));
-        // A short array of equal elements may be refused for another reason.
-        let first = present.and_then(Value::as_array).and_then(|values| values.first());
-        let arrays = first
-            .into_iter()
-            .flat_map(|first| limits.too_many.iter().map(|many| Value::from(vec![first.clone(); *many]).to_string()));
-        let arrays = arrays.filter(|array| !is_valid(array)).map(|array| (array, false));
-        for (value, is_valid) in played.chain(arrays).collect::<Vec<_>>() {
-            if !(is_valid && UNPLAYED.contains(&(event, name))) {
-                let case = format!("{event} body {pointer} {}", short(&value));
-                send(stage, &case, &ask.saying(body_with(&value)), is_valid, &at).await;
-            }
-        }
-        let mut without = body.clone();
-        if let Some(Value::Object(members)) = without.pointer_mut(parent) {
-            members.remove(name);
-            let case = format!("{event} body {pointer} missing");
-            let is_valid = validator.is_valid(&without);
-            let is_empty = without.as_object().map_or(0, Map::len) < fewest;
-            // Without its own member, a variant is another request.
-            let is_other = event.contains('.') || is_empty && !is_valid;
-            let at = if is_other && parent.is_empty() { "/body" } else { &at };
-            send(stage, &case, &ask.saying(without.to_string()), is_valid, at).await;
-        }
-        if parent.is_empty() {
-            let member = body[name].to_string();
-            let twice = format!("{{{}:{member},{}", json!(name), &set(body[name].clone()).to_string()[1..]);
-            send(stage, &format!("{event} body {pointer} twice"), &ask.saying(twice), false, &at).await;
-        }
+    for pointer in pointers.iter().filter(|pointer| is_own(pointer.split('/').nth(1).unwrap_or_default())) {
+        let member = Member { event, ask, body, pointer, validator };
+        values(stage, &member, limits).await;
+        missing_and_twice(stage, &member).await;
     }
     for (name, at) in [("unknown", "unknown"), ("a/b~c", "a~1b~0c"), ("", ""), ("PK", "PK"), ("version ", "version ")] {
         let mut more = body.clone();
         more[name] = 1.into();
-        send(
-            stage,
-            &format!("{event} body with {name:?}"),
-            &ask.saying(more.to_string()),
-            false,
-            &format!("/body/{at}"),
-        )
-        .await;
+        let case = format!("{event} body with {name:?}");
+        send(stage, &case, &ask.saying(more.to_string()), false, &format!("/body/{at}")).await;
+    }
+}
+
+/// Values of a member: of each type, odd ones, and those at its limits.
+async fn values(stage: &mut Stage, member: &Member<'_>, limits: &Limits) {
+    let Member { event, pointer, .. } = member;
+    let texts = limits.texts.iter().map(|text| json!(text).to_string());
+    let values = JSON.iter().map(|value| (*value).to_owned());
+    let values: Vec<String> = values.chain(texts).chain(limits.numbers.iter().cloned()).collect();
+    let are_valid: Vec<bool> = values.iter().map(|value| member.accepts(stage, value)).collect();
+    let odd = JSON.len()..JSON.len() + TEXTS.len();
+    let played = part(stage, &format!("{event} {pointer}"), &odd, &are_valid).into_iter();
+    let played = played.map(|number| (values[number].clone(), are_valid[number]));
+    // A short array of equal elements may be refused for another reason.
+    let first = member.body.pointer(pointer).and_then(Value::as_array).and_then(|values| values.first());
+    let arrays = first.into_iter().flat_map(|first| limits.too_many.iter().map(|many| vec![first.clone(); *many]));
+    let arrays = arrays.map(|array| Value::from(array).to_string()).filter(|array| !member.accepts(stage, array));
+    for (value, is_valid) in played.chain(arrays.map(|array| (array, false))).collect::<Vec<_>>() {
+        if !(is_valid && UNPLAYED.contains(&(event, member.place().1))) {
+            let case = format!("{event} body {pointer} {}", short(&value));
+            send(stage, &case, &member.ask.saying(member.with(&value)), is_valid, &member.at()).await;
+        }
+    }
+}
+
+async fn missing_and_twice(stage: &mut Stage, member: &Member<'_>) {
+    let Member { event, ask, body, pointer, validator } = member;
+    let ((parent, name), at) = (member.place(), member.at());
+    let mut without = (*body).clone();
+    if let Some(Value::Object(members)) = without.pointer_mut(parent) {
+        members.remove(name);
+        let case = format!("{event} body {pointer} missing");
+        let is_valid = validator.is_valid(&without);
+        let schema = stage.operation(ask).body().expect("a schema");
+        let fewest = stage.document.follow(schema)["minProperties"].as_u64().unwrap_or(1);
+        let is_empty = without.as_object().is_some_and(|members| (members.len() as u64) < fewest);
+        // Without its own member, a variant is another request.
+        let is_other = event.contains('.') || is_empty && !is_valid;
+        let at = if is_other && parent.is_empty() { "/body" } else { &at };
+        send(stage, &case, &ask.saying(without.to_string()), is_valid, at).await;
+    }
+    if parent.is_empty() {
+        let value = body[name].to_string();
+        let twice = format!("{{{}:{value},{}", json!(name), &member.with(&value)[1..]);
+        send(stage, &format!("{event} body {pointer} twice"), &ask.saying(twice), false, &at).await;
     }
 }
 

@@ -21,62 +21,70 @@ pub(crate) async fn check(stage: &mut Stage) {
         let Some(ask) = stage.ask(&row) else { continue };
         let (owner, other, operator) = (stage.owner(&ask), stage.other(&ask), stage.operator());
         strangers(stage, &row, &ask, &owner).await;
-        let employee = stage.employee(&ask, false);
-        let each = |scopes: Option<&'static str>, claims: &Claims, status: u16| {
-            let scopes = scopes.into_iter().flat_map(|scopes| scopes.split(' '));
-            scopes.map(|scope| (scope, scoped(claims, scope), status)).collect::<Vec<_>>()
-        };
-        let of_owner = each(Some(stage.service.customer), &owner, row.own);
-        let of_employee = each(stage.service.employee, employee.as_ref().unwrap_or(&owner), row.employee[0]);
-        for (scope, claims, status) in [of_owner, of_employee].concat() {
-            let status = if row.scopes.contains(scope) { status } else { 0 };
-            outcome(stage, &format!("{} own with {scope}", row.event), &ask.by(Some(claims)), status).await;
-        }
+        single_scopes(stage, &row, &ask).await;
+        similar_names(stage, &row, &ask).await;
         let stray = stage.owned(&ask, stage.another(&ask));
-        let stray_of = ask.parameters.get(stage.service.owner).map_or(stage.service.own, String::as_str).to_owned();
+        if ask.is_get() && (&stray.path, &stray.query) != (&ask.path, &ask.query) {
+            shows_nothing(stage, &row.event, [&ask, &stray]).await;
+        }
         let nobody = stage.for_nobody(&ask);
-        let mut rows = vec![
+        let mut targets = vec![
             ("own", ask.by(Some(owner.clone())), row.own),
             ("other", ask.by(Some(other.clone())), row.other),
             ("stray", stray.by(Some(other)), row.stray),
-            ("nobody", nobody.by(Some(owner.clone())), row.nobody),
+            ("nobody", nobody.by(Some(owner)), row.nobody),
             ("operator", ask.by(Some(operator.clone())), row.operator),
             ("operator nobody", nobody.by(Some(operator)), row.operator_nobody),
         ];
-        if let (Some(employee), Some(colleague)) = (employee, stage.employee(&ask, true)) {
+        if let (Some(employee), Some(colleague)) = (stage.employee(&ask, false), stage.employee(&ask, true)) {
             let [own, of_colleague, of_other, of_nobody] = row.employee;
-            if of_colleague == 403 {
-                for claims in stage.alike(&employee, "sub") {
-                    let case = format!("{} as {}", row.event, Value::from(claims.get("sub").cloned()));
-                    outcome(stage, &case, &ask.by(Some(claims)), 403).await;
-                }
-            }
-            rows.extend([
+            targets.extend([
                 ("employee", ask.by(Some(employee.clone())), own),
                 ("colleague", ask.by(Some(colleague)), of_colleague),
                 ("employee other", stray.by(Some(employee.clone())), of_other),
                 ("employee nobody", nobody.by(Some(employee)), of_nobody),
             ]);
         }
-        if row.other == 403 {
-            for claims in stage.alike(&owner, stage.service.claim) {
-                let case = format!("{} with {}", row.event, Value::from(claims.get(stage.service.claim).cloned()));
-                outcome(stage, &case, &ask.by(Some(claims)), 403).await;
-            }
-            let given = HEADERS.iter().fold(ask.by(Some(stage.other(&ask))), |ask, name| {
-                ask.header(name, owner.get(stage.service.claim).and_then(Value::as_str).unwrap_or_default())
-            });
-            outcome(stage, &format!("{} other with headers", row.event), &given, 403).await;
-        }
-        if ask.is_get() && (&stray.path, &stray.query) != (&ask.path, &ask.query) {
-            shows_nothing(stage, &row.event, [&ask, &stray]).await;
-        }
-        for (target, ask, status) in rows {
+        let stray_of = ask.parameters.get(stage.service.owner).map_or(stage.service.own, String::as_str);
+        for (target, ask, status) in targets {
             outcome(stage, &format!("{} {target}", row.event), &ask, status).await;
             if target == "stray" && !ask.is_get() && status < 300 && status > 0 {
-                changes_nothing_of(stage, &row.event, &stray_of, &ask, &world).await;
+                changes_nothing_of(stage, &row.event, stray_of, &ask, &world).await;
             }
         }
+    }
+}
+
+/// The owner and the employee with each of their scopes alone.
+async fn single_scopes(stage: &mut Stage, row: &Row, ask: &Ask) {
+    let employee = stage.employee(ask, false).zip(stage.service.employee);
+    let employee = employee.map(|(claims, scopes)| (claims, scopes, row.employee[0]));
+    let owner = (stage.owner(ask), stage.service.customer, row.own);
+    for (claims, scopes, status) in [owner].into_iter().chain(employee) {
+        for scope in scopes.split(' ') {
+            let status = if row.scopes.contains(scope) { status } else { 0 };
+            let ask = ask.by(Some(scoped(&claims, scope)));
+            outcome(stage, &format!("{} own with {scope}", row.event), &ask, status).await;
+        }
+    }
+}
+
+/// Callers whose name only looks like that of the owner or the employee, who have no name, or who
+/// send the name in a header.
+async fn similar_names(stage: &mut Stage, row: &Row, ask: &Ask) {
+    let (claim, owner) = (stage.service.claim, stage.owner(ask));
+    let of_owner = stage.alike(&owner, claim).into_iter().filter(|_| row.other == 403).map(|claims| (claim, claims));
+    let employee = stage.employee(ask, false).filter(|_| row.employee[1] == 403);
+    let of_employee = employee.map(|employee| stage.alike(&employee, "sub")).unwrap_or_default();
+    for (claim, claims) in of_owner.chain(of_employee.into_iter().map(|claims| ("sub", claims))).collect::<Vec<_>>() {
+        let case = format!("{} with {claim} {}", row.event, Value::from(claims.get(claim).cloned()));
+        outcome(stage, &case, &ask.by(Some(claims)), 403).await;
+    }
+    if row.other == 403 {
+        let name = owner.get(claim).and_then(Value::as_str).unwrap_or_default();
+        let other = ask.by(Some(stage.other(ask)));
+        let other = HEADERS.iter().fold(other, |ask, header| ask.header(header, name));
+        outcome(stage, &format!("{} other with headers", row.event), &other, 403).await;
     }
 }
 
