@@ -137,7 +137,7 @@ coverage: export RUST_TEST_THREADS ?= 4
 coverage: need need-python .tools/bin/cargo-llvm-cov ## Write the lines and regions that the tests cover, by crate, to tests/mutants/coverage.json
 	@rustup component list --installed | grep -q '^llvm-tools' || { echo "make coverage needs llvm-tools: rustup component add llvm-tools" >&2; exit 1; }
 	mkdir -p target
-	.tools/bin/cargo-llvm-cov llvm-cov --workspace --lib --test '*' --no-fail-fast --ignore-run-fail --json --summary-only --output-path target/coverage.json
+	.tools/bin/cargo-llvm-cov llvm-cov --workspace --lib --test '*' --ignore-run-fail --json --summary-only --output-path target/coverage.json
 	@python3 tests/mutants/coverage.py target/coverage.json
 
 .tools/bin/cargo-mutants .tools/bin/cargo-llvm-cov:
