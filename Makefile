@@ -29,7 +29,7 @@ CONNECTIONS ?= 32
 SECONDS ?= 10
 SLOW ?= faults:: employees:: jobs:: random:: reconciliation:: evidence::
 WHOLE ?= unreadable stored:: killed hides_a_temporary_fault failures_and_retries crashes input pages
-SUITES ?= bank::* cart::* wellness::* ledger::* system::table_calls
+SUITES ?= contract::*::who_may contract::*::repeats contract::*::at_once contract::*::pages system::table_calls
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -220,7 +220,7 @@ test-smoke: need ## Run the smoke test and the commands of the README on a local
 test-deploy: .venv/sam/bin/sam .venv/bin/ministack ## Deploy the built functions to ministack, an emulator of AWS, and test them there: all stacks, each alone, and nested in one; or some of them with STACKS=bank; BINARIES=… names another folder with <function>/bootstrap
 	.venv/sam/bin/python tests/deploy/test_deployed.py $(or $(BINARIES),target/lambda) $(STACKS)
 
-test-dynamodb-local: need need-java .dynamodb-local/DynamoDBLocal.jar ## Run the tests of the services on AWS's DynamoDB Local, or some of them with SUITES='cart::* *::requests'; docs/dynamodb-local.md lists the expected failures
+test-dynamodb-local: need need-java .dynamodb-local/DynamoDBLocal.jar ## Run the tests of the services on AWS's DynamoDB Local, or some of them with SUITES='cart::* contract::*::who_may'; docs/dynamodb-local.md lists the expected failures
 	@command -v python3 >/dev/null || { echo "python3 is missing: it runs the checks in tests/"; exit 1; }
 	@python3 tests/dynamodb_local/test_suites.py .dynamodb-local $(foreach suite,$(SUITES),'$(suite)')
 

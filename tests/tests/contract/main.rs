@@ -12,6 +12,7 @@ mod input;
 mod net;
 mod odd;
 mod pages;
+mod peer;
 mod repeats;
 mod rows;
 mod shape;

@@ -1,6 +1,7 @@
 //! The network between the functions and the AWS services: one fault at a chosen call, and drawn
 //! latencies.
 
+use crate::peer::Peer;
 use aws_sdk_dynamodb::config::{
     HttpClient, RuntimeComponents, SharedHttpClient,
     http::{HttpRequest, HttpResponse},
@@ -13,7 +14,7 @@ use aws_smithy_types::body::SdkBody;
 use serde_json::{Value, json};
 use std::{
     future::pending,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
 use tokio::{sync::oneshot, time::sleep};
@@ -73,12 +74,16 @@ struct State {
 }
 
 /// The state of the network.
-#[derive(Debug)]
-pub(crate) struct Net(Mutex<State>);
+#[derive(Debug, Default)]
+pub(crate) struct Net {
+    state: Mutex<State>,
+    /// Another DynamoDB, which receives the same calls.
+    pub(crate) peer: OnceLock<Peer>,
+}
 
 impl Net {
     pub(crate) fn new() -> Arc<Self> {
-        Arc::new(Self(Mutex::default()))
+        Arc::default()
     }
 
     /// The client with this network.
@@ -117,7 +122,7 @@ impl Net {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Counts a call. Returns its fault, and its latencies before and after its effect.
@@ -174,7 +179,7 @@ impl HttpConnector for Network<SharedHttpConnector> {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
         let call = Call::of(&request);
         let (fault, [before, after]) = self.net.begin(&call);
-        let inner = self.inner.clone();
+        let (inner, net) = (self.inner.clone(), Arc::clone(&self.net));
         HttpConnectorFuture::new(async move {
             if fault == Some(Fault::KilledBefore) {
                 return pending().await;
@@ -183,7 +188,7 @@ impl HttpConnector for Network<SharedHttpConnector> {
             // A call that was sent arrives, even if its function has stopped waiting.
             tokio::spawn(async move {
                 sleep(if fault == Some(Fault::Late) { LATE } else { before }).await;
-                let answer = carry(&inner, request, &call, fault).await;
+                let answer = carry(&inner, request, &call, fault, &net).await;
                 sleep(after).await;
                 if fault != Some(Fault::KilledAfter) {
                     let _ = send.send(answer);
@@ -202,6 +207,7 @@ async fn carry(
     request: HttpRequest,
     call: &Call,
     fault: Option<Fault>,
+    net: &Net,
 ) -> Result<HttpResponse, ConnectorError> {
     match fault {
         Some(Fault::Throttled) if call.is_dynamodb => Ok(refused("ProvisionedThroughputExceededException", &[])),
@@ -211,10 +217,20 @@ async fn carry(
         Some(Fault::Conflict) if call.is_write => Ok(call.conflict()),
         Some(Fault::InProgress) => Ok(refused("TransactionInProgressException", &[])),
         Some(Fault::Lost) => {
-            inner.call(request).await.and_then(|_| Err(ConnectorError::io("the connection broke".into())))
+            arrive(inner, request, net).await.and_then(|_| Err(ConnectorError::io("the connection broke".into())))
         }
-        _ => inner.call(request).await,
+        _ => arrive(inner, request, net).await,
     }
+}
+
+async fn arrive(inner: &SharedHttpConnector, request: HttpRequest, net: &Net) -> Result<HttpResponse, ConnectorError> {
+    let Some(peer) = net.peer.get() else { return inner.call(request).await };
+    let target = request.headers().get("x-amz-target").filter(|target| target.starts_with("DynamoDB"));
+    let Some(target) = target.map(str::to_owned) else { return inner.call(request).await };
+    let body = request.body().bytes().unwrap_or_default().to_vec();
+    let answer = inner.call(request).await?;
+    peer.compare(&target, &body, answer.status().as_u16(), answer.body().bytes().unwrap_or_default());
+    Ok(answer)
 }
 
 fn status(code: u16) -> aws_smithy_runtime_api::http::StatusCode {

@@ -3,6 +3,7 @@
 use crate::{
     answers,
     net::Net,
+    peer::Peer,
     rows::{Row, Service},
 };
 use jsonschema::Validator;
@@ -161,7 +162,7 @@ impl Stage {
         let version = stack.version().expect("a number");
         let selected = env::var("ROW").unwrap_or_default().split_whitespace().map(str::to_owned).collect();
         let (document, events, faults) = (Document::read(), folder(), Vec::new());
-        Self {
+        let stage = Self {
             service,
             stack,
             net,
@@ -175,11 +176,19 @@ impl Stage {
             selected,
             ran: 0,
             faults,
+        };
+        if let Ok(url) = env::var("DYNAMODB_LOCAL") {
+            let peer = Peer::start(&url, &stage.stack.template().tables, &stage.items());
+            stage.net.peer.set(peer).expect("the only peer");
         }
+        stage
     }
 
     /// Fails if a case failed, or no case ran.
-    pub(crate) fn close(self) {
+    pub(crate) fn close(mut self) {
+        for difference in self.net.peer.get().map(Peer::differences).unwrap_or_default() {
+            self.fault("the peer", "equal responses and items", difference);
+        }
         let (service, driver) = (self.service.name, self.driver);
         println!("contract: {service} {driver} played {} cases", self.ran);
         assert!(self.ran > 0 || !self.selected.is_empty(), "{service} {driver}: no case ran");
@@ -252,7 +261,7 @@ impl Stage {
     /// Reports a failure in one line.
     pub(crate) fn fault(&mut self, case: &str, expected: impl std::fmt::Display, got: impl std::fmt::Display) {
         let line = format!("{} {} {case}: expected {expected}, got {got}", self.service.name, self.driver);
-        self.faults.push(line.chars().take(600).collect());
+        self.faults.push(line.chars().take(2_000).collect());
     }
 
     /// Reports a failure unless both are equal.
@@ -295,7 +304,11 @@ impl Stage {
     /// Restores the world.
     pub(crate) fn restore(&mut self) {
         self.net.heal();
+        let present = self.net.peer.get().map(|_| self.items());
         self.stack.restore(&self.saved).expect("the copy");
+        if let (Some(peer), Some(present)) = (self.net.peer.get(), present) {
+            peer.replace(&present, &self.items());
+        }
         self.version = self.stack.version().expect("a number");
     }
 
@@ -450,6 +463,9 @@ impl Stage {
     pub(crate) fn put(&self, table: &str, item: &Value) {
         let put = json!({"TableName": table, "Item": item});
         self.stack.dynamodb("PutItem", &put).expect("written");
+        if let Some(peer) = self.net.peer.get() {
+            peer.put(&(table.to_owned(), item.clone()));
+        }
     }
 }
 
