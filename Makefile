@@ -175,10 +175,10 @@ test-lake: need .venv/bin/ministack .venv/bin/.boto3 .venv/bin/.pyyaml .venv/bin
 	.venv/bin/python tests/lake/test_refresh.py target/debug/local
 
 test-slow: need ## Run the tests that take minutes, or only the tests in SLOW
-	tests/some.sh --workspace --test bank --test lake --test ledger --test proof --test wellness -- --ignored $(SLOW)
+	tests/some.sh --workspace --test system --test proof -- --ignored $(SLOW)
 
 test-whole: need ## Run the tests of large tables with all cases. make test runs a part of the cases
-	WHOLE=1 tests/some.sh --package system-tests --test bank --test cart --test contract --test ledger --test wellness -- $(WHOLE)
+	WHOLE=1 tests/some.sh --package system-tests --test contract --test system -- $(WHOLE)
 
 test-lambda: export CARGO_LAMBDA = $(CURDIR)/.venv/bin/cargo-lambda
 test-lambda: need .venv/sam/bin/sam .venv/bin/cargo-lambda ## Run the binary of every function under AWS's emulator and cargo lambda; to test the output of `make build`, set BINARIES=$PWD/target/lambda
@@ -220,7 +220,7 @@ test-smoke: need ## Run the smoke test and the commands of the README on a local
 test-deploy: .venv/sam/bin/sam .venv/bin/ministack ## Deploy the built functions to ministack, an emulator of AWS, and test them there: all stacks, each alone, and nested in one; or some of them with STACKS=bank; BINARIES=… names another folder with <function>/bootstrap
 	.venv/sam/bin/python tests/deploy/test_deployed.py $(or $(BINARIES),target/lambda) $(STACKS)
 
-test-dynamodb-local: need need-java .dynamodb-local/DynamoDBLocal.jar ## Run the tests of the services on AWS's DynamoDB Local, or some of them with SUITES='cart::* contract::*::who_may'; docs/dynamodb-local.md lists the expected failures
+test-dynamodb-local: need need-java .dynamodb-local/DynamoDBLocal.jar ## Run the tests of the services on AWS's DynamoDB Local, or some of them with SUITES='system::cart::* contract::*::who_may'; docs/dynamodb-local.md lists the expected failures
 	@command -v python3 >/dev/null || { echo "python3 is missing: it runs the checks in tests/"; exit 1; }
 	@python3 tests/dynamodb_local/test_suites.py .dynamodb-local $(foreach suite,$(SUITES),'$(suite)')
 

@@ -1,6 +1,6 @@
 """Runs tests of tests/tests on AWS's DynamoDB Local. Exactly the tests in docs/dynamodb-local.md must fail.
 
-Usage: test_suites.py <the folder of DynamoDBLocal.jar> <tests or modules, such as bank::* or contract::*::who_may>
+Usage: test_suites.py <the folder of DynamoDBLocal.jar> <tests or modules, such as system::bank::* or contract::*::who_may>
 """
 
 import fnmatch

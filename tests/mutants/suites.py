@@ -1,7 +1,7 @@
 """Builds and runs the tests of a crate, a service or the templates.
 
 A suite is `keys --lib` for the unit tests of a crate, the name of an integration test such as
-`bank` or `system`, or `template` for the test of the templates.
+`contract` or `system`, or `template` for the test of the templates.
 """
 
 import contextlib
@@ -48,7 +48,7 @@ def build(suite):
     name, *option = suite.split()
     chosen = option or ["--test", name]
     # With system-tests, all builds have the same features, and share the built dependencies.
-    packages = ["--package", "system-tests", *(["--package", name] if option or name == "lake" else [])]
+    packages = ["--package", "system-tests", *(["--package", name] if option else [])]
     done = copied.cargo("test", *packages, *chosen, "--no-run", "--message-format=json-render-diagnostics")
     if done.returncode != 0:
         print(copied.errors(done)[:1_000], flush=True)

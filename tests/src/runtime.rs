@@ -9,6 +9,7 @@ use axum::{
 };
 use serde_json::{Value, json};
 use std::{
+    ffi::OsStr,
     process::Stdio,
     sync::Arc,
     time::{Duration, SystemTime, UNIX_EPOCH},
@@ -86,7 +87,7 @@ async fn answer(
 /// The command that runs the binary with Lambda's environment variables and those in `environment`.
 /// The output is piped.
 #[must_use]
-pub fn command(binary: &str, function: &str, runtime: &str, environment: &[(&str, &str)]) -> Command {
+pub fn command(binary: impl AsRef<OsStr>, function: &str, runtime: &str, environment: &[(&str, &str)]) -> Command {
     let mut command = Command::new(binary);
     let own = [
         ("AWS_LAMBDA_RUNTIME_API", runtime),

@@ -1,8 +1,10 @@
-//! Tests that are not specific to one service: templates, documents, binaries, jobs and the crate
-//! `table`.
+//! Tests of the services over HTTP and through their functions, and of what they share: templates,
+//! documents, binaries, jobs and the crate `table`.
 #![expect(clippy::expect_used, reason = "a test may stop here")]
 
+mod bank;
 mod binaries;
+mod cart;
 mod dependencies;
 mod docs;
 mod events;
@@ -11,7 +13,9 @@ mod hostile;
 mod http_page;
 mod inputs;
 mod jobs;
+mod lake;
 mod lake_tables;
+mod ledger;
 mod named_queries;
 mod openapi;
 mod permissions;
@@ -22,4 +26,5 @@ mod smoke;
 mod suite;
 mod table_calls;
 mod tenants;
+mod wellness;
 mod workbench;

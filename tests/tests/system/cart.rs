@@ -1,0 +1,15 @@
+//! Tests of the cart over HTTP and through its functions.
+
+mod concurrency;
+mod cost;
+mod expiry;
+mod idempotency;
+mod isolation;
+mod lists;
+mod merge;
+mod model;
+mod orders;
+mod products;
+mod random;
+mod requests;
+mod unreadable;

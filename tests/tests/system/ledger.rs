@@ -1,0 +1,25 @@
+//! Tests of the ledger over HTTP and through its functions.
+
+mod access;
+mod account_limit;
+mod batches;
+mod closing;
+mod concurrency;
+mod cost;
+mod evidence;
+mod faults;
+mod foreign;
+mod grouped;
+mod history;
+mod holds;
+mod lists;
+mod pages;
+mod reconciliation;
+mod refunds;
+mod requests;
+mod shards;
+mod statements;
+mod totals;
+mod transfers;
+mod unreadable;
+mod values;

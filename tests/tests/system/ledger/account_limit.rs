@@ -1,0 +1,59 @@
+//! A user can open a limited number of accounts
+//! ([decision](../../../../docs/decisions/ledger-account-limit.md)).
+
+use futures::future::join_all;
+use serde_json::json;
+use system_tests::{
+    Answer, Client, assert_problem,
+    ledger::model::until_told,
+    ledger::{ACCOUNTS, Books, id},
+    stack,
+};
+
+async fn open(client: &Client, user: &str, key: &str) -> Answer {
+    let terms = json!({"userId": user, "accountType": "checking", "currency": "USD"});
+    until_told(async || client.post_once(ACCOUNTS, key, &terms).await).await
+}
+
+async fn limited(limit: u32) -> Books {
+    Books::of(stack().parameter("AccountsPerUser", limit.to_string()).start().await.expect("a stack")).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn concurrent_requests_open_exactly_the_maximum_number_of_accounts() {
+    let books = limited(5).await;
+    let ann = books.user("ann");
+    let keys: Vec<String> = (0..20).map(|number| format!("K-{number}")).collect();
+    let answers = join_all(keys.iter().map(|key| open(&ann, "ann", key))).await;
+    for answer in answers.iter().filter(|answer| answer.status != 201) {
+        assert_problem(answer, 409, "account-limit");
+    }
+    let opened = answers.iter().filter(|answer| answer.status == 201).count();
+    let listed = ann.get("/ledger/users/ann/accounts").await.body["items"].as_array().map(Vec::len);
+    assert_eq!((opened, listed), (5, Some(5)));
+    // A retry gets its first response. A rejected request has not consumed its key.
+    for (key, answer) in keys.iter().zip(&answers) {
+        let again = open(&ann, "ann", key).await;
+        assert_eq!(again.status, answer.status, "{}", again.body);
+        assert!(answer.status != 201 || again.body == answer.body, "{}", again.body);
+    }
+    books.stack.stop().await;
+}
+
+#[tokio::test]
+async fn limit_counts_the_accounts_that_the_user_opened() {
+    let books = limited(2).await;
+    let (ann, bob) = (books.user("ann"), books.user("bob"));
+    // Accounts that an operator opens do not count.
+    assert_eq!(open(&books.operator, "ann", "A").await.status, 201);
+    let first = id(&open(&ann, "ann", "B").await, "accountId");
+    assert_eq!(open(&ann, "ann", "C").await.status, 201);
+    assert_problem(&open(&ann, "ann", "D").await, 409, "account-limit");
+    assert_eq!(open(&bob, "bob", "D").await.status, 201, "each user has their own limit");
+    // A closed account is kept, so it counts as well.
+    let closed = ann.patch(&format!("{ACCOUNTS}/{first}"), &json!({"status": "closed"})).await;
+    assert_eq!(closed.status, 200, "{}", closed.body);
+    assert_problem(&open(&ann, "ann", "D").await, 409, "account-limit");
+    assert_eq!(open(&books.operator, "ann", "E").await.status, 201);
+    books.stack.stop().await;
+}

@@ -1,0 +1,418 @@
+//! Holds: what they reserve, who may end them, and that each ends once
+//! ([requirement](../../../../docs/requirements/ledger.md#holds)).
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use futures::future::{join_all, join3};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+use system_tests::{
+    Answer, assert_problem,
+    clock::time,
+    ledger::audit::{DAY, at, reconciled},
+    ledger::model::Stored,
+    ledger::{ACCOUNTS, Books, HOLDS, TRANSACTIONS, hold, id, payment},
+};
+
+/// A payer with 100.00, a payee and their ledger.
+struct Scene {
+    books: Books,
+    payer: String,
+    payee: String,
+}
+
+impl Scene {
+    async fn start() -> Self {
+        let books = Books::open().await;
+        let payer = books.funded("ann", "100.00").await;
+        Self { payee: books.account("shop").await, books, payer }
+    }
+
+    /// Opens a hold as the payer, and returns its path.
+    async fn hold(&self, key: &str, amount: &str) -> String {
+        let body = hold(&self.payer, &self.payee, amount);
+        path_of(&self.books.user("ann").post_once(HOLDS, key, &body).await)
+    }
+
+    /// Opens a hold that expires at `expires`, one hour before [`later`].
+    async fn expiring(&self, key: &str, amount: &str) -> String {
+        let mut body = hold(&self.payer, &self.payee, amount);
+        body["expiresAt"] = json!(expires().to_string());
+        path_of(&self.books.at(now()).post_once(HOLDS, key, &body).await)
+    }
+
+    /// Captures as the payee.
+    async fn capture(&self, path: &str, key: &str, amount: Option<&str>) -> Answer {
+        let body = amount.map_or_else(|| json!({}), |amount| json!({"amount": amount}));
+        self.books.user("shop").post_once(&format!("{path}/capture"), key, &body).await
+    }
+
+    async fn void(&self, path: &str, key: &str) -> Answer {
+        self.books.user("shop").post_once(&format!("{path}/void"), key, &json!({})).await
+    }
+
+    async fn pay(&self, key: &str, amount: &str) -> Answer {
+        self.books.pay(key, &self.payer, &self.payee, amount).await
+    }
+
+    /// Asserts the balance, the reserved amount and the available amount of the payer.
+    async fn assert_payer(&self, wanted: [&str; 3]) {
+        let body = self.books.operator.get(&format!("{ACCOUNTS}/{}", self.payer)).await.body;
+        assert_eq!([&body["balance"], &body["held"], &body["available"]], wanted.map(Value::from).each_ref());
+    }
+
+    async fn assert_hold(&self, path: &str, wanted: [&str; 4]) {
+        let body = self.books.operator.get(path).await.body;
+        assert_eq!(members(&body), wanted.map(Value::from).each_ref(), "{body}");
+    }
+
+    async fn stop(self) {
+        let stored = Stored::read(&self.books.stack).await;
+        stored.check();
+        self.books.stack.stop().await;
+    }
+}
+
+fn members(body: &Value) -> [&Value; 4] {
+    [&body["status"], &body["amount"], &body["captured"], &body["remaining"]]
+}
+
+fn path_of(opened: &Answer) -> String {
+    format!("{HOLDS}/{}", id(opened, "holdId"))
+}
+
+fn now() -> Timestamp {
+    time("2099-01-01T00:00:00Z")
+}
+
+fn expires() -> Timestamp {
+    time("2099-01-01T01:00:00Z")
+}
+
+fn schedule(now: Timestamp) -> Value {
+    json!({"detail-type": "Scheduled Event", "time": now.to_string()})
+}
+
+#[tokio::test]
+async fn a_hold_reserves_its_amount_until_it_is_captured_in_parts() {
+    let scene = Scene::start().await;
+    let path = scene.hold("H", "60.00").await;
+    scene.assert_payer(["100.00", "60.00", "40.00"]).await;
+    scene.assert_hold(&path, ["held", "60.00", "0.00", "60.00"]).await;
+    assert_problem(&scene.pay("too much", "40.01").await, 409, "insufficient-funds");
+    assert_eq!(scene.pay("all of it", "40.00").await.status, 201);
+    scene.assert_payer(["60.00", "60.00", "0.00"]).await;
+    let second = hold(&scene.payer, &scene.payee, "0.01");
+    let refused = scene.books.user("ann").post_once(HOLDS, "H-2", &second).await;
+    assert_problem(&refused, 409, "insufficient-funds");
+    assert_problem(&scene.capture(&path, "C-0", Some("60.01")).await, 409, "hold-exceeded");
+    for (key, amount, rest) in [("C-1", Some("25.00"), "35.00"), ("C-2", None, "0.00")] {
+        let captured = scene.capture(&path, key, amount).await;
+        assert_eq!((captured.status, &captured.body["transactionType"]), (201, &json!("capture")), "{}", captured.body);
+        scene.assert_payer([rest, rest, "0.00"]).await;
+        assert_eq!(scene.capture(&path, key, amount).await.body, captured.body, "a retry gets the first capture");
+        scene.assert_payer([rest, rest, "0.00"]).await;
+    }
+    scene.assert_hold(&path, ["captured", "60.00", "60.00", "0.00"]).await;
+    assert_problem(&scene.capture(&path, "C-1", Some("1.00")).await, 422, "idempotency-key-reused");
+    assert_problem(&scene.capture(&path, "C-3", Some("0.01")).await, 409, "hold-closed");
+    assert_problem(&scene.void(&path, "V").await, 409, "hold-closed");
+    assert_eq!(scene.books.balance(&scene.payee).await, "100.00");
+    scene.stop().await;
+}
+
+#[tokio::test]
+async fn a_void_releases_the_rest_once_per_key() {
+    let scene = Scene::start().await;
+    let path = scene.hold("H", "60.00").await;
+    assert_eq!(scene.capture(&path, "C", Some("20.00")).await.status, 201);
+    let voided = scene.void(&path, "V").await;
+    assert_eq!(members(&voided.body), ["voided", "60.00", "20.00", "0.00"].map(Value::from).each_ref());
+    assert_eq!((scene.void(&path, "V").await.status, voided.status), (200, 200));
+    assert_problem(&scene.void(&path, "V-2").await, 409, "hold-closed");
+    assert_problem(&scene.capture(&path, "C-2", None).await, 409, "hold-closed");
+    scene.assert_payer(["80.00", "0.00", "80.00"]).await;
+    scene.stop().await;
+}
+
+#[tokio::test]
+async fn a_retry_of_a_hold_gets_the_hold_even_after_it_ended() {
+    let scene = Scene::start().await;
+    let body = hold(&scene.payer, &scene.payee, "100.00");
+    let ann = scene.books.user("ann");
+    let opened = ann.post_once(HOLDS, "H", &body).await;
+    assert_eq!(ann.post_once(HOLDS, "H", &body).await.body, opened.body);
+    scene.assert_payer(["100.00", "100.00", "0.00"]).await;
+    assert_eq!(scene.capture(&path_of(&opened), "C", None).await.status, 201);
+    assert_eq!(ann.post_once(HOLDS, "H", &body).await.body, opened.body);
+    let other = hold(&scene.payer, &scene.payee, "1.00");
+    assert_problem(&ann.post_once(HOLDS, "H", &other).await, 422, "idempotency-key-reused");
+    scene.stop().await;
+}
+
+#[tokio::test]
+async fn only_the_payer_opens_a_hold_and_only_the_payee_ends_it() {
+    let scene = Scene::start().await;
+    let body = hold(&scene.payer, &scene.payee, "10.00");
+    for user in ["shop", "eve"] {
+        assert_problem(&scene.books.user(user).post_once(HOLDS, user, &body).await, 403, "forbidden");
+    }
+    let path = scene.hold("H", "10.00").await;
+    for (user, status) in [("ann", 200), ("shop", 200), ("eve", 403)] {
+        assert_eq!(scene.books.user(user).get(&path).await.status, status, "{user}");
+    }
+    for user in ["ann", "eve"] {
+        for end in ["capture", "void"] {
+            let ended = scene.books.user(user).post_once(&format!("{path}/{end}"), end, &json!({})).await;
+            assert_problem(&ended, 403, "forbidden");
+        }
+    }
+    assert_problem(&scene.books.user("eve").get(&format!("{HOLDS}/none")).await, 403, "forbidden");
+    assert_problem(&scene.books.operator.get(&format!("{HOLDS}/none")).await, 404, "not-found");
+    scene.stop().await;
+}
+
+#[tokio::test]
+async fn an_expired_hold_cannot_be_captured_and_the_schedule_releases_it() {
+    let scene = Scene::start().await;
+    let (first, second) = (scene.expiring("H-1", "30.00").await, scene.expiring("H-2", "20.00").await);
+    let before = expires() - SignedDuration::from_millis(1);
+    let body = json!({"amount": "5.00"});
+    let captured = scene.books.at(before).post_once(&format!("{first}/capture"), "C-1", &body).await;
+    assert_eq!(captured.status, 201, "{}", captured.body);
+    assert_eq!(scene.books.at(before).get(&second).await.body["status"], "held");
+    for (end, key) in [("capture", "C-2"), ("void", "V")] {
+        let ended = scene.books.at(expires()).post_once(&format!("{second}/{end}"), key, &json!({})).await;
+        assert_problem(&ended, 409, "hold-closed");
+    }
+    let shown = scene.books.at(expires()).get(&first).await.body;
+    assert_eq!(members(&shown), ["expired", "30.00", "5.00", "0.00"].map(Value::from).each_ref());
+    scene.assert_payer(["95.00", "45.00", "50.00"]).await;
+    let early = scene.books.operator.invoke("release-expired-holds", &schedule(before)).await;
+    assert_eq!(early.body, json!({"released": 0, "left": false}));
+    for released in [2, 0] {
+        let run = scene.books.operator.invoke("release-expired-holds", &schedule(expires())).await;
+        assert_eq!(run.body, json!({"released": released, "left": false}));
+        scene.assert_payer(["95.00", "0.00", "95.00"]).await;
+    }
+    // The status is stored: it no longer depends on the time.
+    scene.assert_hold(&first, ["expired", "30.00", "5.00", "0.00"]).await;
+    scene.stop().await;
+}
+
+#[tokio::test]
+async fn a_hold_with_an_invalid_amount_does_not_stop_the_others() {
+    let scene = Scene::start().await;
+    let (bad, _) = (scene.expiring("H-1", "30.00").await, scene.expiring("H-2", "20.00").await);
+    let key = bad.replace(&format!("{HOLDS}/"), "HOLD#");
+    set(&scene, &key, "Amount", AttributeValue::N("30.001".to_owned())).await;
+    // A payment releases the good hold, and so does the schedule.
+    let at = scene.books.at(expires());
+    let paid = at.post_once(TRANSACTIONS, "P", &payment(&scene.payer, &scene.payee, "60.00")).await;
+    assert_eq!(paid.status, 201, "{}", paid.body);
+    scene.assert_payer(["40.00", "30.00", "10.00"]).await;
+    scene.expiring("H-3", "10.00").await;
+    let run = scene.books.operator.invoke("release-expired-holds", &schedule(expires())).await;
+    assert_eq!(run.body, json!({"released": 1, "skipped": 1, "left": false}));
+    scene.assert_payer(["40.00", "30.00", "10.00"]).await;
+    scene.books.stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_payment_that_would_be_refused_releases_expired_holds() {
+    let scene = Scene::start().await;
+    for number in 0..60 {
+        scene.expiring(&format!("H-{number}"), "1.00").await;
+    }
+    let open = hold(&scene.payer, &scene.payee, "10.00");
+    let kept = path_of(&scene.books.at(now()).post_once(HOLDS, "kept", &open).await);
+    let pay = |key: &'static str, amount: &'static str, now| {
+        let body = payment(&scene.payer, &scene.payee, amount);
+        let at = scene.books.at(now);
+        async move { at.post_once(TRANSACTIONS, key, &body).await }
+    };
+    assert_problem(&pay("early", "40.00", now()).await, 409, "insufficient-funds");
+    // A payment that is covered releases nothing.
+    assert_eq!(pay("covered", "30.00", expires()).await.status, 201);
+    scene.assert_payer(["70.00", "70.00", "0.00"]).await;
+    let paid = pay("late", "60.00", expires()).await;
+    assert_eq!(paid.status, 201, "{}", paid.body);
+    scene.assert_payer(["10.00", "10.00", "0.00"]).await;
+    assert_problem(&pay("more", "0.01", expires()).await, 409, "insufficient-funds");
+    scene.assert_hold(&kept, ["held", "10.00", "0.00", "10.00"]).await;
+    scene.stop().await;
+}
+
+/// A hold and a reversal need the money of expired holds as a payment does.
+#[tokio::test]
+async fn a_hold_and_a_reversal_release_expired_holds() {
+    let scene = Scene::start().await;
+    let received = scene.books.pay("R", &scene.books.outside, &scene.payer, "50.00").await;
+    scene.expiring("H-1", "150.00").await;
+    let mut body = hold(&scene.payer, &scene.payee, "100.00");
+    body["expiresAt"] = json!("2099-02-01T00:00:00Z");
+    assert_problem(&scene.books.at(now()).post_once(HOLDS, "H-2", &body).await, 409, "insufficient-funds");
+    let opened = scene.books.at(expires()).post_once(HOLDS, "H-2", &body).await;
+    assert_eq!(opened.status, 201, "{}", opened.body);
+    scene.assert_payer(["150.00", "100.00", "50.00"]).await;
+    let voided = scene.books.at(expires()).post_once(&format!("{}/void", path_of(&opened)), "V", &json!({})).await;
+    assert_eq!(voided.status, 200, "{}", voided.body);
+    scene.expiring("H-3", "150.00").await;
+    let path = format!("{TRANSACTIONS}/{}/reversal", id(&received, "transactionId"));
+    assert_problem(&scene.books.at(now()).post(&path, &json!({})).await, 409, "insufficient-funds");
+    let reversed = scene.books.at(expires()).post(&path, &json!({})).await;
+    assert_eq!(reversed.status, 201, "{}", reversed.body);
+    scene.assert_payer(["100.00", "0.00", "100.00"]).await;
+    scene.stop().await;
+}
+
+#[tokio::test]
+async fn holds_of_a_frozen_account_are_voided_but_not_captured() {
+    let scene = Scene::start().await;
+    let (first, second) = (scene.hold("H-1", "10.00").await, scene.hold("H-2", "20.00").await);
+    let account = format!("{ACCOUNTS}/{}", scene.payer);
+    let frozen = scene.books.operator.patch(&account, &json!({"status": "frozen"})).await;
+    assert_eq!(frozen.status, 200);
+    assert_problem(&scene.capture(&first, "C", None).await, 409, "account-unavailable");
+    let by_operator = scene.books.operator.post_once(&format!("{first}/capture"), "C", &json!({})).await;
+    assert_problem(&by_operator, 409, "account-frozen");
+    assert_eq!(scene.void(&first, "V").await.status, 200);
+    let closing = json!({"status": "closed", "transferTo": scene.payee});
+    assert_problem(&scene.books.operator.patch(&account, &closing).await, 409, "holds-open");
+    assert_eq!(scene.void(&second, "V-2").await.status, 200);
+    assert_eq!(scene.books.operator.patch(&account, &json!({"status": "active"})).await.status, 200);
+    assert_eq!(scene.books.operator.patch(&account, &closing).await.status, 200);
+    scene.stop().await;
+}
+
+#[tokio::test]
+async fn rejects_holds_that_cannot_be_captured() {
+    let scene = Scene::start().await;
+    let good = hold(&scene.payer, &scene.payee, "10.00");
+    let with = |name: &str, value: Value| {
+        let mut body = good.clone();
+        body[name] = value;
+        body
+    };
+    let cases = [
+        (with("amount", json!("0")), 400, "invalid-request"),
+        (with("amount", json!("0.001")), 400, "invalid-request"),
+        (with("creditAccountId", json!(scene.payer)), 400, "invalid-request"),
+        (with("expiresAt", json!("2020-01-01T00:00:00Z")), 400, "invalid-request"),
+        (with("expiresAt", json!("2999-01-01T00:00:00Z")), 400, "invalid-request"),
+        (with("expiresAt", json!("tomorrow")), 400, "invalid-request"),
+        (with("legs", json!([])), 400, "invalid-request"),
+        (with("currency", json!("EUR")), 409, "currency-mismatch"),
+        (with("amount", json!("100.01")), 409, "insufficient-funds"),
+        (with("creditAccountId", json!("none")), 404, "not-found"),
+        (with("debitAccountId", json!("none")), 404, "not-found"),
+    ];
+    for (number, (body, status, problem)) in cases.iter().enumerate() {
+        let refused = scene.books.operator.post_once(HOLDS, &format!("K-{number}"), body).await;
+        assert_problem(&refused, *status, problem);
+    }
+    assert_problem(&scene.books.operator.post(HOLDS, &good).await, 400, "invalid-request");
+    let path = scene.hold("H", "10.00").await;
+    for amount in ["0", "-1", "0.001"] {
+        assert_problem(&scene.capture(&path, amount, Some(amount)).await, 400, "invalid-request");
+    }
+    scene.assert_payer(["100.00", "10.00", "90.00"]).await;
+    scene.stop().await;
+}
+
+/// An account with a negative balance can reserve any amount, but its available amount must remain
+/// representable.
+#[tokio::test]
+async fn rejects_a_hold_or_a_payment_that_makes_the_available_amount_too_large() {
+    let scene = Scene::start().await;
+    let (outside, operator) = (scene.books.outside.clone(), &scene.books.operator);
+    let amount = format!("6{}.00", "0".repeat(35));
+    let hold = |key: &'static str| scene.books.hold(key, &outside, &scene.payee, &amount);
+    let path = format!("{HOLDS}/{}", id(&hold("H").await, "holdId"));
+    assert_problem(&hold("I").await, 409, "balance-too-large");
+    let paid = operator.post_once(TRANSACTIONS, "K", &payment(&outside, &scene.payee, &amount)).await;
+    assert_problem(&paid, 409, "balance-too-large");
+    let shown = operator.get(&format!("{ACCOUNTS}/{outside}")).await;
+    assert_eq!((shown.status, &shown.body["held"]), (200, &json!(amount)), "{}", shown.body);
+    assert_eq!(scene.capture(&path, "C", None).await.status, 201);
+    scene.stop().await;
+}
+
+/// A capture, a void and the expiry race, many times. One of them wins, and no money is lost.
+#[tokio::test(flavor = "multi_thread")]
+async fn exactly_one_of_capture_void_and_expiry_wins() {
+    let scene = Scene::start().await;
+    let before = expires() - SignedDuration::from_millis(1);
+    let mut count = 0;
+    for number in 0..12 {
+        let path = scene.expiring(&format!("H-{number}"), "5.00").await;
+        let (capture, void, late, body) =
+            (format!("{path}/capture"), format!("{path}/void"), schedule(expires()), json!({}));
+        let (captured, voided, released) = join3(
+            scene.books.at(before).post_once(&capture, &format!("C-{number}"), &body),
+            scene.books.at(before).post_once(&void, &format!("V-{number}"), &body),
+            scene.books.operator.invoke("release-expired-holds", &late),
+        )
+        .await;
+        let won = [captured.status == 201, voided.status == 200, released.body["released"] == 1];
+        assert_eq!(
+            won.into_iter().filter(|won| *won).count(),
+            1,
+            "{} {} {}",
+            captured.body,
+            voided.body,
+            released.body
+        );
+        count += i32::from(won[0]);
+        let balance = format!("{}.00", 100 - 5 * count);
+        scene.assert_payer([&balance, "0.00", &balance]).await;
+    }
+    scene.stop().await;
+}
+
+/// Captures in parts under load never exceed the amount, and payments never use reserved money.
+#[tokio::test(flavor = "multi_thread")]
+async fn concurrent_captures_and_payments_never_exceed_the_available_amount() {
+    let scene = Scene::start().await;
+    let path = scene.hold("H", "50.00").await;
+    let keys: Vec<String> = (0..12).map(|number| format!("K-{number}")).collect();
+    let captures = join_all(keys.iter().map(|key| scene.capture(&path, key, Some("7.00"))));
+    let payments = join_all(keys.iter().map(|key| scene.pay(key, "7.00")));
+    let (captures, payments) = futures::future::join(captures, payments).await;
+    let done = |answers: &[Answer]| answers.iter().filter(|answer| answer.status == 201).count();
+    assert_eq!((done(&captures), done(&payments)), (7, 7));
+    scene.assert_payer(["2.00", "1.00", "1.00"]).await;
+    scene.assert_hold(&path, ["held", "50.00", "49.00", "1.00"]).await;
+    scene.stop().await;
+}
+
+/// Changes the reserve of the account or the hold by hand.
+async fn set(scene: &Scene, key: &str, attribute: &str, value: AttributeValue) {
+    let update = scene.books.stack.client().expect("a client").update_item().table_name(scene.books.table());
+    let update =
+        update.key("PK", AttributeValue::S(key.to_owned())).key("SK", AttributeValue::S("METADATA".to_owned()));
+    let update = update.update_expression("SET #a = :v").expression_attribute_names("#a", attribute);
+    update.expression_attribute_values(":v", value).send().await.expect("written");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn reconciliation_finds_a_hold_without_its_reserve_and_nothing_else() {
+    let scene = Scene::start().await;
+    let path = scene.hold("H", "10.00").await;
+    scene.hold("H-2", "2.50").await;
+    assert_eq!(scene.capture(&path, "C", Some("4.00")).await.status, 201);
+    let account = format!("ACCOUNT#{}", scene.payer);
+    let wrong = |expected: &str, actual: &str| json!([{"kind": "wrong-held", "accountId": scene.payer, "expected": expected, "actual": actual}]);
+    let check = async || reconciled(&scene.books.operator, &at(0), &at(DAY)).await["discrepancies"].clone();
+    assert_eq!(check().await, json!([]));
+    set(&scene, &account, "Held", AttributeValue::N("2.5".to_owned())).await;
+    assert_eq!(check().await, wrong("8.50", "2.50"));
+    // The rest cannot be released from a reserve that lacks it.
+    let later = scene.books.operator.invoke("release-expired-holds", &schedule(now())).await;
+    assert_eq!(later.body, json!({"released": 0, "skipped": 2, "left": false}));
+    set(&scene, &account, "Held", AttributeValue::N("8.5".to_owned())).await;
+    assert_eq!(check().await, json!([]));
+    let later = scene.books.operator.invoke("release-expired-holds", &schedule(now())).await;
+    assert_eq!(later.body, json!({"released": 2, "left": false}));
+    assert_eq!(check().await, json!([]));
+    scene.stop().await;
+}

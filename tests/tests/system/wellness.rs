@@ -1,0 +1,28 @@
+//! Tests of the wellness service. They send HTTP requests or invoke the functions directly.
+
+mod changes;
+mod cost;
+mod create;
+mod employees;
+mod enrolment;
+mod fair;
+mod files;
+mod groups;
+mod import;
+mod isolation;
+mod jobs;
+mod lists;
+mod parts;
+mod plans;
+mod points;
+mod random;
+mod references;
+mod report;
+mod requests;
+mod roles;
+mod seats;
+mod staff;
+mod stored;
+mod streams;
+mod templates;
+mod tenants;
