@@ -84,7 +84,7 @@ pub fn path(payment: &Value) -> String {
 
 /// Requests a status change of a payment. The request includes the transaction id if the status is
 /// `PROCESSED`.
-pub async fn ask_to_move(client: &Client, payment: &Value, status: &str, transaction: &str) -> Answer {
+pub(crate) async fn ask_to_move(client: &Client, payment: &Value, status: &str, transaction: &str) -> Answer {
     let body = match status {
         "PROCESSED" => json!({"status": status, "transactionId": transaction}),
         _ => json!({"status": status}),

@@ -60,7 +60,7 @@ pub fn template() -> Template {
 
 /// The complete system, or some of its stacks, with other values of some parameters.
 #[must_use]
-pub fn template_with(parameters: &BTreeMap<String, String>, stacks: &[&str]) -> Template {
+pub(crate) fn template_with(parameters: &BTreeMap<String, String>, stacks: &[&str]) -> Template {
     let file = root().join("template.yaml");
     let text = std::fs::read_to_string(&file).expect("the template");
     let selection = if stacks.is_empty() { Selection::default() } else { Selection::of(stacks) };
@@ -131,15 +131,9 @@ impl Client {
         Self::with_claims(stack, json!({"sub": user, "scope": scope, "company_id": company}))
     }
 
-    /// A user of a company who sends requests over the connections of this client.
-    #[must_use]
-    pub fn of_member(&self, stack: &Stack, scope: &str, company: &str, user: &str) -> Self {
-        self.with_token(stack, json!({"sub": user, "scope": scope, "company_id": company}))
-    }
-
     /// A caller with any claims.
     #[must_use]
-    pub fn with_claims(stack: &Stack, claims: Value) -> Self {
+    pub(crate) fn with_claims(stack: &Stack, claims: Value) -> Self {
         Self::operator(stack).with_token(stack, claims)
     }
 

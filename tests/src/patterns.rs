@@ -21,7 +21,7 @@ pub fn function_named(name: &str) -> Function {
 
 /// All operator scopes.
 #[must_use]
-pub fn operator_scopes() -> String {
+pub(crate) fn operator_scopes() -> String {
     let routes = all().into_iter().flat_map(|pattern| pattern.routes());
     let scopes = routes.flat_map(|route| route.scopes).filter(|scope| scope.ends_with(":operate"));
     scopes.copied().collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(" ")

@@ -128,30 +128,6 @@ pub fn sent(client: &Client, method: &str, path: &str, body: impl Into<reqwest::
     client.request(method, path).header("content-type", "application/json").body(body)
 }
 
-/// Invalid identifiers, escaped for a path.
-#[must_use]
-pub fn no_identifiers() -> Vec<String> {
-    let controls = ["%23", "A%231", "%00", "A%0A1", "A%0D", "A%09", "A%7F", "A%C2%85", "%C2%9F", "%1B"];
-    // White space, brackets, zero-width characters and controls of the text direction.
-    let odd = [
-        "%20",
-        "%252E",
-        "%252e.",
-        "%EF%BF%BD",
-        "A%EF%BF%BD",
-        "A%201",
-        "A%C2%A01",
-        "%5BA%5D",
-        "A%E2%80%8B",
-        "A%E2%80%8D1",
-        "A%E2%80%A8",
-        "A%E2%80%AE1",
-        "A%EF%BB%BF",
-    ];
-    let bad = controls.into_iter().chain(odd).map(str::to_owned);
-    bad.chain(["x".repeat(129), "x".repeat(9_000), "%E2%82%AC".repeat(129)]).collect()
-}
-
 /// Requests with bodies that no route can parse. `good` is a body that the route accepts.
 #[must_use]
 pub fn unreadable(client: &Client, method: &str, path: &str, good: &str) -> Vec<Case> {

@@ -25,26 +25,6 @@ pub enum Damage {
 /// All kinds of damage.
 pub const DAMAGES: [Damage; 3] = [Damage::Missing, Damage::Type, Damage::Value];
 
-/// An item type, and the attribute that a test damages. `N` has the names in the scene of the test.
-#[derive(Debug)]
-pub struct ItemType<N> {
-    /// The name of the type.
-    pub name: &'static str,
-    /// The end of the table name.
-    pub table: &'static str,
-    /// The attribute to damage.
-    pub attribute: &'static str,
-    /// Whether this is the item to damage.
-    pub is: fn(&Item, &N) -> bool,
-}
-
-impl<N> ItemType<N> {
-    /// Damages the only item of the type in the scene. Returns its keys.
-    pub async fn damage(&self, stack: &Stack, names: &N, how: Damage) -> (String, String) {
-        damage(stack, self.table, |item| (self.is)(item, names), self.attribute, how).await
-    }
-}
-
 /// Damages an attribute of the only item of the table for which `is_it` returns true. Returns the
 /// partition key and the sort key of the item.
 pub async fn damage(

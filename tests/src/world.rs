@@ -18,7 +18,7 @@ use tokio::time::sleep;
 pub const NOW: &str = "2026-12-01T09:30:00Z";
 
 /// A seed that no step of a world has. Equal seeds would make equal tokens of transactions.
-pub const SEED: u64 = 1_000_000;
+pub(crate) const SEED: u64 = 1_000_000;
 
 /// Maximum number of batches of a stream.
 const ROUNDS: usize = 10_000;

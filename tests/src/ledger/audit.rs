@@ -200,15 +200,6 @@ impl Shelf {
         self.items.push(hold(id, [debit, credit], cents));
     }
 
-    /// Sets attributes of the header of a transaction that is not written yet.
-    pub fn amend(&mut self, transaction: &str, attributes: Value) {
-        let key = format!("{{\"PK\":{},\"SK\":{},", text(&format!("TXN#{transaction}")), text("METADATA"));
-        let header = self.items.iter_mut().find(|item| item.starts_with(&key)).expect("a header");
-        let mut item = serde_json::from_str(header).expect("an item");
-        set(&mut item, attributes);
-        *header = item.to_string();
-    }
-
     /// Creates a leg that its transaction does not list.
     #[must_use]
     pub fn stray(id: &str, number: usize, account: &str, milli: i64, cents: i64) -> Value {

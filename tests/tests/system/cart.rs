@@ -1,6 +1,5 @@
 //! Tests of the cart over HTTP and through its functions.
 
-mod concurrency;
 mod cost;
 mod expiry;
 mod idempotency;
@@ -10,6 +9,4 @@ mod merge;
 mod model;
 mod orders;
 mod products;
-mod random;
 mod requests;
-mod unreadable;

@@ -140,7 +140,7 @@ fn items(stack: &InProcess) -> Vec<Value> {
 /// world changes nothing, even after the temporary items of the world have expired.
 #[tokio::test(start_paused = true)]
 async fn an_interrupted_creation_is_completed() {
-    for steps in (1..70).step_by(stride(13)) {
+    for steps in (1..70).step_by(stride(29)) {
         let stack = empty(NOW, &[]);
         stack.create_part(&folder(), steps).await.expect("a part of the worlds");
         settle(&stack).await;

@@ -1,6 +1,6 @@
-//! Customers pay while the local stack injects the faults of AWS (docs/hostile.md). At the end, every
-//! acknowledged request has its effect once, and everything else has none. The simulation plays all
-//! services under these faults (docs/simulation.md).
+//! Customers pay while the local stack injects the faults of AWS (docs/hostile.md). At the end,
+//! every acknowledged request has its effect once, and everything else has none. The simulation
+//! plays all services under these faults (docs/simulation.md).
 
 use futures::future::join_all;
 use local::{Builder, Rates, Stack};

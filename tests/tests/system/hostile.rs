@@ -20,7 +20,7 @@ use system_tests::{
 };
 
 /// Random changes of each event.
-const CHANGES: usize = 24;
+const CHANGES: usize = 8;
 /// Members with JSON of any form.
 const FREE_FORM: [&str; 4] = ["data", "detail", "parameters", "rules"];
 /// Lists that return one page only.

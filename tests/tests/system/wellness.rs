@@ -15,7 +15,6 @@ mod lists;
 mod parts;
 mod plans;
 mod points;
-mod random;
 mod references;
 mod report;
 mod requests;

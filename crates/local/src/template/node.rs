@@ -1,6 +1,11 @@
 //! YAML nodes, read as `CloudFormation` does: every scalar is text. Each node has its line and its
 //! tag, such as `!Ref`.
-use std::{iter::Peekable, str::FromStr};
+use std::{
+    collections::BTreeMap,
+    iter::Peekable,
+    str::FromStr,
+    sync::{Mutex, PoisonError},
+};
 
 use saphyr_parser::{Event, Parser, ScanError, Span, StrInput, Tag};
 
@@ -119,8 +124,20 @@ impl Node {
     }
 }
 
-/// Parses the text, which must be exactly one YAML document.
+/// Parses the text, which must be exactly one YAML document. The process keeps the nodes, because
+/// tests start hundreds of stacks with the same templates, and parsing took half of each start.
 pub(crate) fn parse(text: &str) -> Result<Node> {
+    static PARSED: Mutex<BTreeMap<String, Node>> = Mutex::new(BTreeMap::new());
+    let known = || PARSED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(node) = known().get(text) {
+        return Ok(node.clone());
+    }
+    let node = document(text)?;
+    known().insert(text.to_owned(), node.clone());
+    Ok(node)
+}
+
+fn document(text: &str) -> Result<Node> {
     let mut reader = Reader { events: Parser::new_from_str(text).peekable(), line: 1 };
     let mut document = None;
     loop {

@@ -3,13 +3,13 @@
 use bank::Payment;
 use futures::future::join;
 use keys::bank::Status;
-use local::{Builder, Stack};
+use local::Stack;
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, time::Duration};
 use system_tests::{
     Client,
     bank::{Row, payment, payments, put, transactions},
-    faults::{Call, Fault, MOMENTS, Moment, Process, Twins},
+    faults::{Call, Fault, Process, Twins},
     stack,
 };
 use tokio::time::{Instant, sleep_until};
@@ -24,10 +24,6 @@ fn until(date: &str) -> Value {
 
 fn process(twins: &Twins) -> Process<'_> {
     twins.process(ARCHIVE, &bank::patterns::archive_settled_payments::function())
-}
-
-fn with(projection: &str) -> Builder {
-    stack().parameter("IndexProjection", projection)
 }
 
 /// Puts `count` processed payments, spread over 40 accounts and five shards. Returns their sorted
@@ -67,15 +63,6 @@ async fn assert_each_once(stack: &Stack, all: &[(String, String)], when: &str) -
     left.len()
 }
 
-/// Checks that B9 finds the payments, whichever table they are in.
-async fn assert_found<'a>(stack: &Stack, payments: impl IntoIterator<Item = &'a (String, String)>, when: &str) {
-    let client = Client::operator(stack);
-    for (account, sort) in payments {
-        let answer = client.get(&location(account, sort)).await;
-        assert_eq!(answer.status, 200, "{when}: {account} {sort}");
-    }
-}
-
 fn location(account: &str, sort: &str) -> String {
     let (_, id) = sort.split_once('#').expect("a sort key");
     format!("/bank/accounts/{account}/payments/{id}")
@@ -93,50 +80,6 @@ async fn finish(stack: &Stack) -> u64 {
         }
     }
     moved
-}
-
-/// Calls at which a run is killed: an API action, and the numbers of the calls. The numbers cover
-/// the start, the middle and the end of a run.
-const STOPS: [(&str, &[usize]); 3] =
-    [("Query", &[1, 3, 6]), ("BatchGetItem", &[1, 2]), ("TransactWriteItems", &[1, 16, 17, 150])];
-
-const STOPS_ON_ALL: [(&str, &[usize]); 2] = [("Query", &[1, 9]), ("TransactWriteItems", &[1, 30])];
-
-#[tokio::test]
-async fn killed_run_leaves_each_payment_in_one_table_and_the_next_run_continues() {
-    killed_runs_keep_payments("KEYS_ONLY", 1_000, &STOPS).await;
-}
-
-#[tokio::test]
-async fn killed_run_with_all_projection_leaves_each_payment_in_one_table() {
-    killed_runs_keep_payments("ALL", 200, &STOPS_ON_ALL).await;
-}
-
-async fn killed_runs_keep_payments(projection: &str, count: usize, stops: &[(&'static str, &[usize])]) {
-    let twins = Twins::start(|| with(projection)).await;
-    let all = settled(&twins.healthy, count).await;
-    let mut lefts = BTreeSet::from([count]);
-    for (action, numbers) in stops {
-        for (moment, nth) in MOMENTS.into_iter().flat_map(|moment| numbers.iter().map(move |nth| (moment, *nth))) {
-            let when = format!("{projection}, {moment:?} {action} {nth}");
-            let action = *action;
-            twins.proxy.rule(
-                move |call| {
-                    if call.action == action && call.nth == nth { Fault::Death(moment) } else { Fault::None }
-                },
-            );
-            let run = process(&twins).run(&until(DAY), MINUTE).await;
-            assert!(run.is_none(), "{when}: the run was not killed: {:?} {lefts:?}", run.map(|run| run.answer));
-            lefts.insert(assert_each_once(&twins.healthy, &all, &when).await);
-            let some: Vec<_> = all.iter().skip(lefts.len() % 50).step_by(50).collect();
-            assert_found(&twins.healthy, some, &when).await;
-        }
-    }
-    assert!(lefts.len() > 3, "{projection}: the kills did not hit different stages of the run: {lefts:?}");
-    let left = *lefts.first().expect("a count");
-    assert!(left > 0, "{projection}: no payment was left for the next run");
-    assert_eq!(finish(&twins.healthy).await, left as u64, "{projection}");
-    assert_eq!(assert_each_once(&twins.healthy, &all, "at the end").await, 0);
 }
 
 #[tokio::test]
@@ -162,15 +105,6 @@ async fn transaction_has_the_attributes_of_the_payment() {
 fn in_order(mut rows: Vec<Row>) -> Vec<Row> {
     rows.sort_by(|one, other| one["SK"].cmp(&other["SK"]));
     rows
-}
-
-#[tokio::test]
-async fn concurrent_runs_move_each_payment_once() {
-    let stack = stack().start().await.expect("a stack");
-    let all = settled(&stack, 60).await;
-    let (one, other) = join(finish(&stack), finish(&stack)).await;
-    assert_eq!(one + other, 60, "a payment was moved twice, or not counted");
-    assert_eq!(assert_each_once(&stack, &all, "after two runs").await, 0);
 }
 
 type Rule = Box<dyn FnMut(&Call) -> Fault + Send>;
@@ -292,66 +226,6 @@ async fn moves_only_settled_payments_up_to_the_end_of_the_day() {
 }
 
 #[tokio::test]
-async fn invalid_event_moves_no_payment() {
-    let stack = stack().start().await.expect("a stack");
-    processed(&stack, 5).await;
-    for event in [json!({"date": "2099-02-30"}), json!({"day": DAY}), json!({"date": null}), json!([]), json!("x")] {
-        let run = Client::operator(&stack).invoke(ARCHIVE, &event).await;
-        assert!(run.body["errorMessage"].is_string(), "{event}: {}", run.body);
-    }
-    assert_eq!(payments(&stack).await.len(), 5);
-}
-
-#[tokio::test]
-async fn retries_unprocessed_keys() {
-    let twins = Twins::start(stack).await;
-    let (all, process) = (processed(&twins.healthy, 100).await, process(&twins));
-    twins.proxy.rule(|call| match (call.action.as_str(), call.nth) {
-        ("BatchGetItem", 1) => Fault::Partly(30),
-        ("BatchGetItem", 2) => Fault::Partly(0),
-        ("BatchGetItem", 3) => Fault::Partly(69),
-        _ => Fault::None,
-    });
-    let run = process.run(&until(DAY), MINUTE).await.expect("no crash").answer;
-    assert_eq!(run, Ok(json!({"until": DAY, "moved": 100, "left": false})));
-    assert_eq!(twins.proxy.count("BatchGetItem"), 4);
-    assert_eq!(assert_each_once(&twins.healthy, &all, "after unprocessed keys").await, 0);
-}
-
-#[tokio::test]
-async fn skips_payments_that_another_run_moved() {
-    for step in ["BatchGetItem", "TransactWriteItems"] {
-        let twins = Twins::start(stack).await;
-        let (all, process) = (processed(&twins.healthy, 16).await, process(&twins));
-        twins.proxy.rule(move |call| if call.action == step { Fault::Held } else { Fault::None });
-        let other = async {
-            twins.proxy.held(1).await;
-            let moved = finish(&twins.healthy).await;
-            twins.proxy.release();
-            moved
-        };
-        let event = until(DAY);
-        let (run, moved) = join(process.run(&event, MINUTE), other).await;
-        assert_eq!(moved, 16);
-        let nothing = json!({"until": DAY, "moved": 0, "left": false});
-        assert_eq!(run.expect("no crash").answer, Ok(nothing), "held at {step}");
-        assert_eq!(assert_each_once(&twins.healthy, &all, step).await, 0);
-    }
-}
-
-#[tokio::test]
-async fn lost_response_does_not_move_a_payment_twice() {
-    let twins = Twins::start(stack).await;
-    let (all, process) = (processed(&twins.healthy, 3).await, process(&twins));
-    twins.proxy.rule(|call| {
-        if call.action == "TransactWriteItems" && call.nth == 1 { Fault::Lost(Moment::After) } else { Fault::None }
-    });
-    let run = process.run(&until(DAY), MINUTE).await.expect("no crash").answer;
-    assert_eq!(run, Ok(json!({"until": DAY, "moved": 3, "left": false})));
-    assert_eq!(assert_each_once(&twins.healthy, &all, "after a lost response").await, 0);
-}
-
-#[tokio::test]
 async fn payment_that_is_archived_during_a_read_is_found() {
     for status in Status::SETTLED {
         let twins = Twins::start(stack).await;
@@ -368,17 +242,4 @@ async fn payment_that_is_archived_during_a_read_is_found() {
         assert_eq!((answer.status, &answer.body["status"]), (200, &json!(status)), "{}", answer.body);
         assert_eq!(twins.proxy.count("GetItem"), 2);
     }
-}
-
-#[tokio::test]
-async fn every_payment_is_found_while_the_archive_runs() {
-    let stack = stack().start().await.expect("a stack");
-    let all = settled(&stack, 150).await;
-    let reads = async {
-        for round in 0..3 {
-            assert_found(&stack, &all, &format!("round {round}")).await;
-        }
-    };
-    let (moved, ()) = join(finish(&stack), reads).await;
-    assert_eq!(moved, 150);
 }

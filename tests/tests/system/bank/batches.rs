@@ -4,8 +4,6 @@
 use bank::Payment;
 use keys::bank::Status;
 use local::Stack;
-use serde_json::json;
-use std::collections::BTreeSet;
 use system_tests::{
     Client,
     bank::{payment, payments, put},
@@ -38,37 +36,6 @@ fn batch(table: &Table, payments: &[Payment]) -> BatchWrite {
 }
 
 type Rule = fn(&Call) -> Fault;
-
-/// Faults during a batch of 60 writes, and the expected number of calls.
-const PASSES: [(&str, Rule, usize); 6] = [
-    ("nothing", |_| Fault::None, 3),
-    ("ten items of a call unprocessed, twice", |call| if call.nth <= 2 { Fault::Partly(15) } else { Fault::None }, 4),
-    ("one at a time for a while", |call| if call.nth <= 10 { Fault::Partly(1) } else { Fault::None }, 12),
-    ("no item processed three times", |call| if call.nth <= 3 { Fault::Partly(0) } else { Fault::None }, 6),
-    ("throttled once", |call| if call.nth == 2 { Fault::throttled() } else { Fault::None }, 4),
-    ("a lost response", |call| if call.nth == 2 { Fault::Lost(Moment::After) } else { Fault::None }, 4),
-];
-
-#[tokio::test]
-async fn batch_write_retries_until_every_item_is_written() {
-    futures::future::join_all(PASSES.map(async |(what, rule, calls)| {
-        let twins = Twins::start(stack).await;
-        let (dynamo, table) = behind(&twins.proxy, &twins.healthy);
-        twins.proxy.rule(rule);
-        let all = many(60);
-        dynamo.batch_write(batch(&table, &all)).await.expect(what);
-        assert_eq!(twins.proxy.count("BatchWriteItem"), calls, "{what}");
-        assert_eq!(payments(&twins.healthy).await.len(), 60, "{what}");
-        twins.proxy.heal();
-        let mut gone = BatchWrite::default();
-        for payment in &all {
-            gone.delete(&table, &payment.key()).expect("writable");
-        }
-        dynamo.batch_write(gone).await.expect(what);
-        assert!(payments(&twins.healthy).await.is_empty(), "{what}");
-    }))
-    .await;
-}
 
 type Is = fn(&Error) -> bool;
 
@@ -128,36 +95,4 @@ async fn list_retries_unprocessed_keys() {
         assert!(twins.proxy.count("BatchGetItem") > 1, "{what}: the fault was not injected");
         assert_eq!(due(&twins.faulty, 9).await, expected, "{what}, in pages");
     }
-}
-
-#[tokio::test]
-async fn list_returns_429_if_keys_stay_unprocessed() {
-    let twins = Twins::start(stack).await;
-    put(&twins.healthy, &many(10)).await;
-    twins.proxy.rule(|call| match (call.action.as_str(), call.nth) {
-        ("BatchGetItem", 1) => Fault::Partly(5),
-        ("BatchGetItem", _) => Fault::Partly(0),
-        _ => Fault::None,
-    });
-    let answer = Client::operator(&twins.faulty).get("/bank/payments/due?date=2099-12-01").await;
-    assert_eq!((answer.status, &answer.body["type"]), (429, &json!("/problems/throttled")), "{}", answer.body);
-    assert_eq!(answer.headers["retry-after"], "1");
-}
-
-#[tokio::test]
-async fn list_omits_a_payment_whose_status_changes_during_the_read() {
-    let twins = Twins::start(stack).await;
-    let all = many(10);
-    put(&twins.healthy, &all).await;
-    let expected: BTreeSet<String> = all.iter().skip(1).map(|payment| payment.id().to_string()).collect();
-    twins.proxy.rule(|call| if call.action == "BatchGetItem" && call.nth == 1 { Fault::Held } else { Fault::None });
-    let overtaken = async {
-        twins.proxy.held(1).await;
-        let path = format!("/bank/accounts/{}/payments/{}", all[0].account, all[0].id());
-        let moved = Client::operator(&twins.healthy).patch(&path, &json!({"status": "PENDING"})).await;
-        twins.proxy.release();
-        assert_eq!(moved.status, 200, "{}", moved.body);
-    };
-    let (listed, ()) = futures::join!(due(&twins.faulty, 100), overtaken);
-    assert_eq!((listed.len(), BTreeSet::from_iter(listed)), (9, expected));
 }

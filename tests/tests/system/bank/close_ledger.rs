@@ -7,27 +7,22 @@ use jiff::{SignedDuration, Timestamp};
 use keys::bank::{DueSort, Status};
 use local::{Builder, Stack};
 use serde_json::{Value, json};
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::collections::{BTreeMap, BTreeSet};
 use system_tests::{
     Client,
-    bank::{path, payment, payments, payments_table, put, rows, unexecuted, with_service},
+    bank::{payment, payments, payments_table, put, rows},
     clock::At,
     drained, dynamo,
-    faults::{Fault, MOMENTS, Process, Proxy},
+    faults::{Fault, Proxy},
     ledger::Books,
-    payer::{Payer, Reply},
-    stack, stride, text,
+    stack, text,
     units::consumed,
-    unreadable, until,
+    unreadable,
 };
 use table::Units;
 
 const CONTINUE: &str = "continue-bank-job";
 const EXECUTE: &str = "execute-payment";
-const MINUTE: Duration = Duration::from_mins(1);
 
 /// A stack whose job function does nothing. The test runs the jobs itself.
 fn resting() -> Builder {
@@ -283,40 +278,6 @@ async fn a_transaction_after_the_start_of_a_close_is_left_to_the_next_close() {
 }
 
 #[tokio::test]
-async fn killed_close_compares_each_payment_once() {
-    let world = World::start().await;
-    let stack = &world.books.stack;
-    let process = Process::start(stack, &world.proxy, CONTINUE, &bank::patterns::continue_bank_job::function());
-    let mut kills = 0;
-    for moment in MOMENTS {
-        for number in (1..).step_by(stride(3)) {
-            let (day, noon) = day_before(10 + kills);
-            let all: Vec<Payment> = ["1", "2", "3"].iter().map(|amount| world.planned(noon, amount)).collect();
-            world.execute(&all).await;
-            world.set_status(&all[1], Status::Failed).await;
-            world.set_status(&all[2], Status::Pending).await;
-            let now = Timestamp::now() + SignedDuration::from_secs(2);
-            let event = world.start_close(&day, now).await;
-            world.proxy.rule(move |call| if call.number == number { Fault::Death(moment) } else { Fault::None });
-            let killed = process.run(&event, MINUTE).await.is_none();
-            world.proxy.heal();
-            let closed = world.finish(&day, &event).await;
-            let when = format!("{moment:?} call {number}: {closed}");
-            let total = |status: &str, amount: &str| json!({"status": status, "currency": "USD", "amount": amount});
-            let ledger = json!({"transactions": 2, "totals": [total("FAILED", "2.00"), total("PROCESSED", "1.00")]});
-            assert_eq!(closed["ledger"], ledger, "{when}");
-            assert_eq!((&closed["openCount"], &closed["discrepancyCount"]), (&json!(1), &json!(3)), "{when}");
-            assert_eq!(closed["discrepancies"].as_array().map(Vec::len), Some(3), "{when}");
-            kills += 1;
-            if !killed {
-                break;
-            }
-        }
-    }
-    assert!(kills > 20, "only {kills} kills");
-}
-
-#[tokio::test]
 async fn an_unavailable_ledger_does_not_change_the_certificate() {
     let world = World::start().await;
     let (day, noon) = day_before(2);
@@ -343,59 +304,4 @@ async fn the_comparison_consumes_its_declared_cost() {
     let units = consumed(&answer);
     // 1 RRU for each of three payments, and half an RRU for each of two transactions.
     assert_eq!(units["FinancialTransactions"], (Units::whole(4), Units::ZERO), "{units:?}");
-}
-
-/// The ledger is compared only if it executes the payments.
-#[tokio::test]
-async fn another_transaction_service_is_not_compared() {
-    let stack = unexecuted().start().await.expect("a stack");
-    let client = Client::operator(&stack);
-    let (day, noon) = day_before(2);
-    put(&stack, &[payment("A-1", &noon.to_string(), Status::Processed, 0)]).await;
-    let answer = client.post(&format!("/bank/days/{day}/close"), &json!({})).await;
-    assert_eq!(answer.status, 202, "{}", answer.body);
-    let closed = |answer: &system_tests::Answer| answer.body["status"] == "closed";
-    let closed = system_tests::until(&client, &format!("/bank/days/{day}"), closed).await.body;
-    assert_eq!((&closed["discrepancyCount"], closed.get("ledger")), (&json!(0), None), "{closed}");
-    stack.stop().await;
-}
-
-/// From the request to the certificate, with a service that has no books to compare.
-#[tokio::test]
-async fn a_day_of_an_http_service_has_counts_and_totals_only() {
-    let payer = Payer::start().await;
-    payer.rule(|call| if call == 1 { Reply::Status(422) } else { Reply::Pay });
-    let stack = with_service(stack(), payer.url()).start().await.expect("a stack");
-    let client = Client::operator(&stack);
-    let now = Timestamp::now();
-    let new = json!({"scheduledTime": now.to_string(), "data": {"amount": "2.50", "currency": "USD"}});
-    let mut scheduled = Vec::new();
-    for account in ["A-1", "A-2", "A-3", "A-4"] {
-        let answer = client.post(&format!("/bank/accounts/{account}/payments"), &new).await;
-        assert_eq!(answer.status, 201, "{}", answer.body);
-        scheduled.push(path(&answer.body));
-    }
-    let cancelled = client.patch(&scheduled[3], &json!({"status": "CANCELLED"})).await;
-    assert_eq!(cancelled.status, 200, "{}", cancelled.body);
-    client.invoke("dispatch-due-payments", &json!({})).await;
-    for payment in &scheduled[..3] {
-        until(&client, payment, |answer| matches!(text(&answer.body, "status"), "PROCESSED" | "FAILED")).await;
-    }
-    let day = format!("/bank/days/{}", &now.to_string()[..10]);
-    let tomorrow = At::new(&stack, &client, now + SignedDuration::from_hours(24));
-    let answer = tomorrow.post(&format!("{day}/close"), &json!({})).await;
-    assert_eq!(answer.status, 202, "{}", answer.body);
-    let closed = until(&client, &day, |answer| answer.body["status"] == "closed").await.body;
-    let counts = json!({"SCHEDULED": 0, "PENDING": 0, "PROCESSED": 2, "FAILED": 1, "CANCELLED": 1});
-    assert_eq!(closed["counts"], counts, "{closed}");
-    let totals: BTreeMap<&str, &str> = closed["totals"]
-        .as_array()
-        .expect("totals")
-        .iter()
-        .map(|sum| (text(sum, "status"), text(sum, "amount")))
-        .collect();
-    assert_eq!(totals, BTreeMap::from([("CANCELLED", "2.50"), ("FAILED", "2.50"), ("PROCESSED", "5.00")]), "{closed}");
-    assert_eq!((&closed["openCount"], &closed["discrepancyCount"]), (&json!(0), &json!(0)), "{closed}");
-    assert!(closed.get("ledger").is_none(), "{closed}");
-    stack.stop().await;
 }

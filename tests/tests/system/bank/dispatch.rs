@@ -6,20 +6,16 @@ use futures::future::{join, join_all};
 use keys::bank::Status;
 use local::{Builder, Stack};
 use serde_json::{Value, json};
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::collections::BTreeMap;
 use system_tests::{
     Client, assert_problem,
     bank::{Row, handed_over, payment, payments, put, scheduled_at, unexecuted as stack, without_jobs},
-    faults::{Call, Fault, MOMENTS, Moment, Process, Twins},
-    on_both_projections, parsed, stride, text, texts, until,
+    faults::{Fault, Twins},
+    on_both_projections, parsed, text, texts, until,
 };
 
 const DISPATCH: &str = "dispatch-due-payments";
 const NOW: &str = "2099-12-01T09:30:00Z";
-const MINUTE: Duration = Duration::from_mins(1);
 
 fn at(time: &str, shard: usize) -> Payment {
     payment(&format!("A-{}", shard % 3), time, Status::Scheduled, shard % 5)
@@ -68,26 +64,6 @@ async fn claims_what_is_due_and_nothing_else(projection: &str) {
 on_both_projections! { claims_what_is_due_and_nothing_else }
 
 #[tokio::test]
-async fn pages_of_one_shard_are_all_claimed() {
-    let stack = stack().start().await.expect("a stack");
-    put(&stack, &(0..450).map(|_| at(NOW, 0)).collect::<Vec<_>>()).await;
-    assert_eq!(dispatch(&Client::operator(&stack), NOW).await, claimed(450));
-    stack.stop().await;
-}
-
-#[tokio::test]
-async fn two_dispatches_at_once_claim_each_payment_once() {
-    let stack = stack().start().await.expect("a stack");
-    let client = Client::operator(&stack);
-    put(&stack, &(0..300).map(|number| at(NOW, number)).collect::<Vec<_>>()).await;
-    let (one, other) = join(dispatch(&client, NOW), dispatch(&client, NOW)).await;
-    let count = |numbers: &Value| numbers["claimed"].as_u64().expect("a number");
-    assert_eq!(count(&one) + count(&other), 300, "{one} {other}");
-    assert_eq!(statuses(&stack).await, BTreeMap::from([("PENDING".to_owned(), 300)]));
-    stack.stop().await;
-}
-
-#[tokio::test]
 async fn exactly_one_of_cancellation_and_dispatch_wins() {
     let stack = stack().start().await.expect("a stack");
     let client = Client::operator(&stack);
@@ -106,45 +82,6 @@ async fn exactly_one_of_cancellation_and_dispatch_wins() {
     assert_eq!((count("CANCELLED"), count("PENDING")), (cancelled, 120 - cancelled), "{dispatched}");
     assert_eq!(dispatched["claimed"], 120 - cancelled);
     stack.stop().await;
-}
-
-/// Calls at which a dispatch is killed: an API action, and the numbers of the calls.
-const STOPS: [(&str, &[usize]); 3] = [("GetItem", &[1, 4]), ("Query", &[1, 5, 7]), ("UpdateItem", &[1, 80, 250])];
-
-#[tokio::test]
-async fn killed_dispatch_leaves_the_rest_to_the_next_one() {
-    let twins = Twins::start(stack).await;
-    for (action, numbers) in STOPS {
-        let stops = MOMENTS.into_iter().flat_map(|moment| numbers.iter().map(move |nth| (moment, *nth)));
-        for (moment, nth) in stops.step_by(stride(2)) {
-            let when = format!("{moment:?} {action} {nth}");
-            let before = payments(&twins.healthy).await.len();
-            put(&twins.healthy, &(0..600).map(|number| at(NOW, number)).collect::<Vec<_>>()).await;
-            twins.proxy.rule(
-                move |call| {
-                    if call.action == action && call.nth == nth { Fault::Death(moment) } else { Fault::None }
-                },
-            );
-            let run = process(&twins).run(&scheduled_at(NOW), MINUTE).await;
-            assert!(run.is_none(), "{when}: the run was not killed");
-            let first = statuses(&twins.healthy).await.get("PENDING").copied().unwrap_or_default();
-            let rest = dispatch(&Client::operator(&twins.healthy), NOW).await;
-            assert_eq!(rest, claimed(before + 600 - first), "{when}");
-        }
-    }
-}
-
-fn process(twins: &Twins) -> Process<'_> {
-    twins.process(DISPATCH, &bank::patterns::dispatch_due_payments::function())
-}
-
-#[tokio::test]
-async fn claim_whose_response_is_lost_is_counted() {
-    let twins = Twins::start(stack).await;
-    put(&twins.healthy, &(0..10).map(|number| at(NOW, number)).collect::<Vec<_>>()).await;
-    let lost = |call: &Call| call.action == "UpdateItem" && call.nth <= 5;
-    twins.proxy.rule(move |call| if lost(call) { Fault::Lost(Moment::After) } else { Fault::None });
-    assert_eq!(dispatch(&Client::operator(&twins.faulty), NOW).await, claimed(10));
 }
 
 #[tokio::test]
@@ -203,27 +140,6 @@ async fn payments_are_handed_to_the_executor_again_when_their_next_attempt_is_du
 }
 
 #[tokio::test]
-async fn reads_only_the_attributes_that_decide_about_the_next_attempt() {
-    let twins = Twins::start(executing).await;
-    put(&twins.healthy, &(0..250).map(|_| pending(Execution::Waiting, Some(NOW))).collect::<Vec<_>>()).await;
-    // DynamoDB processes one key of the first batch, so the others are read again.
-    let is_first = |call: &Call| call.action == "BatchGetItem" && call.nth == 1;
-    twins.proxy.rule(move |call| if is_first(call) { Fault::Partly(1) } else { Fault::None });
-    let run = process(&twins).run(&scheduled_at(NOW), MINUTE).await.expect("no crash");
-    assert_eq!(run.answer.expect("an answer"), json!({"claimed": 0, "retried": 250, "left": false}));
-    let calls = twins.proxy.calls();
-    let batches: Vec<&Call> = calls.iter().filter(|call| call.action == "BatchGetItem").collect();
-    assert_eq!(batches.len(), 4);
-    for batch in batches {
-        let asked = batch.body["RequestItems"].as_object().and_then(|tables| tables.values().next()).expect("a table");
-        let names = asked["ExpressionAttributeNames"].as_object().expect("names").values();
-        let names: BTreeSet<&str> = names.filter_map(Value::as_str).collect();
-        assert_eq!(names, ["Execution", "GSI1SK", "NextAttemptAt", "PK", "SK"].into());
-        assert_eq!(asked["ProjectionExpression"].as_str().map(|text| text.split(", ").count()), Some(5));
-    }
-}
-
-#[tokio::test]
 async fn disabled_dispatching_claims_nothing_and_resumes_where_it_stopped() {
     let stack = executing().start().await.expect("a stack");
     let client = Client::operator(&stack);
@@ -244,25 +160,6 @@ async fn disabled_dispatching_claims_nothing_and_resumes_where_it_stopped() {
     // The second payment was handed over before the switch was changed.
     assert_eq!(dispatch(&client, NOW).await, json!({"claimed": 1, "retried": 1, "left": false}));
     stack.stop().await;
-}
-
-#[tokio::test]
-async fn switch_stops_a_dispatch_between_two_pages() {
-    let twins = Twins::start(stack).await;
-    put(&twins.healthy, &(0..450).map(|_| at(NOW, 0)).collect::<Vec<_>>()).await;
-    let off = bank::Switch::new(false, parsed(NOW));
-    let table = system_tests::bank::payments_table(&twins.healthy);
-    let change = table.put(&off).expect("a change");
-    let dynamo = system_tests::dynamo(&twins.healthy);
-    twins.proxy.rule(|call| if call.action == "UpdateItem" && call.nth == 1 { Fault::Held } else { Fault::None });
-    let client = Client::operator(&twins.faulty);
-    let (run, ()) = join(dispatch(&client, NOW), async {
-        twins.proxy.held(1).await;
-        dynamo.write(change).await.expect("written");
-        twins.proxy.release();
-    })
-    .await;
-    assert!(run["disabled"] == true && run["claimed"].as_u64() < Some(450), "{run}");
 }
 
 #[tokio::test]

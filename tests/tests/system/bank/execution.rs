@@ -3,26 +3,22 @@
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use bank::{Case, Execution, Payment, Switch};
-use futures::future::join_all;
 use keys::bank::Status;
 use local::Stack;
 use serde_json::{Value, json};
-use std::{
-    collections::{BTreeSet, HashMap},
-    time::Duration,
-};
+use std::{collections::HashMap, time::Duration};
 use system_tests::{
     Answer, Client, assert_problem,
-    bank::{Row, archive, handed_over, path, payment, payments, payments_table, put, rows, scheduled_at, with_service},
+    bank::{Row, archive, handed_over, path, payment, payments, payments_table, put, scheduled_at},
     clock::time,
     drained, dynamo,
-    faults::{Call, Fault, MOMENTS, Process, Proxy},
+    faults::{Call, Fault, Process, Proxy},
     ledger::{Books, HOLDS, hold},
     metrics::Metrics,
     parsed,
     patterns::cost_of,
     payer::{Payer, Reply},
-    send, stack, text,
+    send, text,
     units::{consumed, declared},
     until,
 };
@@ -222,60 +218,6 @@ impl Crashing {
     fn executor(&self) -> Process<'_> {
         Process::start(&self.books.stack, &self.proxy, EXECUTE, &bank::patterns::execute_payment::function())
     }
-}
-
-#[tokio::test]
-async fn a_crash_between_any_two_calls_posts_each_payment_once_or_not_at_all() {
-    let world = Crashing::start().await;
-    let stack = &world.books.stack;
-    let mut paid = 0;
-    for amount in ["1", "5000"] {
-        for moment in MOMENTS {
-            for at in 1..=8 {
-                let payment = due(&world.ann, &transfer(&world.bob, amount));
-                world.put(std::slice::from_ref(&payment)).await;
-                let event = event([&payment]);
-                world.proxy.rule(move |call| if call.number == at { Fault::Death(moment) } else { Fault::None });
-                let first = world.executor().run(&event, MINUTE).await;
-                world.proxy.heal();
-                let again = world.executor().run(&event, MINUTE).await.expect("no crash").answer.expect("an answer");
-                assert_eq!(again["batchItemFailures"], json!([]), "{moment:?} {at}");
-                let status = status(stack, &payment).await;
-                if amount == "1" {
-                    paid += 1;
-                    assert_eq!(status, "PROCESSED", "{moment:?} {at}, first: {first:?}");
-                } else {
-                    assert_eq!(status, "FAILED", "{moment:?} {at}, first: {first:?}");
-                }
-            }
-        }
-    }
-    assert_eq!(world.books.balance(&world.bob).await, format!("{paid}.00"));
-    let transactions: BTreeSet<_> =
-        payments(stack).await.iter().filter_map(|row| row.get("TransactionId").cloned()).collect();
-    assert_eq!((transactions.len(), rows(stack, "PaymentScheduler", "TransactionGuard").await.len()), (paid, paid));
-}
-
-#[tokio::test]
-async fn repeated_and_reordered_records_post_each_payment_once() {
-    let world = Crashing::start().await;
-    let many: Vec<Payment> = (0..12).map(|_| due(&world.ann, &transfer(&world.bob, "1"))).collect();
-    world.put(&many).await;
-    let mut shuffled: Vec<&Payment> = many.iter().chain(&many).collect();
-    shuffled.reverse();
-    let (forward, backward) = (event(&many), event(shuffled));
-    let executors: Vec<Process<'_>> = (0..3).map(|_| world.executor()).collect();
-    let runs = executors.iter().flat_map(|executor| [executor.run(&forward, MINUTE), executor.run(&backward, MINUTE)]);
-    join_all(runs).await;
-    // An executor that was overtaken may leave a payment due. The dispatch repeats it.
-    for _ in 0..20 {
-        world.books.operator.invoke("dispatch-due-payments", &scheduled_at("2099-12-02T09:30:00Z")).await;
-        drained(&world.books.operator, EXECUTE).await;
-    }
-    for payment in &many {
-        assert_eq!(status(&world.books.stack, payment).await, "PROCESSED");
-    }
-    assert_eq!(world.books.balance(&world.bob).await, "12.00");
 }
 
 #[tokio::test]
@@ -481,24 +423,6 @@ async fn only_due_payments_are_executed() {
 }
 
 #[tokio::test]
-async fn unreadable_payments_and_records_do_not_hold_up_the_others() {
-    let bank = Bank::start(5, 2).await;
-    let (good, bad) = (due("A-1", &json!(1)), due("A-2", &json!(2)));
-    put(&bank.stack, &[good.clone(), bad.clone()]).await;
-    let table = payments_table(&bank.stack);
-    let damage = table.update(bad.key()).set(Payment::CREATED_AT, &"yesterday");
-    dynamo(&bank.stack).write(damage).await.expect("damaged");
-    let mut event = event([&bad, &good]);
-    let records = event["Records"].as_array_mut().expect("records");
-    for keys in [json!({}), json!({"PK": {"S": "A-1"}, "SK": {"S": "IDEMPOTENCY#K"}}), json!({"PK": {"N": "1"}})] {
-        records.insert(0, json!({"dynamodb": {"Keys": keys, "SequenceNumber": "9"}}));
-    }
-    assert_eq!(retried_from(&bank.client.invoke(EXECUTE, &event).await), None);
-    assert_eq!(status(&bank.stack, &good).await, "PROCESSED");
-    assert_eq!(bank.payer.calls().into_keys().collect::<Vec<_>>(), [good.id().to_string()]);
-}
-
-#[tokio::test]
 async fn an_unreadable_guard_or_switch_leaves_the_payment_due() {
     let bank = Bank::start(5, 2).await;
     let payment = bank.due().await;
@@ -596,24 +520,4 @@ async fn execution_consumes_its_declared_cost() {
         }
         stack.stop().await;
     }
-}
-
-#[tokio::test]
-async fn the_stream_executes_what_the_dispatch_hands_over() {
-    let payer = Payer::start().await;
-    let stack = with_service(stack(), payer.url()).start().await.expect("a stack");
-    let client = Client::operator(&stack);
-    let many: Vec<Payment> =
-        (0..30).map(|number| payment(&format!("A-{number}"), NOW, Status::Scheduled, number % 5)).collect();
-    put(&stack, &many).await;
-    let dispatched = client.invoke("dispatch-due-payments", &scheduled_at(NOW)).await;
-    assert_eq!(dispatched.body["claimed"], 30);
-    let last = json!({"accountId": many[29].account, "paymentId": many[29].id()});
-    until(&client, &path(&last), |answer| answer.body["status"] == "PROCESSED").await;
-    drained(&client, EXECUTE).await;
-    assert_eq!(payer.calls().into_values().collect::<Vec<_>>(), [1; 30]);
-    for payment in &many {
-        assert_eq!(row(&stack, payment).await["TransactionId"], format!("T-{}", payment.id()));
-    }
-    stack.stop().await;
 }

@@ -9,7 +9,6 @@ use system_tests::{
     bank::{payments, rows, transactions},
     faults::{Fault, Moment, Process, Twins},
     stack,
-    units::consumed,
 };
 
 const TIME: &str = "2099-12-01T09:30:00Z";
@@ -43,21 +42,6 @@ fn new() -> Value {
 async fn counts(stack: &Stack) -> (usize, usize, usize) {
     let records = rows(stack, "PaymentScheduler", "IdempotencyRecord").await.len();
     (payments(stack).await.len(), records, transactions(stack).await.len())
-}
-
-#[tokio::test]
-async fn idempotency_key_costs_one_write_unit() {
-    let stack = stack().start().await.expect("a stack");
-    let client = Client::operator(&stack);
-    let account = "a".repeat(128);
-    let path = format!("/bank/accounts/{account}/payments");
-    for (size, key) in [(10, "K-1".to_owned()), (7_000, "K-2".to_owned()), (7_000, "k".repeat(128))] {
-        let new = json!({"scheduledTime": TIME, "data": "x".repeat(size)});
-        let (plain, keyed) = (client.post(&path, &new).await, client.post_once(&path, &key, &new).await);
-        let mut expected = consumed(&plain);
-        expected.get_mut("PaymentScheduler").expect("a write").1 += table::Units::whole(1);
-        assert_eq!(consumed(&keyed), expected, "{size} bytes");
-    }
 }
 
 async fn crash(twins: &Twins, process: &Process<'_>, event: &Value, call: usize, moment: Moment) -> Option<Answer> {
@@ -112,20 +96,6 @@ async fn delayed_retry_does_not_restore_an_archived_payment() {
     let (late, first) = futures::join!(invoke(&twins.faulty, &event), overtaken);
     assert_eq!(late, first);
     assert_eq!(counts(&twins.healthy).await, (0, 1, 1), "the delayed retry restored the payment");
-}
-
-#[tokio::test]
-async fn repeated_request_gets_the_first_response_after_the_scheduled_day() {
-    let stack = stack().start().await.expect("a stack");
-    let at = |now, key| event("A-1", key, &new(), now);
-    let first = invoke(&stack, &at("2099-12-01T23:59:59.999Z", Some("K"))).await;
-    for late in ["2099-12-02T00:00:00Z", "2100-06-01T00:00:00Z"] {
-        assert_eq!(invoke(&stack, &at(late, Some("K"))).await, first);
-        assert_eq!(invoke(&stack, &at(late, None)).await.0, 400);
-        let other = json!({"scheduledTime": TIME, "data": "other"});
-        assert_eq!(invoke(&stack, &event("A-1", Some("K"), &other, late)).await.0, 422);
-    }
-    assert_eq!(counts(&stack).await, (1, 1, 0));
 }
 
 #[tokio::test]

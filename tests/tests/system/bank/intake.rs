@@ -23,10 +23,7 @@ use std::{
 };
 use system_tests::{
     Answer, Client, assert_problem,
-    bank::{
-        archive, bring_to, import, payments, report, rows, schedule, stored, transactions, unexecuted, upload,
-        without_jobs,
-    },
+    bank::{import, payments, report, rows, upload, without_jobs},
     dynamo,
     faults::{Fault, MOMENTS, Moment, Process, Proxy, service_at, within},
     http, send, stack, text, until,
@@ -43,12 +40,6 @@ fn line(id: &str, account: &str, cents: u32) -> String {
         "{{\"id\": \"{id}\", \"accountId\": \"{account}\", \"scheduledTime\": \"{TIME}\", \"data\": \
          {{\"amount\": \"{amount}\", \"currency\": \"USD\"}}}}\n"
     )
-}
-
-fn lines(count: u32) -> String {
-    (0..count).fold(String::new(), |text, number| {
-        text + &line(&format!("L-{number}"), &format!("A-{}", number % 7), 100 + number)
-    })
 }
 
 /// The numbers of an import: read, scheduled, duplicates and rejected.
@@ -81,43 +72,6 @@ async fn lines_are_scheduled_as_requests_of_an_operator() {
     let request = client.request("POST", "/bank/accounts/A-1/payments").header("idempotency-key", "L-1");
     let again = send(request.header("content-type", "application/json").body(text_of)).await;
     assert_eq!((again.status, &again.body["paymentId"]), (201, &listed["paymentId"]), "{}", again.body);
-    stack.stop().await;
-}
-
-/// A payment of a customer may debit only its own account, so it is not the payment of the line.
-#[tokio::test]
-async fn a_line_that_its_customer_scheduled_is_rejected() {
-    let stack = stack().stacks(["bank"]).start().await.expect("a stack");
-    let customer = Client::caller(&stack, "bank:write", &["A-1"]);
-    let body = json!({"scheduledTime": TIME, "data": {"amount": "12.50", "currency": "USD"}});
-    let first = customer.post_once("/bank/accounts/A-1/payments", "L-1", &body).await;
-    assert_eq!(first.status, 201, "{}", first.body);
-    let before = payments(&stack).await;
-    let text = r#"{"id": "L-1", "accountId": "A-1", "scheduledTime": "2099-12-01T09:30:00Z", "data": {"amount":"12.50","currency":"USD"}}"#;
-    let done = import(&stack, "late.jsonl", &[], text.to_owned()).await;
-    assert_eq!(numbers(&done), [1, 0, 0, 1], "{done}");
-    let reason = report(&stack, &done)[0]["reason"].clone();
-    assert!(reason.as_str().is_some_and(|reason| reason.ends_with("or its customer scheduled it.")), "{reason}");
-    assert_eq!(payments(&stack).await, before);
-    let operator = Client::operator(&stack);
-    let again = operator.post_once("/bank/accounts/A-1/payments", "L-1", &body).await;
-    assert_problem(&again, 422, "idempotency-key-reused");
-    stack.stop().await;
-}
-
-#[tokio::test]
-async fn columns_of_a_csv_file_become_members_of_the_data() {
-    let stack = stack().stacks(["bank"]).start().await.expect("a stack");
-    let file = format!(
-        "\u{feff}currency,id,to,accountId,amount,scheduledTime\r\n\
-         USD,L-1,\"Ann, \"\"A\"\"\",A-1,12.50,{TIME}\r\n\r\nUSD,L-2,,A-1,1,{TIME}"
-    );
-    let done = import(&stack, "morning.csv", &[("expected-count", "2"), ("expected-sum", "13.50 USD")], file).await;
-    assert_eq!((text(&done, "status"), numbers(&done)), ("done", [2, 2, 0, 0]), "{done}");
-    let data: BTreeSet<_> = payments(&stack).await.into_iter().map(|row| row["Data"].clone()).collect();
-    let expected =
-        [r#"{"amount":"1","currency":"USD","to":""}"#, r#"{"amount":"12.50","currency":"USD","to":"Ann, \"A\""}"#];
-    assert_eq!(data, expected.map(str::to_owned).into());
     stack.stop().await;
 }
 
@@ -184,24 +138,6 @@ async fn the_ledger_gets_only_lines_that_it_can_pay() {
     let lines: String = data.into_iter().enumerate().map(line).collect();
     let done = import(&stack, "numbers.jsonl", &[], lines).await;
     assert_eq!(numbers(&done), [4, 1, 0, 3], "{done}");
-    stack.stop().await;
-}
-
-#[tokio::test]
-async fn lines_without_an_amount_are_counted_for_other_services() {
-    let stack = unexecuted().stacks(["bank"]).start().await.expect("a stack");
-    let lines = amounts_file(&["X-1,A-1,2020-12-01T09:30:00Z,,0,USD\n"]);
-    let good = u64::try_from(UNPAYABLE.len()).expect("a number") + 3;
-    for (run, [scheduled, duplicates]) in [[good, 0], [0, good]].into_iter().enumerate() {
-        let done = import(&stack, "amounts.csv", &[("expected-sum", "17.50 USD, 705 JPY")], lines.clone()).await;
-        assert_eq!(
-            (text(&done, "status"), numbers(&done)),
-            ("done", [good + 1, scheduled, duplicates, 1]),
-            "{run}: {done}"
-        );
-        assert_eq!(done["withoutAmount"], UNPAYABLE.len());
-        assert_eq!(report(&stack, &done).last().expect("a line")["withoutAmount"], UNPAYABLE.len());
-    }
     stack.stop().await;
 }
 
@@ -309,43 +245,6 @@ async fn all_runs_of_an_import_are_listed() {
     assert_eq!((&latest.body["skipped"], text(&latest.body, "earlierRun")), (&json!(1), "0003"), "{}", latest.body);
     assert_eq!(runs(&latest).len(), 19);
     assert_problem(&client.get("/bank/imports/daily?run=0003").await, 500, "internal");
-    stack.stop().await;
-}
-
-#[tokio::test]
-async fn a_repeated_file_changes_nothing() {
-    let stack = stack().stacks(["bank"]).start().await.expect("a stack");
-    let client = Client::operator(&stack);
-    let file = lines(12);
-    let first = import(&stack, "morning.jsonl", &[], file.clone()).await;
-    assert_eq!(numbers(&first), [12, 12, 0, 0]);
-    // One payment of each status, and one in the history.
-    let (listed, _) = client.all("/bank/accounts/A-0/payments?to=2099-12-31T00:00:00Z").await;
-    bring_to(&client, &listed[0], "CANCELLED", "").await;
-    let (listed, _) = client.all("/bank/accounts/A-1/payments?to=2099-12-31T00:00:00Z").await;
-    bring_to(&client, &listed[0], "PROCESSED", "T-1").await;
-    // The archive moves the cancelled payment too.
-    assert_eq!(archive(&client, "2099-12-01").await, 2);
-    bring_to(&client, &listed[1], "PENDING", "").await;
-    let items = |stored: BTreeSet<String>| -> BTreeSet<String> {
-        stored.into_iter().filter(|item| !item.contains("BankJobs")).collect()
-    };
-    let before = items(stored(&stack).await);
-    for (name, overlap) in [("morning.jsonl", file.clone()), ("evening.jsonl", file.clone())] {
-        let again = import(&stack, name, &[], overlap).await;
-        assert_eq!((text(&again, "status"), numbers(&again)), ("done", [12, 0, 12, 0]), "{name}: {again}");
-        assert_ne!(again["report"], first["report"]);
-        assert!(items(stored(&stack).await) == before, "{name}");
-    }
-    // Overlapping files, and an id with other content.
-    let overlap =
-        line("L-11", "A-4", 111) + &line("L-1", "A-1", 999) + &line("L-new", "A-1", 1) + &line("L-new", "A-1", 1);
-    let third = import(&stack, "third.jsonl", &[], overlap).await;
-    assert_eq!(numbers(&third), [4, 1, 2, 1], "{third}");
-    let reason = "The account has another payment with this id: its scheduledTime or its data differs, or its customer scheduled it.";
-    assert_eq!(report(&stack, &third)[0], json!({"line": 2, "id": "L-1", "reason": reason}));
-    let outcomes = [total("scheduled", "0.01"), total("duplicate", "1.12"), total("rejected", "9.99")];
-    assert_eq!(third["totals"], json!(outcomes), "{third}");
     stack.stop().await;
 }
 
@@ -588,67 +487,6 @@ async fn every_line_end_is_read_and_blank_records_are_ignored() {
     stack.stop().await;
 }
 
-/// The ledger reads the data of a payment, so the names of its members must be exact.
-#[tokio::test]
-async fn case_and_white_space_of_a_header_do_not_matter() {
-    let stack = stack().stacks(["bank"]).start().await.expect("a stack");
-    let headers = [
-        "id,accountId,scheduledTime,creditAccountId,debitAccountId,amount,currency,Note",
-        "ID, AccountID ,scheduledtime,CREDITACCOUNTID,DebitAccountId,Amount,Currency,Note",
-        "\u{feff}Id\u{a0},\"\u{a0}accountId\",\tScheduledTime,creditAccountID,debitaccountid,AMOUNT ,\u{3000}currency,\u{a0}Note ",
-    ];
-    for (number, header) in headers.into_iter().enumerate() {
-        let file = format!("{header}\nL-{number},A-1,{TIME},B,C,1.50,USD,x\n");
-        let done = import(&stack, "same.csv", &[("expected-sum", "1.50 USD")], file).await;
-        assert_eq!((text(&done, "status"), numbers(&done)), ("done", [1, 1, 0, 0]), "{header:?}: {done}");
-    }
-    let data: BTreeSet<_> = payments(&stack).await.into_iter().map(|row| row["Data"].clone()).collect();
-    let expected = r#"{"Note":"x","amount":"1.50","creditAccountId":"B","currency":"USD","debitAccountId":"C"}"#;
-    assert_eq!(data, [expected.to_owned()].into());
-    stack.stop().await;
-}
-
-#[tokio::test]
-async fn a_large_file_with_lines_that_are_too_long_is_read() {
-    let stack = stack().stacks(["bank"]).start().await.expect("a stack");
-    let mut file = String::new();
-    let mut bad = Vec::new();
-    for number in 1..=4_000_u32 {
-        if number % 500 == 0 {
-            let _ = writeln!(file, "{}", "y".repeat(40_000));
-            bad.push(number);
-        } else {
-            file += &line(&format!("L-{number}"), &format!("A-{}", number % 50), number);
-        }
-    }
-    let done = import(&stack, "large.jsonl", &[("expected-count", "4000")], file.clone()).await;
-    assert_eq!((text(&done, "status"), numbers(&done)), ("done", [4_000, 3_992, 0, 8]), "{done}");
-    let report = report(&stack, &done);
-    assert_eq!(
-        report.iter().filter_map(|row| row["line"].as_u64()).collect::<Vec<_>>(),
-        bad.iter().map(|line| u64::from(*line)).collect::<Vec<_>>()
-    );
-    assert_eq!(payments(&stack).await.len(), 3_992);
-    let again = import(&stack, "large.jsonl", &[], file).await;
-    assert_eq!(numbers(&again), [4_000, 0, 3_992, 8], "{again}");
-    stack.stop().await;
-}
-
-#[tokio::test]
-async fn a_report_larger_than_one_part_is_uploaded_in_parts() {
-    const LINES: usize = 160_000;
-    let stack = stack().stacks(["bank"]).start().await.expect("a stack");
-    let done = import(&stack, "nonsense.jsonl", &[], "x\n".repeat(LINES)).await;
-    assert_eq!((text(&done, "status"), numbers(&done)), ("done", [160_000, 0, 0, 160_000]), "{done}");
-    let rows = report(&stack, &done);
-    assert_eq!(rows.len(), LINES + 1);
-    assert!(rows.iter().zip(1..=LINES).all(|(row, number)| row["line"] == number));
-    assert_eq!(rows[LINES]["rejected"], LINES);
-    let key = text(&done, "report").strip_prefix("s3://").expect("a location");
-    assert!(std::fs::metadata(stack.lake().join(key)).expect("a file").len() > 9 * 1024 * 1024);
-    stack.stop().await;
-}
-
 async fn retry(client: &Client, path: &str) -> Answer {
     send(client.request("POST", path)).await
 }
@@ -828,26 +666,6 @@ impl Scene {
 }
 
 #[tokio::test]
-async fn an_import_that_is_killed_at_any_call_of_dynamodb_continues_exactly() {
-    let scene = Scene::start().await;
-    let process = scene.process();
-    let run = scene.upload("healthy").await;
-    scene.dynamo.heal();
-    let _ = process.run(&starts("healthy", &run), MINUTE).await;
-    let calls = scene.dynamo.calls().len();
-    scene.finish(&process, "healthy", &run, "healthy").await;
-    assert!(calls > 20, "{calls}");
-    for (number, moment) in (1..=calls).flat_map(|number| MOMENTS.map(|moment| (number, moment))) {
-        let name = format!("d{number}{moment:?}").to_lowercase();
-        let run = scene.upload(&name).await;
-        scene.dynamo.rule(move |call| if call.number == number { Fault::Death(moment) } else { Fault::None });
-        let _ = process.run(&starts(&name, &run), MINUTE).await;
-        scene.dynamo.heal();
-        scene.finish(&process, &name, &run, &format!("{moment:?} {number}")).await;
-    }
-}
-
-#[tokio::test]
 async fn an_import_that_loses_s3_at_any_call_continues_exactly() {
     let scene = Scene::start().await;
     let process = scene.process();
@@ -951,32 +769,6 @@ async fn an_overtaken_run_does_not_replace_rows_of_the_report() {
     scene.stack.stop().await;
 }
 
-#[tokio::test]
-async fn an_import_of_a_replaced_or_deleted_object_fails() {
-    let scene = Scene::start().await;
-    let process = scene.process();
-    let run = scene.upload("old").await;
-    let other = format!("id,accountId,scheduledTime\nother,A-9,{TIME}\n");
-    upload(&scene.stack, "inbox/old.csv", &[], other).await;
-    let newer = until(&scene.client, "/bank/imports/old", |answer| answer.body["run"] != run.as_str()).await.body;
-    let _ = process.run(&starts("old", &run), MINUTE).await;
-    // The old run fails, and the new one is what the caller sees.
-    let jobs = rows(&scene.stack, "BankJobs", "Job").await;
-    let old = jobs.iter().find(|row| row["SK"] == format!("RUN#{run}")).expect("the old run");
-    assert_eq!(old["State"], "failed");
-    assert!(old["Reason"].starts_with("The object was replaced"), "{old:?}");
-    let now = scene.client.get("/bank/imports/old").await.body;
-    assert_eq!((&now["run"], text(&now, "status")), (&newer["run"], "running"));
-    assert!(payments(&scene.stack).await.iter().all(|row| row["PK"] != "A-9"));
-    let bucket = scene.stack.inbox().expect("a bucket");
-    std::fs::remove_file(scene.stack.lake().join(bucket).join("inbox/old.csv")).expect("removed");
-    let _ = process.run(&starts("old", text(&newer, "run")), MINUTE).await;
-    let gone = scene.client.get("/bank/imports/old").await.body;
-    assert!(text(&gone, "reason").starts_with("The object does not exist"), "{gone}");
-    assert_problem(&retry(&scene.client, "/bank/imports/old/retry").await, 409, "import-rejected");
-    assert_problem(&scene.client.get("/bank/imports/never").await, 404, "not-found");
-}
-
 /// Payments that a run has scheduled before its object was replaced stay, and so do their counts
 /// and the report.
 #[tokio::test]
@@ -1049,25 +841,4 @@ async fn a_failed_import_continues_after_a_retry() {
     );
     assert_eq!(text(&retried.body, "status"), "running", "{}", retried.body);
     scene.finish(&process, "retried", &run, "retried").await;
-}
-
-#[tokio::test]
-async fn a_repeated_event_starts_no_second_run() {
-    let stack = stack().stacks(["bank"]).start().await.expect("a stack");
-    let client = Client::operator(&stack);
-    let done = import(&stack, "once.jsonl", &[], line("L-1", "A-1", 1)).await;
-    let jobs = rows(&stack, "BankJobs", "Job").await;
-    let event = json!({"Records": [{
-        "eventSource": "aws:s3", "eventName": "ObjectCreated:Put",
-        "s3": {"bucket": {"name": "local-inbox"}, "object": {"key": "inbox/once.jsonl", "size": 1, "eTag": "t", "sequencer": done["run"]}},
-    }]});
-    let again = client.invoke("import-payments", &event).await;
-    assert_eq!(again.body, json!({"started": [{"importId": "once", "run": done["run"]}]}));
-    assert_eq!(rows(&stack, "BankJobs", "Job").await, jobs);
-    assert_eq!(client.get("/bank/imports/once").await.body, done);
-    // A payment that a customer scheduled is neither changed nor marked as an operator's.
-    let customer = Client::caller(&stack, "bank:write", &["A-1"]);
-    schedule(&customer, "A-1", TIME).await;
-    assert_eq!(transactions(&stack).await.len(), 0);
-    stack.stop().await;
 }

@@ -71,36 +71,6 @@ async fn allows_exactly_four_status_changes() {
 }
 
 #[tokio::test]
-async fn rejects_a_change_if_the_expected_status_differs() {
-    let stack = stack().start().await.expect("a stack");
-    let client = Client::operator(&stack);
-    for (from, target) in MOVES {
-        let path = standing(&stack, "A-1", from).await;
-        let before = all(&stack).await;
-        for expected in Status::ALL.into_iter().filter(|expected| *expected != from) {
-            let mut body = to(target);
-            body["expectedStatus"] = expected.as_str().into();
-            assert_problem(&client.patch(&path, &body).await, 409, "status-conflict");
-        }
-        assert_eq!(all(&stack).await, before);
-        let mut body = to(target);
-        body["expectedStatus"] = from.as_str().into();
-        assert_eq!(client.patch(&path, &body).await.status, 200, "{from} to {target}");
-    }
-}
-
-#[tokio::test]
-async fn status_change_does_not_create_a_missing_payment() {
-    let stack = stack().start().await.expect("a stack");
-    let client = Client::operator(&stack);
-    let path = path(&payment("A-1", TIME, Status::Pending, 0));
-    for (_, target) in MOVES {
-        assert_problem(&client.patch(&path, &to(target)).await, 404, "not-found");
-    }
-    assert_eq!(all(&stack).await, Vec::<Row>::new());
-}
-
-#[tokio::test]
 async fn one_of_twenty_concurrent_changes_succeeds() {
     let stack = stack().start().await.expect("a stack");
     let client = Client::operator(&stack);
@@ -209,54 +179,9 @@ async fn temporary_faults_are_invisible_to_the_caller() {
     .await;
 }
 
-type Make = fn() -> Fault;
-
-/// Permanent faults, and the expected status and problem type.
-const LASTING: [(&str, Make, u16, &str); 5] = [
-    ("ProvisionedThroughputExceeded", Fault::throttled, 429, "throttled"),
-    ("Throttling", Fault::throttling, 429, "throttled"),
-    ("InternalServerError", Fault::internal, 503, "unavailable"),
-    ("closed connections", || Fault::Lost(Moment::Before), 503, "unavailable"),
-    ("silence", || Fault::Silence, 503, "unavailable"),
-];
-
 /// Stack whose functions have a timeout of one second instead of ten.
 fn impatient() -> Builder {
     changed("bank", ("\n    Timeout: 10\n", 1), "\n    Timeout: 1\n")
-}
-
-#[tokio::test]
-async fn permanent_faults_return_a_problem_and_write_nothing() {
-    join_all(LASTING.map(async |(what, fault, status, kind)| {
-        // If DynamoDB does not respond, the request must end at the deadline. Other faults are
-        // retried, which takes longer than one second.
-        let twins = Twins::start(if what == "silence" { impatient } else { stack }).await;
-        let scheduled = standing(&twins.healthy, "A-1", Status::Scheduled).await;
-        let pending = standing(&twins.healthy, "A-1", Status::Pending).await;
-        let before = all(&twins.healthy).await;
-        let client = Client::operator(&twins.faulty);
-        twins.proxy.rule(move |call| if is_write(call) { fault() } else { Fault::None });
-        let new = json!({"scheduledTime": TIME, "data": null});
-        let requests = [
-            client.request("PATCH", &scheduled).json(&to(Status::Pending)),
-            client.request("PATCH", &pending).json(&processed("T-1")),
-            client.request("POST", "/bank/accounts/A-1/payments").json(&new),
-            client.request("POST", "/bank/accounts/A-1/payments").json(&new).header("idempotency-key", "K"),
-        ];
-        for answer in join_all(requests.map(system_tests::send)).await {
-            assert_eq!((answer.status, &answer.body["status"]), (status, &json!(status)), "{what}: {}", answer.body);
-            assert_problem(&answer, status, kind);
-        }
-        assert_eq!(all(&twins.healthy).await, before, "{what}");
-        twins.proxy.heal();
-        assert_eq!(client.patch(&scheduled, &to(Status::Pending)).await.status, 200, "{what}");
-        assert_eq!(client.patch(&pending, &processed("T-1")).await.status, 200, "{what}");
-    }))
-    .await;
-}
-
-fn is_write(call: &Call) -> bool {
-    matches!(call.action.as_str(), "PutItem" | "UpdateItem" | "TransactWriteItems")
 }
 
 #[tokio::test]

@@ -5,11 +5,10 @@ use futures::future::join_all;
 use jiff::{SignedDuration, Timestamp};
 use keys::{TimestampSeconds, bank::Status};
 use serde_json::{Value, json};
-use std::{collections::BTreeSet, time::Duration};
+use std::collections::BTreeSet;
 use system_tests::{
     Client, assert_problem,
     bank::{archive, bring_to, path, payment, payments, put, rows, schedule, stack_with},
-    faults::{Fault, MOMENTS, Twins},
     on_both_projections, stack, text, texts, unreadable,
 };
 
@@ -66,18 +65,6 @@ async fn parameter_sets_the_minutes_after_which_a_pending_payment_is_overdue() {
     let stack = stack().parameter("OverdueMinutes", "5").start().await.expect("a stack");
     put(&stack, &[minutes_ago(Status::Pending, 4, 0), minutes_ago(Status::Pending, 6, 1)]).await;
     assert_eq!(Client::operator(&stack).all(OVERDUE).await.0.len(), 1);
-    stack.stop().await;
-}
-
-#[tokio::test]
-async fn overdue_list_skips_an_unreadable_payment() {
-    let stack = stack().start().await.expect("a stack");
-    let all = [minutes_ago(Status::Pending, 60, 0), minutes_ago(Status::Pending, 61, 1)];
-    put(&stack, &all).await;
-    let is_it = |item: &unreadable::Item| unreadable::text(item, "PK") == "A-1";
-    unreadable::damage(&stack, "PaymentScheduler", is_it, "CreatedAt", unreadable::DAMAGES[0]).await;
-    let page = Client::operator(&stack).get(OVERDUE).await.body;
-    assert_eq!((page["items"].as_array().map(Vec::len), &page["skipped"]), (Some(1), &json!(1)), "{page}");
     stack.stop().await;
 }
 
@@ -178,35 +165,4 @@ async fn only_failed_payments_can_be_retried() {
     }
     assert_eq!(rows(&stack, "PaymentScheduler", "PaymentRetry").await.len(), 0);
     stack.stop().await;
-}
-
-#[tokio::test]
-async fn killed_retry_is_completed_by_the_next_one() {
-    for archived in [false, true] {
-        for moment in MOMENTS {
-            for number in 1.. {
-                let twins = Twins::start(stack).await;
-                let client = Client::operator(&twins.healthy);
-                let before = failed(&client).await;
-                if archived {
-                    assert_eq!(archive(&client, "2099-12-01").await, 1);
-                }
-                let process = twins.process("retry-payment", &bank::patterns::retry_payment::function());
-                twins.proxy.rule(move |call| if call.number == number { Fault::Death(moment) } else { Fault::None });
-                let route = "POST /bank/accounts/{accountId}/payments/{paymentId}/retry";
-                let parameters = json!({"accountId": "A-1", "paymentId": before["paymentId"]});
-                let retries = format!("{}/retry", path(&before));
-                let asks = system_tests::Asks { route, path: &retries, parameters, key: None, body: None };
-                let killed = process.run(&asks.at(Timestamp::now()), Duration::from_mins(1)).await.is_none();
-                let new = retry(&client, &before).await;
-                assert_eq!(retry(&client, &before).await, new);
-                let retries = payments(&twins.healthy).await.into_iter().filter(|row| row.contains_key("RetryOf"));
-                assert_eq!(retries.count(), 1, "{moment:?} {number}");
-                if !killed {
-                    assert!(number > 3, "{number}");
-                    break;
-                }
-            }
-        }
-    }
 }

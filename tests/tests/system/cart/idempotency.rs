@@ -4,9 +4,8 @@
 use serde_json::{Value, json};
 use system_tests::{
     Answer, Client, assert_problem,
-    cart::{MAX_ITEMS, Shop, checkout_of, items_of, path, stock, stored},
-    clock::{At, DAY, MILLISECOND, time},
-    texts,
+    cart::{MAX_ITEMS, Shop, items_of, path, stock, stored},
+    clock::{At, DAY, time},
 };
 
 const START: &str = "2026-01-02T10:30:00.123Z";
@@ -19,10 +18,6 @@ fn said(answer: &Answer) -> (u16, Option<&str>, &Value) {
 
 fn tea(quantity: u32) -> Value {
     json!({"sku": "tea", "quantity": quantity})
-}
-
-async fn buy(at: At<'_>, account: &str, key: &str) -> Answer {
-    at.post_once(&checkout_of(account), key, &json!({})).await
 }
 
 /// Repeats the addition, which must return the first response and change nothing.
@@ -67,56 +62,6 @@ async fn repeated_addition_gets_the_first_response_after_later_changes() {
 }
 
 #[tokio::test]
-async fn repeated_addition_does_not_restore_removed_or_expired_items() {
-    let shop = Shop::open(1).await;
-    let at = shop.at(time(START));
-    let first = at.post_once(&items_of("A-1"), "K", &tea(2)).await;
-    assert_eq!(at.delete(&path(&first.body)).await.status, 204);
-    assert_repeats(&shop, at, &tea(2), &first, "removed").await;
-    let cup = json!({"sku": "cup", "quantity": 1});
-    let first = at.post_once(&items_of("A-1"), "cup", &cup).await;
-    let late = shop.at(time(START) + 3 * DAY);
-    assert_eq!(said(&late.post_once(&items_of("A-1"), "cup", &cup).await), said(&first));
-    assert_eq!(late.of_account("A-1", "ACTIVE").await, Vec::<Value>::new());
-    shop.stack.stop().await;
-}
-
-#[tokio::test]
-async fn repeated_checkout_gets_the_same_order_after_later_changes() {
-    let shop = Shop::open(1).await;
-    let at = shop.at(time(START));
-    at.add("A-1", "tea", 2).await;
-    at.add("A-1", "cup", 1).await;
-    let first = buy(at, "A-1", "one").await;
-    at.add("A-1", "tea", 1).await;
-    let second = buy(at, "A-1", "two").await;
-    assert_ne!(first.body["orderId"], second.body["orderId"]);
-    at.add("A-1", "pot", 1).await;
-    for later in [at, shop.at(time(START) + MILLISECOND), shop.at(time(START) + 6 * DAY)] {
-        let before = stored(&shop.stack).await;
-        assert_eq!(said(&buy(later, "A-1", "one").await), said(&first));
-        assert_eq!(said(&buy(later, "A-1", "two").await), said(&second));
-        assert!(stored(&shop.stack).await == before);
-    }
-    assert_eq!(texts(&at.of_account("A-1", "ACTIVE").await, "sku"), ["pot"], "items added later stay in the cart");
-    shop.stack.stop().await;
-}
-
-#[tokio::test]
-async fn checkout_of_a_full_cart_with_a_key_buys_once() {
-    let shop = Shop::open(30).await;
-    let at = shop.at(time(START));
-    for number in 0..MAX_ITEMS {
-        at.add("A-1", &format!("sku-{number}"), 1).await;
-    }
-    let key = "k".repeat(128);
-    let first = buy(at, "A-1", &key).await;
-    assert_eq!((first.status, first.body["items"].as_array().map(Vec::len)), (200, Some(MAX_ITEMS)), "{}", first.body);
-    assert_eq!(said(&buy(at, "A-1", &key).await), said(&first));
-    shop.stack.stop().await;
-}
-
-#[tokio::test]
 async fn rejected_addition_does_not_consume_its_key() {
     let shop = Shop::open(30).await;
     let at = shop.at(time(START));
@@ -145,20 +90,5 @@ async fn rejected_addition_does_not_consume_its_key() {
     let other = json!({"sku": "another", "quantity": 1});
     assert_eq!(at.post_once(&items, "full", &other).await.status, 201, "a different request can use the key");
     assert_problem(&at.post_once(&items, "full", &one_more).await, 422, "idempotency-key-reused");
-    shop.stack.stop().await;
-}
-
-#[tokio::test]
-async fn rejected_checkout_does_not_consume_its_key() {
-    let shop = Shop::open(30).await;
-    let at = shop.at(time(START));
-    assert_problem(&buy(at, "A-1", "K").await, 409, "cart-empty");
-    assert_eq!(stored(&shop.stack).await.len(), 0);
-    at.add("A-1", "tea", 1).await;
-    let order = buy(at, "A-1", "K").await;
-    assert_eq!(order.status, 200, "{}", order.body);
-    assert_eq!(said(&buy(at, "A-1", "K").await), said(&order), "the key is consumed, and the cart is empty again");
-    assert_problem(&buy(at, "A-1", "K-2").await, 409, "cart-empty");
-    assert_eq!(at.post_once(&items_of("A-1"), "K-2", &tea(1)).await.status, 201);
     shop.stack.stop().await;
 }

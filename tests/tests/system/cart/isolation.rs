@@ -55,55 +55,6 @@ fn tea(quantity: u32) -> Value {
     json!({"sku": "tea", "quantity": quantity})
 }
 
-/// The contents of the cart already show an addition, and reads still miss the item.
-#[tokio::test]
-async fn addition_waits_until_the_previous_addition_is_visible() {
-    let twins = twins().await;
-    let (healthy, through) = (Client::operator(&twins.healthy), Client::operator(&twins.faulty));
-    assert_eq!(healthy.post(ITEMS, &tea(2)).await.status, 201);
-    let table = Table::of(&twins);
-    let late = table.items("ACTIVE#").await;
-    table.take_away(&late[0]).await;
-    let adding = tokio::spawn(async move { through.post(ITEMS, &tea(3)).await });
-    called(&twins, "GetItem", 10).await;
-    assert_eq!(table.items("ACTIVE#").await, Vec::<Item>::new(), "no item is added before the cart can be read");
-    table.put_back(&late[0]).await;
-    let added = adding.await.expect("an answer");
-    assert_eq!((added.status, &added.body["quantity"]), (200, &json!(5)), "{}", added.body);
-    assert_eq!(table.items("ACTIVE#").await.len(), 1, "the product must be in the cart once");
-}
-
-/// The contents of the cart already show a change, and the query still returns an item as it was
-/// before, or misses it.
-#[tokio::test]
-async fn checkout_waits_until_all_changes_of_the_cart_are_visible() {
-    for is_missing in [true, false] {
-        let twins = twins().await;
-        let (healthy, through) = (Client::operator(&twins.healthy), Client::operator(&twins.faulty));
-        let cart_item = healthy.post(ITEMS, &tea(2)).await.body;
-        healthy.post(ITEMS, &json!({"sku": "cup"})).await;
-        let table = Table::of(&twins);
-        let tea = |items: Vec<Item>| items.into_iter().find(|item| item["Sku"].as_s().is_ok_and(|sku| sku == "tea"));
-        let old = tea(table.items("ACTIVE#").await).expect("the item");
-        let path = format!("{ITEMS}/{}", cart_item["itemId"].as_str().expect("an id"));
-        assert_eq!(healthy.patch(&path, &json!({"quantity": 5})).await.status, 200);
-        let new = tea(table.items("ACTIVE#").await).expect("the item");
-        if is_missing {
-            table.take_away(&new).await;
-        } else {
-            table.put_back(&old).await;
-        }
-        let buying = tokio::spawn(async move { through.post("/cart/accounts/A-1/checkout", &json!({})).await });
-        called(&twins, "Query", 3).await;
-        table.put_back(&new).await;
-        let bought = buying.await.expect("an answer");
-        let lines = bought.body["items"].as_array().expect("items");
-        let quantities: Vec<_> = lines.iter().map(|line| (&line["sku"], &line["quantity"])).collect();
-        assert_eq!(quantities, [(&json!("cup"), &json!(1)), (&json!("tea"), &json!(5))], "missing: {is_missing}");
-        assert_eq!(table.items("ACTIVE#").await, Vec::<Item>::new());
-    }
-}
-
 #[tokio::test]
 async fn read_waits_for_an_item_whose_pointer_is_already_visible() {
     let twins = twins().await;

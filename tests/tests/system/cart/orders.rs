@@ -3,7 +3,6 @@
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use jiff::SignedDuration;
-use keys::{AccountId, TimestampMillis};
 use local::Stack;
 use serde_json::{Value, json};
 use std::{
@@ -11,11 +10,9 @@ use std::{
     time::Duration,
 };
 use system_tests::{
-    Answer, Asks, Client, assert_problem,
+    Answer, Client, assert_problem,
     cart::{
-        MAX_ITEMS, MAX_MOVED_AT_ONCE, Shop, checkout_of, items_of,
-        model::{Operation, Reply, Stored},
-        path, product, put_products, stocked,
+        MAX_ITEMS, MAX_MOVED_AT_ONCE, Shop, checkout_of, items_of, model::Stored, path, product, put_products, stocked,
     },
     changed,
     clock::{At, MILLISECOND, time},
@@ -23,7 +20,7 @@ use system_tests::{
     faults::{Call, Fault, MOMENTS, Moment, Process, Proxy},
     parsed,
     patterns::function_named,
-    text, texts,
+    send, stack, text, texts,
 };
 
 const START: &str = "2026-01-02T10:30:00.123Z";
@@ -102,44 +99,6 @@ async fn checkout_with_another_total_or_a_missing_product_changes_nothing() {
     assert_eq!(at.delete(&path(&tea)).await.status, 204);
     assert_eq!(buy(at, "A-1", &json!({"expectedTotal": 24.98})).await.status, 200);
     shop.stack.stop().await;
-}
-
-/// A total without a currency is in the currency of the cart items, which the customer has seen.
-#[tokio::test]
-async fn checkout_with_a_total_in_another_currency_changes_nothing() {
-    let price = |amount: &str, currency: &str| money::Money::new(parsed(amount), parsed(currency)).expect("a price");
-    for (shown, current, expected) in [
-        (price("705", "JPY"), price("705.00", "USD"), json!("705")),
-        (price("705", "JPY"), price("705.00", "USD"), json!(705)),
-        (price("705", "JPY"), price("705.00", "USD"), json!("705.00")),
-        (price("705.00", "USD"), price("705.00", "EUR"), json!("705.00")),
-        (price("705.00", "USD"), price("705", "JPY"), json!("705")),
-        (price("0.00", "USD"), price("0.00", "EUR"), json!(0)),
-    ] {
-        let shop = Shop::open(30).await;
-        let at = shop.at(time(START));
-        let offer = async |price| put_products(&shop.stack, [cart::Product { price, ..product("tea") }]).await;
-        offer(shown).await;
-        at.add("A-1", "tea", 1).await;
-        offer(current).await;
-        let before = system_tests::cart::stored(&shop.stack).await;
-        let (old, new) = (shown.currency().code(), current.currency().code());
-        for body in [
-            json!({"expectedTotal": expected}),
-            json!({"expectedTotal": expected, "expectedCurrency": old}),
-            json!({"expectedTotal": "704", "expectedCurrency": new}),
-        ] {
-            let refused = buy(at, "A-1", &body).await;
-            assert_problem(&refused, 409, "total-changed");
-            let total = current.amount().to_string();
-            assert_eq!((&refused.body["total"], &refused.body["currency"]), (&json!(total), &json!(new)), "{body}");
-            assert!(text(&refused.body, "detail").contains("expectedCurrency"), "{}", refused.body);
-        }
-        assert!(system_tests::cart::stored(&shop.stack).await == before);
-        let order = buy(at, "A-1", &json!({"expectedTotal": expected, "expectedCurrency": new})).await;
-        assert_eq!((order.status, &order.body["currency"]), (200, &json!(new)), "{}", order.body);
-        shop.stack.stop().await;
-    }
 }
 
 #[tokio::test]
@@ -322,91 +281,6 @@ async fn an_order_of_200_lines_is_visible_as_a_whole_while_its_job_is_killed_at_
     stack.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_checkout_of_200_lines_that_is_killed_at_any_call_buys_all_or_nothing() {
-    let stack = without_jobs().await;
-    let (client, proxy) = (Client::operator(&stack), Proxy::start(stack.dynamo_url()).await);
-    let before = fill(&client, "A-1", MAX_ITEMS).await;
-    let account: AccountId = parsed("A-1");
-    let now = TimestampMillis::containing(jiff::Timestamp::now()).expect("a time");
-    let event = Operation::check_out().under("K").event(&account, now);
-    let mut deaths = 0;
-    'calls: for number in 1..20 {
-        for moment in MOMENTS {
-            let process = Process::start(&stack, &proxy, "checkout-cart", &function_named("checkout-cart"));
-            proxy.rule(move |call| if call.number == number { Fault::Death(moment) } else { Fault::None });
-            if process.run(&event, MINUTE).await.is_some() {
-                let calls: Vec<_> = proxy.calls().into_iter().map(|call| call.action).collect();
-                println!("{deaths} deaths, then {calls:?}");
-                break 'calls;
-            }
-            deaths += 1;
-            let orders = client.get("/cart/accounts/A-1/orders").await.body;
-            match orders["items"].as_array().expect("orders").as_slice() {
-                [] => {
-                    let (items, _) = client.all(&format!("{}?limit=100", items_of("A-1"))).await;
-                    assert_eq!(items, before, "call {number} {moment:?}");
-                }
-                [order] => {
-                    let order = client.get(&order_of("A-1", order)).await.body;
-                    must_be_bought(&client, "A-1", &before, &order).await;
-                }
-                several => unreachable!("{several:?}"),
-            }
-        }
-    }
-    assert!(deaths >= 8, "{deaths}");
-    proxy.heal();
-    let repeated = Reply::read(&client.invoke("checkout-cart", &event).await.body);
-    assert_eq!((repeated.status, repeated.body["items"].as_array().map(Vec::len)), (200, Some(MAX_ITEMS)));
-    must_be_bought(&client, "A-1", &before, &repeated.body).await;
-    assert_eq!(client.get("/cart/accounts/A-1/orders").await.body["items"].as_array().map(Vec::len), Some(1));
-    stack.stop().await;
-}
-
-#[tokio::test]
-async fn a_cart_takes_new_items_and_orders_while_a_large_order_moves() {
-    let stack = without_jobs().await;
-    let client = Client::operator(&stack);
-    let mut orders = Vec::new();
-    for _ in 0..2 {
-        fill(&client, "A-1", MAX_MOVED_AT_ONCE + 1).await;
-        orders.insert(0, client.post(&checkout_of("A-1"), &json!({})).await.body);
-    }
-    client.post(&items_of("A-1"), &json!({"sku": "sku-0"})).await;
-    orders.insert(0, client.post(&checkout_of("A-1"), &json!({})).await.body);
-    let more = client.post(&items_of("A-1"), &json!({"sku": "sku-0", "quantity": 3})).await;
-    assert_eq!((more.status, &more.body["quantity"]), (201, &json!(3)), "{}", more.body);
-    let wanted: Vec<_> = orders.iter().flat_map(|order| order["items"].as_array().expect("items").clone()).collect();
-    let must_show_all = async || {
-        for limit in [1, 10, 100] {
-            let (bought, _) = client.all(&format!("{}?status=PURCHASED&limit={limit}", items_of("A-1"))).await;
-            assert_eq!(texts(&bought, "itemId"), texts(&wanted, "itemId"), "{limit}");
-        }
-        assert_eq!(client.get(&items_of("A-1")).await.body["items"], json!([more.body]));
-    };
-    must_show_all().await;
-    // A large order is not shipped before its items are purchased.
-    let shipping = Asks {
-        route: "PATCH /cart/accounts/{accountId}/orders/{orderId}",
-        path: &order_of("A-1", &orders[2]),
-        parameters: json!({"accountId": "A-1", "orderId": orders[2]["orderId"]}),
-        key: None,
-        body: Some(&json!({"status": "CANCELLED"})),
-    };
-    let waits = Reply::read(&client.invoke("update-order", &shipping.at(jiff::Timestamp::now())).await.body);
-    assert_eq!((waits.status, waits.kind().as_str()), (503, "503 unavailable"));
-    for order in &orders[1..] {
-        let answer = client.invoke("continue-cart-job", &job_event(text(order, "orderId"), "PURCHASED")).await;
-        assert_eq!(answer.body["batchItemFailures"], json!([]), "{}", answer.body);
-        must_show_all().await;
-    }
-    assert!(!Stored::read(&stack).await.is_moving());
-    let cancelled = client.patch(&order_of("A-1", &orders[2]), &json!({"status": "CANCELLED"})).await;
-    assert_eq!((cancelled.status, &cancelled.body["status"]), (200, &json!("CANCELLED")));
-    stack.stop().await;
-}
-
 #[tokio::test]
 async fn a_job_moves_the_items_of_a_large_order_and_restores_an_item_that_was_deleted_by_hand() {
     let shop = Shop::open(30).await;
@@ -508,27 +382,6 @@ async fn an_unreadable_item_does_not_stop_the_job_of_its_order() {
 }
 
 #[tokio::test]
-async fn an_unreadable_order_fails_its_own_job_only() {
-    let stack = without_jobs().await;
-    let client = Client::operator(&stack);
-    let order = buy_many(&client).await;
-    let lines = system_tests::cart::stored(&stack).await;
-    let is_lines = |sort: &&String| **sort == format!("LINES#{}", text(&order, "orderId"));
-    let lines = lines.keys().map(|(_, sort)| sort).find(is_lines).expect("the lines").clone();
-    damage(&stack, &lines, "Lines").await;
-    run_job(&client, &order, "PURCHASED").await;
-    let job = client.get(&format!("/cart/jobs/{}-PURCHASED", text(&order, "orderId"))).await.body;
-    assert_eq!(job["status"], "failed", "{job}");
-    assert!(text(&job, "reason").ends_with("cannot be read."), "{job}");
-    // The order stays in the list, and the cart takes new items.
-    let (orders, _) = client.all("/cart/accounts/A-1/orders").await;
-    assert_eq!(texts(&orders, "orderId"), [text(&order, "orderId")]);
-    assert_eq!(client.post(&items_of("A-1"), &json!({"sku": "tea"})).await.status, 201);
-    assert_eq!(client.post(&checkout_of("A-1"), &json!({})).await.status, 200);
-    stack.stop().await;
-}
-
-#[tokio::test]
 async fn the_next_request_for_an_order_starts_its_lost_job_again() {
     let stack = without_jobs().await;
     let client = Client::operator(&stack);
@@ -562,5 +415,55 @@ async fn deleted_contents_are_restored_without_the_items_of_an_order_that_is_mov
     let stored = Stored::read(&stack).await;
     stored.check(parsed(START));
     assert!(!stored.is_moving());
+    stack.stop().await;
+}
+
+/// The request has the same outcome as in a cart whose contents are complete.
+#[tokio::test]
+async fn each_change_restores_deleted_contents() {
+    let stack = stocked(stack()).await;
+    let client = Client::operator(&stack);
+    let saved = json!({"status": "SAVED"});
+    for change in 0..6 {
+        let mut outcomes = Vec::new();
+        for account in ["A-1", "A-2"].map(|name| format!("{name}-{change}")) {
+            fill(&client, &account, 2).await;
+            let pot = client.post(&items_of(&account), &json!({"sku": "pot"})).await.body;
+            assert_eq!(client.patch(&path(&pot), &saved).await.status, 200);
+            let first = client.get(&items_of(&account)).await.body["items"][0].clone();
+            if account.starts_with("A-1") {
+                delete(&stack, "Cart", &account, "CART").await;
+                let read = client.get(&items_of(&account)).await;
+                assert_eq!(read.body["items"].as_array().map(Vec::len), Some(2), "reads show the stored items");
+            }
+            let answer = match change {
+                0 => client.patch(&path(&first), &json!({"quantity": 5})).await,
+                1 => send(client.request("DELETE", &path(&first))).await,
+                2 => client.patch(&path(&pot), &json!({"status": "ACTIVE"})).await,
+                3 => client.post(&items_of(&account), &json!({"sku": "cup"})).await,
+                4 => client.post_once(&items_of(&account), "K", &json!({"sku": "sku-0"})).await,
+                _ => client.post(&checkout_of(&account), &json!({})).await,
+            };
+            let left = client.all(&items_of(&account)).await.0;
+            outcomes.push((answer.status, answer.body["quantity"].clone(), left.len()));
+        }
+        assert_eq!(outcomes[0], outcomes[1], "change {change}");
+        Stored::read(&stack).await.check(parsed(START));
+    }
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_checkout_repairs_a_damaged_pointer() {
+    let stack = stocked(stack()).await;
+    let client = Client::operator(&stack);
+    let pot = client.post(&items_of("A-1"), &json!({"sku": "pot"})).await.body;
+    for status in ["SAVED", "ACTIVE"] {
+        assert_eq!(client.patch(&path(&pot), &json!({"status": status})).await.status, 200);
+    }
+    damage(&stack, &format!("ITEM#{}", text(&pot, "itemId")), "CartItem").await;
+    assert_eq!(client.get(&path(&pot)).await.status, 500);
+    assert_eq!(client.post(&checkout_of("A-1"), &json!({})).await.status, 200);
+    assert_eq!(client.get(&path(&pot)).await.body["status"], "PURCHASED");
     stack.stop().await;
 }

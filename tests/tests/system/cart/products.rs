@@ -2,14 +2,12 @@
 //! (docs/requirements/cart.md#products-and-prices).
 
 use futures::future::join_all;
-use local::Rates;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use system_tests::{
     Client, assert_problem,
-    cart::{Shop, items_of, path, product, put_products, stocked},
+    cart::{Shop, items_of, path, product, put_products},
     stack, texts,
-    unreadable::{DAMAGES, damage, text as attribute},
 };
 
 const TEA: &str = "/cart/products/tea";
@@ -55,21 +53,6 @@ async fn each_change_of_a_product_has_a_version() {
     let changes = (0..10).map(|number| tea(&format!("1{number}"), &json!({})));
     join_all(changes.map(async |body| put(&client, TEA, &body).await)).await;
     assert_eq!(client.get(TEA).await.body["version"], 15);
-    stack.stop().await;
-}
-
-/// An eventually consistent read misses a new product for a moment.
-#[tokio::test]
-async fn a_new_product_can_be_added_immediately() {
-    let rates = Rates { stale: 1.0, ..Rates::default() };
-    let stack = stack().hostile(1, rates).start().await.expect("a stack");
-    let client = Client::operator(&stack);
-    for number in 0..10 {
-        let sku = format!("tea-{number}");
-        put(&client, &format!("/cart/products/{sku}"), &tea("4.50", &json!({}))).await;
-        let added = client.post(&items_of("Ann"), &json!({"sku": sku})).await;
-        assert_eq!(added.status, 201, "{}", added.body);
-    }
     stack.stop().await;
 }
 
@@ -152,36 +135,4 @@ async fn a_cart_has_one_currency() {
     let more = shop.now.post(&items, &json!({"sku": "tea"})).await;
     assert_eq!((more.status, &more.body["currency"]), (200, &json!("EUR")), "{}", more.body);
     shop.stack.stop().await;
-}
-
-#[tokio::test]
-async fn an_unreadable_product_stops_no_other() {
-    for how in DAMAGES {
-        let stack = stocked(stack()).await;
-        let client = Client::operator(&stack);
-        let items = items_of("A-1");
-        let tea = client.post(&items, &json!({"sku": "tea"})).await.body;
-        client.post(&items, &json!({"sku": "cup"})).await;
-        damage(&stack, "Products", |item| attribute(item, "PK") == "tea", "Active", how).await;
-        assert_eq!(client.get(TEA).await.status, 500, "{how:?}");
-        assert_eq!(client.put(TEA, &json!({"name": "Tea", "price": "3", "currency": "EUR"})).await.status, 500);
-        assert_eq!(client.post(&items, &json!({"sku": "tea"})).await.status, 500, "{how:?}");
-        let list = client.get("/cart/products").await.body;
-        assert_eq!(list["skipped"], json!(null), "the first page does not reach the product");
-        let mut skipped = 0;
-        let mut cursor = String::new();
-        for _ in 0..100 {
-            let page = client.get(&format!("/cart/products?limit=100{cursor}")).await.body;
-            skipped += page["skipped"].as_u64().unwrap_or_default();
-            let Some(next) = page["nextCursor"].as_str() else { break };
-            cursor = format!("&cursor={next}");
-        }
-        assert_eq!(skipped, 1, "{how:?}");
-        // The items of the cart are listed without marks.
-        let list = client.get(&items).await.body;
-        assert_eq!(list["items"].as_array().map(Vec::len), Some(2), "{how:?}: {list}");
-        assert_eq!(client.get(&path(&tea)).await.body, tea, "{how:?}");
-        assert_eq!(client.post(&items, &json!({"sku": "cup"})).await.status, 200, "{how:?}");
-        stack.stop().await;
-    }
 }

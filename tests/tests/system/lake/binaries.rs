@@ -3,8 +3,8 @@
 use super::stub::{Fault, Stub};
 use serde_json::{Value, json};
 use system_tests::{
-    events::event,
     emulator::binary,
+    events::event,
     runtime::{self, Runtime, log_lines},
 };
 use tokio::process::Command;

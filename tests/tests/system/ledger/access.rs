@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 use system_tests::{
     Answer, Client, End,
-    ledger::{ACCOUNTS, Books, TRANSACTIONS, id, legs, payment},
+    ledger::{ACCOUNTS, Books, TRANSACTIONS, id, payment},
 };
 
 /// The balance of Bob's account, which no response to Ann may contain.
@@ -97,81 +97,6 @@ fn alike(one: Answer, other: Answer) {
     assert_shows_nothing(&one, "a rejected request");
     assert_eq!(End::of(&one), Some(End::NoReach), "{}", one.body);
     assert_eq!(without_instance(one), without_instance(other));
-}
-
-#[tokio::test]
-async fn only_operators_can_open_accounts_for_others_or_with_negative_balances() {
-    let scene = Scene::start().await;
-    let before = scene.books.stored().await;
-    let terms = |user: &str, negative: Value| {
-        let mut terms = json!({"userId": user, "accountType": "checking", "currency": "USD"});
-        if !negative.is_null() {
-            terms["allowNegative"] = negative;
-        }
-        terms
-    };
-    for (user, negative) in [("bob", json!(null)), ("bob", json!(true)), ("ann", json!(true)), ("Ann", json!(false))] {
-        let answer = scene.ann.post(ACCOUNTS, &terms(user, negative)).await;
-        assert_eq!(End::of(&answer), Some(End::NoReach), "{user}: {}", answer.body);
-    }
-    assert!(scene.books.stored().await == before);
-    for negative in [json!(null), json!(false)] {
-        let opened = scene.ann.post(ACCOUNTS, &terms("ann", negative)).await;
-        assert_eq!((opened.status, &opened.body["allowNegative"]), (201, &json!(false)), "{}", opened.body);
-    }
-    let opened = scene.books.operator.post(ACCOUNTS, &terms("bob", json!(true))).await;
-    assert_eq!((opened.status, &opened.body["allowNegative"]), (201, &json!(true)));
-    scene.books.stack.stop().await;
-}
-
-/// The owner of any of the accounts sees the whole transaction, but only the balances of the
-/// owner's accounts.
-#[tokio::test]
-async fn balances_are_returned_to_their_owners_only() {
-    let scene = Scene::start().await;
-    let savings = scene.books.account("ann").await;
-    let body = legs([
-        ("debit", scene.anns.as_str(), "3.00", "USD"),
-        ("credit", scene.bobs.as_str(), "2.00", "USD"),
-        ("credit", savings.as_str(), "1.00", "USD"),
-    ]);
-    let posted = scene.ann.post_once(TRANSACTIONS, "K-1", &body).await;
-    let transaction = format!("{TRANSACTIONS}/{}", id(&posted, "transactionId"));
-    let again = scene.ann.post_once(TRANSACTIONS, "K-1", &body).await;
-    let seen = |answer: &Answer| -> Vec<Value> {
-        let legs = answer.body["legs"].as_array().expect("legs").iter();
-        legs.map(|leg| leg.get("balanceAfter").cloned().unwrap_or_default()).collect()
-    };
-    for answer in [&posted, &again, &scene.ann.get(&transaction).await] {
-        assert_eq!(answer.body, posted.body);
-        assert_eq!(seen(answer), [json!("93.00"), json!(null), json!("1.00")]);
-        assert!(!answer.body.to_string().contains("7656.32"));
-    }
-    let bob = scene.books.user("bob");
-    assert_eq!(seen(&bob.get(&transaction).await), [json!(null), json!("7656.32"), json!(null)]);
-    let operator = scene.books.operator.get(&transaction).await;
-    assert_eq!(seen(&operator), [json!("93.00"), json!("7656.32"), json!("1.00")]);
-    let eve = scene.books.user("eve");
-    assert_eq!(End::of(&eve.get(&transaction).await), Some(End::NoReach));
-    // Only operators and the caller that posted the transaction see its idempotency key. Only
-    // operators see who posted it.
-    let told = async |client: &Client| {
-        let body = client.get(&transaction).await.body;
-        ["idempotencyKey", "createdBy"].map(|member| body.get(member).cloned().unwrap_or_default())
-    };
-    assert_eq!(told(&scene.ann).await, [json!("K-1"), json!(null)]);
-    assert_eq!(told(&bob).await, [json!(null), json!(null)]);
-    assert_eq!(told(&scene.books.operator).await, [json!("K-1"), json!("ann")]);
-    // Bob refunds the payment. No response to Bob contains Ann's balance.
-    let reversal = format!("{TRANSACTIONS}/{}/reversal", scene.shared);
-    let back = bob.post_once(&reversal, "back", &json!({})).await;
-    assert_eq!((back.status, seen(&back)), (201, vec![json!("7652.32"), json!(null)]), "{}", back.body);
-    assert_eq!(bob.post_once(&reversal, "back", &json!({})).await.body, back.body);
-    let of_ann = format!("{ACCOUNTS}/{}/statement", scene.anns);
-    let statement = scene.ann.get(&of_ann).await.body;
-    assert_eq!(statement["items"][0]["balanceAfter"], "97.00", "{statement}");
-    assert_eq!(End::of(&bob.get(&of_ann).await), Some(End::NoReach));
-    scene.books.stack.stop().await;
 }
 
 /// Each caller has separate idempotency keys. If two callers use the same key, they post two

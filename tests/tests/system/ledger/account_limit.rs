@@ -6,7 +6,7 @@ use serde_json::json;
 use system_tests::{
     Answer, Client, assert_problem,
     ledger::model::until_told,
-    ledger::{ACCOUNTS, Books, id},
+    ledger::{ACCOUNTS, Books},
     stack,
 };
 
@@ -37,23 +37,5 @@ async fn concurrent_requests_open_exactly_the_maximum_number_of_accounts() {
         assert_eq!(again.status, answer.status, "{}", again.body);
         assert!(answer.status != 201 || again.body == answer.body, "{}", again.body);
     }
-    books.stack.stop().await;
-}
-
-#[tokio::test]
-async fn limit_counts_the_accounts_that_the_user_opened() {
-    let books = limited(2).await;
-    let (ann, bob) = (books.user("ann"), books.user("bob"));
-    // Accounts that an operator opens do not count.
-    assert_eq!(open(&books.operator, "ann", "A").await.status, 201);
-    let first = id(&open(&ann, "ann", "B").await, "accountId");
-    assert_eq!(open(&ann, "ann", "C").await.status, 201);
-    assert_problem(&open(&ann, "ann", "D").await, 409, "account-limit");
-    assert_eq!(open(&bob, "bob", "D").await.status, 201, "each user has their own limit");
-    // A closed account is kept, so it counts as well.
-    let closed = ann.patch(&format!("{ACCOUNTS}/{first}"), &json!({"status": "closed"})).await;
-    assert_eq!(closed.status, 200, "{}", closed.body);
-    assert_problem(&open(&ann, "ann", "D").await, 409, "account-limit");
-    assert_eq!(open(&books.operator, "ann", "E").await.status, 201);
     books.stack.stop().await;
 }

@@ -4,14 +4,11 @@
 use serde_json::{Value, json};
 use std::time::Duration;
 use system_tests::{
-    Answer, Asks, assert_problem,
-    clock::time,
+    Answer, Asks,
     faults::{Call, Fault, Process, Proxy},
-    ledger::{ACCOUNTS, BATCH, Books, HOLDS, TRANSACTIONS, batch, hold, legs, model::Stored, payment},
+    ledger::{ACCOUNTS, BATCH, Books, TRANSACTIONS, batch, legs, model::Stored, payment},
     patterns::function_named,
-    requests::{Case, all_are_refused},
     units::consumed,
-    until,
 };
 use tokio::{runtime::Handle, task::block_in_place};
 
@@ -109,33 +106,6 @@ async fn each_transaction_has_its_own_outcome_in_the_order_of_the_request() {
 }
 
 #[tokio::test]
-async fn a_batch_releases_an_expired_hold() {
-    let scene = Scene::start(2).await;
-    let mut reserved = hold(&scene.accounts[0], &scene.accounts[1], "8.00");
-    reserved["expiresAt"] = json!("2020-01-02T00:00:00Z");
-    let at = scene.books.at(time("2020-01-01T00:00:00Z"));
-    assert_eq!(at.post_once(HOLDS, "H", &reserved).await.status, 201);
-    let answer = scene.post(&[("A", scene.pay(0, 1, "9.00"))]).await;
-    assert_eq!(outcomes(&answer), [("A", 201, "")]);
-    assert_eq!(scene.balances().await, ["1.00", "19.00"]);
-}
-
-#[tokio::test]
-async fn credits_of_a_grouped_account_share_dynamodb_transactions() {
-    let scene = Scene::start(21).await;
-    let shop = format!("{ACCOUNTS}/{}", scene.accounts[20]);
-    assert_eq!(scene.books.operator.patch(&shop, &json!({"posting": "grouped"})).await.status, 200);
-    let keys: Vec<String> = (0..20).map(|number| format!("K-{number}")).collect();
-    let list: Vec<_> = (0..20).map(|number| (keys[number].as_str(), scene.pay(number, 20, "1.00"))).collect();
-    let proxy = Proxy::start(scene.books.stack.dynamo_url()).await;
-    assert_eq!(run(&scene, &proxy, &batch(list)).await, [201; 20]);
-    // One call reads the shop, and one the accounts.
-    assert_eq!((proxy.count("TransactWriteItems"), proxy.count("BatchGetItem")), (1, 2));
-    until(&scene.books.operator, &shop, |answer| answer.body["balance"] == "30.00").await;
-    Stored::read(&scene.books.stack).await.check();
-}
-
-#[tokio::test]
 async fn transactions_of_one_account_keep_their_order() {
     let scene = Scene::start(3).await;
     // Each payment needs the money of the previous one.
@@ -152,23 +122,6 @@ async fn transactions_of_one_account_keep_their_order() {
     assert!(outcomes(&answer).iter().all(|(_, status, _)| *status == 201), "{}", answer.body);
     assert_eq!(scene.balances().await, ["0.00", "0.00", "30.00"]);
     Stored::read(&scene.books.stack).await.check();
-    scene.books.stack.stop().await;
-}
-
-#[tokio::test]
-async fn transactions_of_different_accounts_share_dynamodb_transactions() {
-    let scene = Scene::start(40).await;
-    let proxy = Proxy::start(scene.books.stack.dynamo_url()).await;
-    let keys: Vec<String> = (0..20).map(|number| format!("K-{number}")).collect();
-    let transactions: Vec<(&str, Value)> = keys
-        .iter()
-        .enumerate()
-        .map(|(number, key)| (key.as_str(), scene.pay(2 * number, 2 * number + 1, "1.00")))
-        .collect();
-    let body = batch(transactions);
-    assert_eq!(run(&scene, &proxy, &body).await, [201; 20]);
-    assert_eq!((proxy.count("TransactWriteItems"), proxy.count("BatchGetItem")), (1, 1), "{:?}", proxy.calls().len());
-    assert!(scene.balances().await.chunks(2).all(|two| two == ["9.00", "11.00"]));
     scene.books.stack.stop().await;
 }
 
@@ -211,67 +164,6 @@ async fn a_rejection_after_a_lost_shared_write_is_an_unknown_outcome() {
     let again = scene.post(&[("a", scene.pay(0, 1, "1.00"))]).await;
     assert_eq!(outcomes(&again), [("a", 409, "account-frozen")]);
     assert_eq!(scene.balances().await, ["10.00", "10.00", "9.00", "11.00"]);
-    scene.books.stack.stop().await;
-}
-
-#[tokio::test]
-async fn invalid_batches_are_rejected_as_a_whole() {
-    let scene = Scene::start(2).await;
-    let client = &scene.books.operator;
-    let good = scene.pay(0, 1, "1.00");
-    let sent = |body: &Value| client.request("POST", BATCH).json(body);
-    let case = |name: &str, body: Value, at: &str| Case::faults(name, sent(&body), at);
-    let without_key = json!({"transactions": [good]});
-    let mut same = scene.pay(1, 0, "1.00");
-    same["creditAccountId"] = same["debitAccountId"].clone();
-    let many: Vec<String> = (0..101).map(|number| format!("K-{number}")).collect();
-    let cases = vec![
-        case("no transactions", json!({"transactions": []}), "/body/transactions"),
-        case("no list", json!({"transactions": {}}), "/body/transactions"),
-        case("no members", json!({}), "/body/transactions"),
-        case("no object", json!({"transactions": [7]}), "/body/transactions/0"),
-        case("no key", without_key, "/body/transactions/0/idempotencyKey"),
-        case(
-            "a key twice",
-            batch([("a", good.clone()), ("b", good.clone()), ("a", good.clone())]),
-            "/body/transactions/2/idempotencyKey",
-        ),
-        case("the same account", batch([("a", good.clone()), ("b", same)]), "/body/transactions/1/creditAccountId"),
-        case(
-            "an unknown member",
-            json!({"transactions": batch([("a", good.clone())])["transactions"], "x": 1}),
-            "/body/x",
-        ),
-        case("101 transactions", batch(many.iter().map(|key| (key.as_str(), good.clone()))), "/body/transactions"),
-        Case::new("over 256 KB", sent(&json!({"transactions": [], "x": "x".repeat(256 * 1024)})), 413, "too-large"),
-    ];
-    all_are_refused(cases, &[], async || scene.books.stored().await).await;
-    // The largest batch.
-    let text = "x".repeat(256);
-    let mut wide = good;
-    (wide["description"], wide["amount"]) = (text.into(), "0.01".into());
-    let all = batch(many[..100].iter().map(|key| (key.as_str(), wide.clone())));
-    assert!(all.to_string().len() > 32 * 1024);
-    let answer = client.post(BATCH, &all).await;
-    assert_eq!(answer.status, 200, "{}", answer.body);
-    assert!(outcomes(&answer).iter().all(|(_, status, _)| *status == 201), "{}", answer.body);
-    assert_eq!(scene.balances().await, ["9.00", "11.00"]);
-    scene.books.stack.stop().await;
-}
-
-#[tokio::test]
-async fn users_pay_only_from_their_own_accounts() {
-    let scene = Scene::start(1).await;
-    let bobs = scene.books.funded("bob", "5.00").await;
-    let body = batch([
-        ("own", payment(&bobs, &scene.accounts[0], "1.00")),
-        ("other", payment(&scene.accounts[0], &bobs, "1.00")),
-    ]);
-    let answer = scene.books.user("bob").post(BATCH, &body).await;
-    assert_eq!(outcomes(&answer), [("own", 201, ""), ("other", 403, "forbidden")]);
-    let nobody = scene.books.user("").post(BATCH, &body).await;
-    assert_problem(&nobody, 403, "forbidden");
-    assert_eq!(scene.books.balance(&bobs).await, "4.00");
     scene.books.stack.stop().await;
 }
 

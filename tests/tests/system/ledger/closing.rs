@@ -2,12 +2,11 @@
 //! [closing](../../../../docs/decisions/ledger-closing.md)). The owner can undo only what the owner
 //! did. Closing an account moves its balance, so that nobody can keep an account open with a cent.
 
-use futures::future::join_all;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use system_tests::{
     Answer, Client, End, assert_problem,
-    ledger::model::{Stored, until_told},
+    ledger::model::Stored,
     ledger::{ACCOUNTS, Books, TRANSACTIONS, id, legs, payment},
 };
 
@@ -50,28 +49,6 @@ async fn only_operators_undo_what_an_operator_froze() {
             assert_eq!((changed.status, &changed.body["status"]), (200, &json!(next)), "{}", changed.body);
             assert_eq!(changed.body.get("frozenBy"), None, "{}", changed.body);
         }
-    }
-    books.stack.stop().await;
-}
-
-/// A user who did not freeze the account cannot reactivate it, even if they freeze it again after a
-/// reactivation by an operator.
-#[tokio::test]
-async fn a_new_freeze_replaces_the_earlier_one() {
-    let books = Books::open().await;
-    let (ann, account) = (books.user("ann"), books.account("ann").await);
-    for (client, status, wanted) in [
-        (&books.operator, "frozen", 200),
-        (&ann, "active", 403),
-        (&books.operator, "active", 200),
-        (&ann, "frozen", 200),
-        (&ann, "active", 200),
-        (&ann, "frozen", 200),
-        (&books.operator, "frozen", 200),
-        (&ann, "active", 403),
-    ] {
-        let answer = set(client, &account, status).await;
-        assert_eq!(answer.status, wanted, "{status}: {}", answer.body);
     }
     books.stack.stop().await;
 }
@@ -152,37 +129,6 @@ async fn balance_moves_only_to_an_account_that_may_take_it() {
     assert_eq!((empty.status, &empty.body["status"]), (200, &json!("closed")), "{}", empty.body);
     Stored::read(&books.stack).await.check();
     books.stack.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn concurrent_closings_and_payments_lose_no_money() {
-    let books = Books::open().await;
-    let (ann, account) = (books.user("ann"), books.funded("ann", "5.00").await);
-    let targets = [books.account("ann").await, books.account("ann").await];
-    let closings = (0..10).map(|number| until_told_of(&ann, &account, &targets[number % 2]));
-    let payments =
-        (0..10).map(|number| {
-            let (books, account) = (&books, &account);
-            async move {
-                until_told(async || books.pay(&format!("K-{number}"), &books.outside, account, "0.01").await).await
-            }
-        });
-    let (closed, paid) = futures::future::join(join_all(closings), join_all(payments)).await;
-    let closed: Vec<_> = closed.iter().map(|answer| answer.status).collect();
-    assert!(closed.contains(&200) && closed.iter().all(|status| matches!(status, 200 | 409)), "{closed:?}");
-    assert_eq!(closed.iter().filter(|status| **status == 200).count(), 5, "one of the two targets: {closed:?}");
-    assert!(paid.iter().all(|answer| matches!(answer.status, 201 | 409)));
-    let received = paid.iter().filter(|answer| answer.status == 201).count();
-    let balances = [books.balance(&targets[0]).await, books.balance(&targets[1]).await];
-    assert!(balances.contains(&format!("5.{received:02}")) && balances.contains(&"0.00".to_owned()), "{balances:?}");
-    let stored = Stored::read(&books.stack).await;
-    stored.check();
-    assert_eq!(stored.account(&account).status.as_str(), "closed");
-    books.stack.stop().await;
-}
-
-async fn until_told_of(client: &Client, account: &str, to: &str) -> Answer {
-    until_told(async || close(client, account, to).await).await
 }
 
 /// Returns variants of a transaction type that readers could mistake for it.

@@ -116,18 +116,6 @@ fn leg(kind: &str, account: &str, amount: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hundred_requests_with_one_key_post_one_payment() {
-    let desk = Desk::open().await;
-    let (from, to) = (desk.funded("ann", "500.00").await, desk.books.account("bob").await);
-    let answers = join_all((0..100).map(|_| desk.pay("K", &from, &to, "5.50"))).await;
-    assert_eq!(kinds(&answers), expected([("201", 100)]));
-    assert!(answers.iter().all(|answer| answer.body == answers[0].body), "{answers:#?}");
-    assert!(answers.iter().all(|answer| answer.headers["location"] == answers[0].headers["location"]));
-    assert_eq!(desk.stored().await.under("K").len(), 1);
-    assert_eq!((desk.books.balance(&from).await, desk.books.balance(&to).await), ("494.50".into(), "5.50".into()));
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn only_one_of_two_different_requests_with_one_key_is_posted() {
     let desk = Desk::open().await;
     let (from, to) = (desk.funded("ann", "500.00").await, desk.books.account("bob").await);
@@ -148,23 +136,6 @@ async fn only_one_of_two_different_requests_with_one_key_is_posted() {
             assert!(first.status == 422 || again.body == first.body, "{first:?} and {again:?}");
         }
     }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn two_callers_with_the_same_key_post_two_payments() {
-    let desk = Desk::open().await;
-    let outside = &desk.books.outside;
-    let paid = join_all(["ann", "bob"].map(async |user| {
-        let (client, account) = (desk.books.user(user), desk.funded(user, "10.00").await);
-        let body = payment(&account, outside, "4.00");
-        until_told(async || client.post_once(TRANSACTIONS, "K", &body).await).await
-    }))
-    .await;
-    assert_eq!(kinds(&paid), expected([("201", 2)]));
-    assert_ne!(paid[0].body["transactionId"], paid[1].body["transactionId"]);
-    assert_eq!(desk.stored().await.under("K").len(), 2);
-    let (listed, _) = desk.books.operator.all(&format!("{TRANSACTIONS}?idempotencyKey=K&limit=1")).await;
-    assert_eq!(listed.len(), 2, "{listed:#?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -191,43 +162,6 @@ async fn debits_succeed_until_the_balance_is_spent() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn concurrent_payments_to_one_account_are_all_on_its_statement() {
-    let desk = Desk::open().await;
-    let hot = desk.books.account("shop").await;
-    let paid = join_all((0..60).map(async |number| {
-        let payer = desk.funded(&format!("payer-{number}"), "10.00").await;
-        desk.pay(&format!("K-{number}"), &payer, &hot, "0.25").await
-    }))
-    .await;
-    assert_eq!(kinds(&paid), expected([("201", 60)]));
-    let statement = desk.statement(&hot).await;
-    let left: Vec<_> = statement.iter().map(|leg| leg["balanceAfter"].as_str().expect("a balance")).collect();
-    let right: Vec<_> = (1..=60).rev().map(|count| format!("{}.{:02}", count * 25 / 100, count * 25 % 100)).collect();
-    assert_eq!(left, right, "each payment adds 0.25");
-    assert_eq!(desk.books.balance(&hot).await, "15.00");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn opposite_and_circular_payments_all_succeed() {
-    let desk = Desk::open().await;
-    let accounts = join_all((0..4).map(|_| desk.funded("ann", "100.00"))).await;
-    let (a, b) = (&accounts[0], &accounts[1]);
-    let opposite = (0..10).flat_map(|number| [(number, a, b), (number, b, a)]);
-    let opposite =
-        opposite.map(async |(number, from, to)| desk.pay(&format!("K-{number}-{from}"), from, to, "7.00").await);
-    assert_eq!(kinds(&join_all(opposite).await), expected([("201", 20)]));
-    let ring = (0..20).map(async |number| {
-        let (from, to) = (&accounts[number % 4], &accounts[(number + 1) % 4]);
-        desk.pay(&format!("R-{number}"), from, to, "3.00").await
-    });
-    assert_eq!(kinds(&join_all(ring).await), expected([("201", 20)]));
-    desk.stored().await;
-    for account in &accounts {
-        assert_eq!(desk.books.balance(account).await, "100.00");
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn no_payment_succeeds_after_a_freeze() {
     let desk = Desk::open().await;
     for round in 0..5 {
@@ -248,60 +182,6 @@ async fn no_payment_succeeds_after_a_freeze() {
         assert_eq!(desk.set(frozen, "active").await.status, 200);
         assert_eq!(desk.pay(&format!("L-{round}"), &from, &to, "1.00").await.status, 201, "the key was not consumed");
     }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn closed_accounts_stay_empty() {
-    let desk = Desk::open().await;
-    let other = desk.funded("bob", "1000.00").await;
-    let closed = join_all((0..12).map(async |round| {
-        let account = desk.funded("ann", "10.00").await;
-        let (empty, fill) = (format!("E-{round}"), format!("F-{round}"));
-        let emptied = desk.pay(&empty, &account, &other, "10.00");
-        let filled = desk.pay(&fill, &other, &account, "5.00");
-        let (closed, _) = join(desk.set(&account, "closed"), join(emptied, filled)).await;
-        // Close the account again, without concurrent payments. The result depends on the balance.
-        let again = desk.set(&account, "closed").await;
-        let balance = desk.books.balance(&account).await;
-        assert_eq!(again.status == 200, balance == "0.00", "{again:?}");
-        assert!(closed.status != 200 || balance == "0.00", "{closed:?}, but the balance is {balance}");
-        if again.status != 200 {
-            assert_eq!(kinds([&again]), expected([("409 balance-not-zero", 1)]));
-            return false;
-        }
-        for (key, debit, credit) in [("C", &other, &account), ("D", &account, &other)] {
-            let late = desk.pay(&format!("{key}-{round}"), debit, credit, "1.00").await;
-            assert_eq!(kinds([&late]), expected([("409 account-closed", 1)]));
-        }
-        let thaw = desk.set(&account, "active").await;
-        assert_eq!(kinds([&thaw]), expected([("409 account-closed", 1)]));
-        assert_eq!(desk.books.balance(&account).await, "0.00");
-        true
-    }))
-    .await;
-    desk.stored().await;
-    println!("{} of {} were closed", closed.iter().filter(|closed| **closed).count(), closed.len());
-}
-
-#[tokio::test]
-async fn rejected_payment_writes_nothing_and_does_not_consume_its_key() {
-    let desk = Desk::open().await;
-    let (from, to) = (desk.funded("ann", "5.00").await, desk.books.account("bob").await);
-    let before = desk.stored().await;
-    for (debit, credit, amount, kind) in [
-        (from.as_str(), to.as_str(), "5.01", "409 insufficient-funds"),
-        ("nobody", &to, "1.00", "404 not-found"),
-        (&from, "nobody", "1.00", "404 not-found"),
-    ] {
-        let refused = desk.pay("K", debit, credit, amount).await;
-        assert_eq!(kinds([&refused]), expected([(kind, 1)]));
-        assert_eq!(desk.stored().await, before, "{kind} must not write");
-    }
-    assert_eq!(desk.pay("D", &desk.books.outside, &from, "0.01").await.status, 201);
-    let paid = desk.pay("K", &from, &to, "5.01").await;
-    assert_eq!(paid.status, 201, "{}", paid.body);
-    assert_eq!(desk.pay("K", &from, &to, "5.01").await.body, paid.body);
-    assert_eq!(desk.books.balance(&from).await, "0.00");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -331,44 +211,6 @@ async fn transaction_times_of_an_account_increase_even_if_clocks_go_back() {
     }))
     .await;
     assert_eq!(kinds(&answers), expected([("201", 30)]));
-    desk.stored().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn transaction_can_be_reversed_only_once() {
-    let desk = Desk::open().await;
-    let (from, to) = (desk.funded("ann", "20.00").await, desk.books.account("bob").await);
-    let transaction = id(&desk.pay("K", &from, &to, "5.00").await, "transactionId");
-    let answers = join_all((0..20).map(|_| desk.reverse(&transaction, Some("R")))).await;
-    assert_eq!(kinds(&answers), expected([("201", 20)]));
-    assert!(answers.iter().all(|answer| answer.body == answers[0].body), "{answers:#?}");
-    assert_eq!(kinds([&desk.reverse(&transaction, Some("S")).await]), expected([("409 already-reversed", 1)]));
-    assert_eq!((desk.books.balance(&from).await, desk.books.balance(&to).await), ("20.00".into(), "0.00".into()));
-    let reversal = id(&answers[0], "transactionId");
-    assert_eq!(kinds([&desk.reverse(&reversal, None).await]), expected([("409 is-reversal", 1)]));
-    // Concurrent reversals with different keys: only one succeeds.
-    let transaction = id(&desk.pay("L", &from, &to, "5.00").await, "transactionId");
-    let answers = join_all((0..10).map(async |number| {
-        let key = format!("R-{number}");
-        desk.reverse(&transaction, Some(&key)).await
-    }))
-    .await;
-    assert_eq!(kinds(&answers), expected([("201", 1), ("409 already-reversed", 9)]));
-    assert_eq!((desk.books.balance(&from).await, desk.books.balance(&to).await), ("20.00".into(), "0.00".into()));
-    desk.stored().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn reversal_fails_if_the_amount_was_spent() {
-    let desk = Desk::open().await;
-    let (from, to) = (desk.funded("ann", "20.00").await, desk.books.account("bob").await);
-    let transaction = id(&desk.pay("K", &from, &to, "5.00").await, "transactionId");
-    assert_eq!(desk.pay("L", &to, &desk.books.outside, "4.99").await.status, 201);
-    let refused = desk.reverse(&transaction, Some("R")).await;
-    assert_eq!(kinds([&refused]), expected([("409 insufficient-funds", 1)]));
-    assert_eq!(desk.pay("M", &desk.books.outside, &to, "4.99").await.status, 201);
-    assert_eq!(desk.reverse(&transaction, Some("R")).await.status, 201, "the key was not consumed");
-    assert_eq!((desk.books.balance(&from).await, desk.books.balance(&to).await), ("20.00".into(), "0.00".into()));
     desk.stored().await;
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use system_tests::{
     Answer, Client, End, assert_problem, changed, drained,
-    faults::{Fault, MOMENTS, Process, Proxy},
+    faults::{Fault, Process, Proxy},
     ledger::audit::{RECONCILIATIONS, Rows, leg_key},
     ledger::model::{Stored, until_told},
     ledger::{ACCOUNTS, Books, TRANSACTIONS, id, legs, payment},
@@ -158,44 +158,6 @@ async fn payments_are_settled_and_appear_in_the_statement() {
 }
 
 #[tokio::test]
-async fn a_payment_does_not_touch_the_account_that_receives_it() {
-    let scene = Scene::unsettled().await;
-    let before = scene.stored().await.account(&scene.shop).clone();
-    let payments = join_all((0..8).map(|number| {
-        let (scene, key) = (&scene, format!("K-{number}"));
-        async move {
-            let payer = scene.books.funded("bob", "5.00").await;
-            scene.books.pay(&key, &payer, &scene.shop, "5.00").await
-        }
-    }))
-    .await;
-    assert!(payments.iter().all(|paid| paid.status == 201));
-    let leg = &payments[0].body["legs"][1];
-    assert_eq!((leg.get("balanceAfter"), &leg["amount"]), (None, &json!("5.00")), "{leg}");
-    let again = scene.books.operator.get(&format!("{TRANSACTIONS}/{}", id(&payments[0], "transactionId"))).await;
-    assert_eq!(&again.body["legs"][1], leg);
-    let stored = scene.stored().await;
-    assert_eq!(stored.account(&scene.shop), &before);
-    assert_eq!(stored.inbox.len(), 8);
-    let shop = scene.shop().await;
-    assert_eq!(
-        (&shop["balance"], &shop["available"], &shop["pending"]),
-        (&json!("0.00"), &json!("0.00"), &json!("40.00"))
-    );
-    // Only the settled balance can be spent, reserved or reversed.
-    let refused = scene.books.pay("out", &scene.shop, &scene.payer, "1.00").await;
-    assert_problem(&refused, 409, "insufficient-funds");
-    assert_problem(&scene.books.hold("H", &scene.shop, &scene.payer, "1.00").await, 409, "insufficient-funds");
-    assert_eq!(scene.discrepancies().await, Vec::<Value>::new());
-    scene.settle().await;
-    let stored = scene.stored().await;
-    assert_eq!((stored.inbox.len(), stored.account(&scene.shop).version), (0, before.version + 1), "one update");
-    assert_eq!(scene.shop().await["balance"], "40.00");
-    assert_eq!(scene.discrepancies().await, Vec::<Value>::new());
-    scene.stop().await;
-}
-
-#[tokio::test]
 async fn one_settlement_posts_more_credits_than_fit_into_one_transaction() {
     let scene = Scene::unsettled().await;
     for number in 0..3 {
@@ -288,68 +250,6 @@ async fn a_grouped_account_is_closed_after_its_inbox_is_drained() {
     assert_eq!((&closed.body["balance"], &closed.body["pending"]), (&json!("0.00"), &json!("0.00")));
     assert_eq!(scene.books.balance(&scene.payer).await, "1000.00");
     scene.stored().await;
-    scene.stop().await;
-}
-
-/// A request that read the account before it was closed can still put its inbox item.
-#[tokio::test]
-async fn a_late_payment_to_a_closing_account_is_settled() {
-    let scene = Scene::start().await;
-    let proxy = Proxy::start(scene.books.stack.dynamo_url()).await;
-    let function = ledger::patterns::process_payment::function();
-    let process = Process::start(&scene.books.stack, &proxy, "process-payment", &function);
-    proxy.rule(|call| if call.action == "TransactWriteItems" { Fault::Held } else { Fault::None });
-    let event =
-        system_tests::ledger::model::posting("K", &payment(&scene.payer, &scene.shop, "5.00"), Timestamp::now());
-    let close = async {
-        proxy.held(1).await;
-        let closing = scene.books.operator.patch(&path(&scene.shop), &json!({"status": "closed"})).await;
-        assert_eq!(closing.body["status"], "closing", "{}", closing.body);
-        proxy.release();
-    };
-    let (paid, ()) = join(process.run(&event, MINUTE), close).await;
-    assert_eq!(paid.expect("no crash").answer.expect("an answer")["statusCode"], 201);
-    let shop = scene.settled().await;
-    assert_eq!((&shop["status"], &shop["balance"]), (&json!("closing"), &json!("5.00")));
-    // The account can be reactivated.
-    let active = scene.books.operator.patch(&path(&scene.shop), &json!({"status": "active"})).await;
-    assert_eq!((active.status, &active.body["status"]), (200, &json!("active")), "{}", active.body);
-    scene.pay("K-2").await;
-    assert_eq!(scene.settled().await["balance"], "10.00");
-    scene.stored().await;
-    scene.stop().await;
-}
-
-#[tokio::test]
-async fn a_settlement_continues_after_a_crash_at_any_call() {
-    let scene = Scene::unsettled().await;
-    let proxy = Proxy::start(scene.books.stack.dynamo_url()).await;
-    let function = ledger::patterns::settle_account::function();
-    let (mut paid, mut crashes) = (0, 0);
-    for moment in MOMENTS {
-        for number in 1..100 {
-            for payment_number in 0..3 {
-                scene.pay(&format!("{moment:?}-{number}-{payment_number}")).await;
-                paid += 1;
-            }
-            let job = format!("SETTLEMENT#{}", scene.shop);
-            until_job(&scene, &job).await;
-            proxy.rule(move |call| if call.number == number { Fault::Death(moment) } else { Fault::None });
-            let process = Process::start(&scene.books.stack, &proxy, SETTLE, &function);
-            let is_over = process.run(&step(&scene.shop), MINUTE).await.is_some();
-            proxy.heal();
-            scene.settle_now().await;
-            let stored = scene.stored().await;
-            assert_eq!((stored.inbox.len(), stored.postings.len()), (0, paid), "{moment:?}, call {number}");
-            if is_over {
-                break;
-            }
-            crashes += 1;
-        }
-    }
-    // The job, its attempt, eight shards, the account, the transaction and the end of the job.
-    assert!(crashes >= 13 * MOMENTS.len(), "{crashes}");
-    assert_eq!(scene.discrepancies().await, Vec::<Value>::new());
     scene.stop().await;
 }
 
@@ -496,25 +396,6 @@ async fn a_settlement_consumes_its_declared_cost() {
 }
 
 #[tokio::test]
-async fn two_concurrent_settlements_post_each_credit_once() {
-    let scene = Scene::unsettled().await;
-    for number in 0..20 {
-        scene.pay(&format!("K-{number}")).await;
-    }
-    until_job(&scene, &format!("SETTLEMENT#{}", scene.shop)).await;
-    let (one, other) = join(
-        scene.books.operator.invoke(SETTLE, &step(&scene.shop)),
-        scene.books.operator.invoke(SETTLE, &step(&scene.shop)),
-    )
-    .await;
-    assert!([one, other].iter().all(|answer| answer.status == 200));
-    scene.settle_now().await;
-    let stored = scene.stored().await;
-    assert_eq!((stored.inbox.len(), stored.postings.len()), (0, 20));
-    scene.stop().await;
-}
-
-#[tokio::test]
 async fn an_unreadable_inbox_item_does_not_stop_the_others() {
     let scene = Scene::unsettled().await;
     let transactions = join_all(["A", "B", "C"].map(|key| scene.pay(key))).await;
@@ -626,19 +507,6 @@ async fn finds_a_posting_that_was_removed_or_altered() {
     scene.settle().await;
     Rows::of(&scene.books.stack).set(&posting_key(&transaction), json!({"Amount": {"N": "6"}})).await;
     finds(scene, "wrong-amount", &transaction, [Some("5.00"), Some("6.00")]).await;
-}
-
-#[tokio::test]
-async fn names_the_first_posting_whose_hash_is_wrong() {
-    let scene = Scene::unsettled().await;
-    let transaction = scene.pay("A").await;
-    scene.settle().await;
-    let rows = Rows::of(&scene.books.stack);
-    rows.set(&posting_key(&transaction), json!({"UserID": {"S": "eve"}})).await;
-    let found = scene.discrepancies().await;
-    assert_eq!((found.len(), &found[0]["kind"]), (1, &json!("broken-chain")), "{found:?}");
-    assert_eq!(found[0]["legId"], json!(format!("{transaction}-02")));
-    scene.stop().await;
 }
 
 #[tokio::test]

@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use system_tests::{
     Client,
     faults::{Call, Twins},
-    ledger::{ACCOUNTS, Books, Item, MERCHANTS, TRANSACTIONS, id, legs, payment},
-    send, stack,
+    ledger::{ACCOUNTS, MERCHANTS, TRANSACTIONS, id, legs, payment},
+    stack,
 };
 
 const TABLE: &str = "FinancialTransactions";
@@ -170,51 +170,4 @@ async fn functions_only_add_items_and_update_accounts() {
     assert_eq!(actions, BTreeSet::from(known));
     twins.faulty.stop().await;
     twins.healthy.stop().await;
-}
-
-/// Reads the items of a transaction with all attributes.
-async fn written(books: &Books, transaction: &str) -> Vec<Item> {
-    books.partition(None, &format!("TXN#{transaction}")).await
-}
-
-#[tokio::test]
-async fn reversal_does_not_change_the_original() {
-    let books = Books::open().await;
-    let (from, to) = (books.funded("ann", "100.00").await, books.account("bob").await);
-    let paid = id(&books.pay("K-1", &from, &to, "5.50").await, "transactionId");
-    let before = written(&books, &paid).await;
-    let reversal = format!("{TRANSACTIONS}/{paid}/reversal");
-    let undone = books.operator.post_once(&reversal, "back", &json!({})).await;
-    let other = id(&undone, "transactionId");
-    let correction = written(&books, &other).await;
-    assert_eq!((before.len(), correction.len()), (3, 3));
-    assert_eq!((undone.body["reverses"].as_str(), &undone.body["transactionType"]), (Some(&*paid), &json!("reversal")));
-    let sides = |legs: &Value| -> Vec<(Value, Value)> {
-        legs.as_array().expect("legs").iter().map(|leg| (leg["accountId"].clone(), leg["legType"].clone())).collect()
-    };
-    assert_eq!(sides(&undone.body["legs"]), [(json!(to), json!("debit")), (json!(from), json!("credit"))]);
-    assert_eq!([books.balance(&from).await, books.balance(&to).await], ["100.00", "0.00"]);
-    let location = undone.headers["location"].to_str().expect("text");
-    assert_eq!(location, format!("{TRANSACTIONS}/{other}"));
-    // Later requests change neither of the two transactions.
-    for key in ["back", "again"] {
-        books.operator.post_once(&reversal, key, &json!({})).await;
-    }
-    books.operator.post(&format!("{TRANSACTIONS}/{other}/reversal"), &json!({})).await;
-    books.pay("K-1", &from, &to, "5.50").await;
-    books.pay("K-1", &from, &to, "6.50").await;
-    books.pay("K-2", &from, &to, "7.50").await;
-    for status in ["frozen", "active"] {
-        books.operator.patch(&format!("{ACCOUNTS}/{from}"), &json!({"status": status})).await;
-    }
-    for (method, path) in [("DELETE", &reversal), ("PUT", &reversal), ("PATCH", &format!("{TRANSACTIONS}/{paid}"))] {
-        assert_eq!(send(books.operator.request(method, path)).await.status, 405, "{method} {path}");
-    }
-    assert_eq!(written(&books, &other).await, correction);
-    let mut after = written(&books, &paid).await;
-    let says_so = after.pop().expect("an item");
-    assert_eq!(after, before);
-    let text = |name: &str| says_so[name].as_s().expect("a text").as_str();
-    assert_eq!([text("SK"), text("ReversalID")], ["REVERSAL#01", &other], "the marker names the reversal");
-    books.stack.stop().await;
 }

@@ -3,14 +3,13 @@
 //! items with equal times.
 
 use futures::future::join_all;
-use jiff::{SignedDuration, Timestamp};
-use local::Stack;
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use system_tests::{
     assert_problem,
-    clock::{DAY, MILLISECOND, time},
-    ledger::{ACCOUNTS, Books, MERCHANTS, TRANSACTIONS, id, legs, payment, status_shards},
+    clock::{MILLISECOND, time},
+    ledger::{ACCOUNTS, Books, MERCHANTS, TRANSACTIONS, id, legs, payment},
     text,
 };
 
@@ -99,26 +98,6 @@ async fn statement_lists_legs_newest_first_with_consistent_balances() {
     books.stack.stop().await;
 }
 
-/// A transaction that is posted between the requests for two pages is newer than the rest of the
-/// list, so the second page does not contain it.
-#[tokio::test]
-async fn statement_continues_at_its_cursor() {
-    let books = Books::open().await;
-    let account = books.funded("ann", "10.00").await;
-    for number in 0..5 {
-        books.pay(&format!("K-{number}"), &account, &books.outside, "1.00").await;
-    }
-    let list = statement_of(&account);
-    let before = books.operator.all(&list).await.0;
-    let first = books.operator.get(&format!("{list}?limit=2")).await.body;
-    let cursor = text(&first, "nextCursor");
-    books.pay("between", &account, &books.outside, "1.00").await;
-    let rest = books.operator.get(&format!("{list}?cursor={cursor}")).await.body;
-    assert_eq!(rest["items"].as_array().expect("items")[..], before[2..]);
-    assert_eq!(books.operator.all(&list).await.0.len(), 7);
-    books.stack.stop().await;
-}
-
 #[tokio::test]
 async fn user_accounts_are_listed_with_current_balances() {
     let books = Books::open().await;
@@ -204,114 +183,6 @@ async fn time_range_includes_both_ends_to_the_millisecond() {
         assert_eq!(found, wanted, "from {since} until {until}: {}", answer.body);
     }
     books.stack.stop().await;
-}
-
-/// A range between two milliseconds is empty, even if a transaction is at the earlier millisecond.
-#[tokio::test]
-async fn range_within_a_millisecond_is_empty() {
-    let books = Books::open().await;
-    let made = posted(&books, &[time("2026-01-01T00:00:00.123Z"), time("2026-01-01T00:00:00.124Z")]).await;
-    assert_eq!(listed(&books, "since=2026-01-01T00:00:00.1231Z&until=2026-01-01T00:00:00.1239Z").await, made[..0]);
-    assert_eq!(listed(&books, "since=2026-01-01T00:00:00.123Z&until=2026-01-01T00:00:00.1239Z").await, made[..1]);
-    // If the request has only `until`, the range covers the 24 hours before it, to the millisecond.
-    let midday = posted(&books, &[time("2026-01-01T12:00:00.000Z")]).await;
-    for (until, wanted) in [
-        ("2026-01-01T00:00:00.122Z", [&made[..0], &[]]),
-        ("2026-01-01T11:00:00Z", [&made[..], &[]]),
-        ("2026-01-02T00:00:00.123Z", [&made[..], &midday]),
-        ("2026-01-02T00:00:00.124Z", [&made[1..], &midday]),
-        ("2026-01-02T00:00:00.125Z", [&made[2..], &midday]),
-    ] {
-        assert_eq!(listed(&books, &format!("until={until}")).await, wanted.concat(), "until {until}");
-    }
-    books.stack.stop().await;
-}
-
-#[tokio::test]
-async fn list_defaults_to_the_last_24_hours() {
-    let books = Books::open().await;
-    let noon = time(NOON);
-    let second = time("2026-01-01T12:00:00.000Z");
-    let times = [second - MILLISECOND, second, second + DAY / 2, noon - MILLISECOND, noon, noon + MILLISECOND];
-    let made = posted(&books, &times).await;
-    for query in ["", "status=completed"] {
-        assert_eq!(listed(&books, query).await, made[1..], "the range starts at the whole second");
-    }
-    let until = format!("until={}", noon - MILLISECOND);
-    assert_eq!(listed(&books, &until).await, made[1..4], "with only an end");
-    // The second page covers the same 24 hours as the first, even if it is requested later.
-    let first = books.at(noon).get(&format!("{TRANSACTIONS}?limit=1")).await.body;
-    let next = format!("{TRANSACTIONS}?limit=100&cursor={}", text(&first, "nextCursor"));
-    for later in [SignedDuration::ZERO, SignedDuration::from_hours(1), DAY * 300] {
-        let rest = books.at(noon + later).get(&next).await.body;
-        assert_eq!(ids(rest["items"].as_array().expect("items")), made[2..], "{later} later");
-    }
-    assert_eq!(books.at(noon + DAY * 300).get(TRANSACTIONS).await.body, json!({"items": []}));
-    books.stack.stop().await;
-}
-
-/// Starts a stack with the given number of shards of the status index.
-async fn sharded(shards: u16) -> Stack {
-    status_shards(shards, shards).start().await.expect("a stack")
-}
-
-/// Reads the partition keys of the transactions in the status index.
-async fn partitions(books: &Books) -> BTreeSet<String> {
-    let partition = |item: &system_tests::ledger::Item| {
-        let key = item.get("GSI1PK")?.as_s().ok()?;
-        key.starts_with("STATUS#").then(|| key.clone())
-    };
-    books.stored().await.iter().filter_map(partition).collect()
-}
-
-#[tokio::test]
-async fn transactions_with_equal_times_are_listed_once_at_every_page_size() {
-    for shards in [1, 4] {
-        let books = Books::of(sharded(shards).await).await;
-        let noon = time(NOON);
-        let mut times = vec![noon - MILLISECOND; 3];
-        times.extend([noon; 20]);
-        times.extend([noon + MILLISECOND; 3]);
-        let made = posted(&books, &times).await;
-        let whole = books.at(noon).all(&format!("{TRANSACTIONS}?limit=100")).await.0;
-        assert_eq!(whole.len(), 26);
-        let created: Vec<_> = whole.iter().map(|transaction| text(transaction, "createdAt")).collect();
-        assert!(created.is_sorted(), "{created:?}");
-        assert_eq!(BTreeSet::from_iter(ids(&whole)), BTreeSet::from_iter(made));
-        for limit in [1, 2, 3, 7, 20, 25, 26] {
-            let (parts, pages) = books.at(noon).all(&format!("{TRANSACTIONS}?limit={limit}")).await;
-            assert_eq!(parts, whole, "{shards} shards, in pages of {limit}");
-            assert!((26_usize.div_ceil(limit)..=26 / limit + 1).contains(&pages), "{pages} pages of {limit}");
-        }
-        let tied = listed(&books, &format!("since={noon}&until={noon}&limit=6")).await;
-        assert_eq!(tied, ids(&whole[3..23]), "{shards} shards");
-        let partitions = partitions(&books).await;
-        let unsharded = BTreeSet::from(["STATUS#completed".to_owned()]);
-        assert_eq!(partitions == unsharded, shards == 1, "{partitions:?}");
-        assert!(partitions.len() <= usize::from(shards), "{partitions:?}");
-        books.stack.stop().await;
-    }
-}
-
-/// After shards are added, old transactions are still listed and old cursors still work.
-#[tokio::test]
-async fn no_transaction_is_lost_when_shards_are_added() {
-    let one = Books::of(sharded(1).await).await;
-    let four = status_shards(4, 4).dynamo_endpoint(one.stack.dynamo_url());
-    let four = Books::of(four.start().await.expect("a stack")).await;
-    let noon = time(NOON);
-    let old = posted(&one, &[noon, noon, noon + MILLISECOND * 2, noon + MILLISECOND * 4]).await;
-    let first = one.at(noon).get(&format!("{TRANSACTIONS}?limit=1")).await.body;
-    let new = posted(&four, &[noon + MILLISECOND * 3; 12]).await;
-    let all: BTreeSet<_> = old.iter().chain(&new).cloned().collect();
-    let whole = ids(&four.at(noon).all(&format!("{TRANSACTIONS}?limit=5")).await.0);
-    assert_eq!((whole.len(), BTreeSet::from_iter(whole.clone())), (16, all));
-    let next = format!("{TRANSACTIONS}?limit=100&cursor={}", text(&first, "nextCursor"));
-    let rest = four.at(noon).get(&next).await.body;
-    assert_eq!(ids(rest["items"].as_array().expect("items")), whole[1..]);
-    assert!(partitions(&one).await.len() > 1, "both stacks must use the same DynamoDB");
-    four.stack.stop().await;
-    one.stack.stop().await;
 }
 
 #[tokio::test]

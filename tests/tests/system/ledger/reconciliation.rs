@@ -5,26 +5,20 @@
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use axum::http::StatusCode;
-use futures::future::{join, join_all};
+use futures::future::join_all;
 use jiff::{SignedDuration, Timestamp};
 use local::{Builder, Stack};
 use serde_json::{Value, json};
-use std::{
-    collections::{BTreeSet, HashMap},
-    sync::atomic::{AtomicBool, Ordering},
-    time::Duration,
-};
+use std::{collections::HashMap, time::Duration};
 use system_tests::{
-    Answer, Asks, Client, End, assert_problem, drained,
-    faults::{Call, Fault, MOMENTS, Process, Proxy},
+    Answer, Client, drained,
+    faults::{Call, Fault, Process, Proxy},
     ledger::audit::{
         DAY, RECONCILIATIONS, Rows, Shelf, account_key, at, dollars, header_key, leg_key, reconciled, without_steps,
     },
     ledger::totals::{COUNT, stored_totals},
-    ledger::{Books, TRANSACTIONS, payment},
     patterns::cost_of,
-    requests::{Case, all_are_refused, no_identifiers, unreadable},
-    send, stack, stride,
+    send, stack,
     units::{Consumed, bytes, consumed, declared},
     until,
 };
@@ -280,21 +274,6 @@ async fn reports_an_account_with_another_hash_of_its_last_leg() {
     assert_eq!(body["discrepancies"], json!([broken_chain("T03", "D", 2)]));
 }
 
-#[tokio::test]
-async fn ignores_errors_outside_the_window() {
-    let errors = [
-        Error::amount("T02", 1, "6"),
-        Error::Set(header_key("T21"), "Amount", json!({"N": "7"})),
-        Error::Gone(header_key("T03")),
-        Error::Put(Shelf::stray("X", 1, "A", DAY - 1, 9)),
-        Error::Put(Shelf::stray("Y", 1, "A", 2 * DAY, 9)),
-    ];
-    for error in errors {
-        let body = found_in(three_days(), &[error]).await;
-        assert_eq!(body["discrepancies"], json!([]), "{body}");
-    }
-}
-
 /// Writes transactions between the accounts. Each transaction has 2 to `each` legs. The first
 /// transaction is at the start of the second day, and each further transaction is 0.1 seconds
 /// later. Returns the number of transactions.
@@ -369,11 +348,6 @@ async fn seven_errors_among(legs: usize, stack: Builder) {
     assert_eq!(sorted(&body["discrepancies"]), wanted);
     assert_eq!((&body["accounts"], &body["transactions"]), (&json!(201), &json!(transactions)));
     stack.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn reports_seven_errors_among_10_000_legs() {
-    Box::pin(seven_errors_among(10_000, stack())).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -483,27 +457,6 @@ fn step_of(ids: &[&str]) -> Value {
 }
 
 #[tokio::test]
-async fn continues_after_a_run_is_killed() {
-    let (scene, seed) = (Scene::start().await, fastrand::u64(..));
-    let mut random = fastrand::Rng::with_seed(seed);
-    for moment in MOMENTS {
-        let (id, mut number, mut kills) = (scene.begin().await, 0, 0);
-        loop {
-            number += random.usize(8..=20);
-            scene.proxy.rule(move |call| if call.number == number { Fault::Death(moment) } else { Fault::None });
-            if scene.run(&id).await.is_some() {
-                break;
-            }
-            kills += 1;
-        }
-        scene.proxy.heal();
-        assert!(kills > 5, "{moment:?}, seed {seed}: only {kills} kills");
-        scene.assert_done(&id, &format!("{moment:?}, seed {seed}")).await;
-    }
-    scene.stack.stop().await;
-}
-
-#[tokio::test]
 async fn continues_after_a_run_ends_at_its_deadline() {
     let scene = Scene::start().await;
     let (id, process) = (scene.begin().await, scene.process());
@@ -517,16 +470,6 @@ async fn continues_after_a_run_ends_at_its_deadline() {
     }
     assert!(runs > 1, "one run of {time:?} was enough");
     scene.assert_done(&id, "short of time").await;
-    scene.stack.stop().await;
-}
-
-#[tokio::test]
-async fn two_concurrent_runs_count_everything_once() {
-    let scene = Scene::start().await;
-    let id = scene.begin().await;
-    let (one, other) = Box::pin(join(scene.run(&id), scene.run(&id))).await;
-    assert!(one.is_some() && other.is_some());
-    scene.assert_done(&id, "two concurrent runs").await;
     scene.stack.stop().await;
 }
 
@@ -588,11 +531,6 @@ fn rejecting(is_rejected: impl Fn(&Call) -> bool + Send + 'static) -> impl FnMut
     }
 }
 
-/// Whether the call reads this account.
-fn reads_account(call: &Call, account: &str) -> bool {
-    call.action == "BatchGetItem" && call.body.to_string().contains(&format!("\"ACCOUNT#{account}\""))
-}
-
 #[tokio::test]
 async fn defect_fails_only_its_reconciliation() {
     let scene = Scene::start().await;
@@ -625,45 +563,6 @@ async fn defect_fails_only_its_reconciliation() {
 }
 
 #[tokio::test]
-async fn failures_and_retries_take_effect_once_despite_crashes() {
-    let scene = Scene::start().await;
-    for moment in MOMENTS {
-        // The account that cannot be read is on the second page. Each run crashes one call later
-        // than the previous run, until a run stores the failure.
-        let (id, mut number, mut kills) = (scene.begin().await, 0, 0);
-        loop {
-            number += stride(3);
-            let mut reject = rejecting(|call| reads_account(call, "A0059"));
-            scene.proxy.rule(move |call| if call.number == number { Fault::Death(moment) } else { reject(call) });
-            if scene.process().run(&step_of(&[&id]), MINUTE).await.is_some() {
-                break;
-            }
-            kills += 1;
-        }
-        assert!(kills > 5, "{moment:?}: only {kills} kills");
-        scene.proxy.rule(rejecting(|call| reads_account(call, "A0059")));
-        scene.call(&[&id]).await;
-        assert_eq!(scene.body(&id).await["status"], "failed", "{moment:?}");
-        scene.proxy.heal();
-        assert_eq!(scene.retry(&id).await.status, 202, "{moment:?}");
-        assert!(scene.run(&id).await.is_some());
-        scene.assert_done(&id, &format!("{moment:?}")).await;
-    }
-    scene.stack.stop().await;
-}
-
-#[tokio::test]
-async fn only_a_failed_reconciliation_can_be_retried() {
-    let scene = Scene::empty().await;
-    let id = scene.begin().await;
-    assert_problem(&scene.retry(&id).await, 409, "job-not-failed");
-    assert!(scene.run(&id).await.is_some());
-    assert_problem(&scene.retry(&id).await, 409, "job-not-failed");
-    assert_problem(&scene.retry("nobody").await, 404, "not-found");
-    scene.stack.stop().await;
-}
-
-#[tokio::test]
 async fn fails_after_the_maximum_number_of_attempts() {
     let scene = Scene::empty().await;
     let id = scene.begin().await;
@@ -672,20 +571,6 @@ async fn fails_after_the_maximum_number_of_attempts() {
     let body = scene.body(&id).await;
     assert_eq!(body["status"], "failed");
     assert_eq!(body["reason"], "50 consecutive runs completed no step. They may have run out of time or memory.");
-    scene.stack.stop().await;
-}
-
-#[tokio::test]
-async fn repeated_request_wakes_up_the_job() {
-    let scene = Scene::empty().await;
-    let key = ["RECONCILIATION#daily-2020-01-02", "METADATA"];
-    let mut nudges = BTreeSet::new();
-    for time in ["2020-01-03T00:20:00Z", "2020-01-03T00:21:00Z", "2020-01-03T00:22:00Z"] {
-        scene.client.invoke(DAILY, &json!({"detail-type": "Scheduled Event", "time": time, "detail": {}})).await;
-        let item = scene.item("LedgerJobs", key).await;
-        nudges.insert(item.get("NudgedBy").map(|by| by.as_s().expect("a text").clone()));
-    }
-    assert_eq!(nudges.len(), 3, "{nudges:?}");
     scene.stack.stop().await;
 }
 
@@ -758,66 +643,6 @@ async fn stores_at_most_1_000_discrepancies() {
     stack.stop().await;
 }
 
-/// Returns the time one hour ago. A payment with this time is in the window as soon as it is
-/// posted.
-fn an_hour_ago() -> Timestamp {
-    Timestamp::now() - SignedDuration::from_hours(1)
-}
-
-/// Posts a payment with a request time of one hour ago.
-async fn paid(books: &Books, key: &str, [debit, credit]: [&str; 2]) {
-    let body = payment(debit, credit, "0.01");
-    let asks = Asks {
-        route: "POST /ledger/transactions",
-        path: TRANSACTIONS,
-        parameters: json!({}),
-        key: Some(key),
-        body: Some(&body),
-    };
-    let answer = books.operator.invoke("process-payment", &asks.at(an_hour_ago())).await;
-    assert!([201, 503].contains(&answer.body["statusCode"].as_u64().expect("a status")), "{}", answer.body);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn reports_nothing_while_payments_continue() {
-    let books = Books::open().await;
-    let accounts = join_all((0..6).map(|number| books.account(if number % 2 == 0 { "even" } else { "odd" }))).await;
-    for (number, account) in accounts.iter().enumerate() {
-        paid(&books, &format!("first-{number}"), [&books.outside, account]).await;
-    }
-    let window = [-90, -30].map(|minutes| (Timestamp::now() + SignedDuration::from_mins(minutes)).to_string());
-    let stop = AtomicBool::new(false);
-    let pay = |payer: usize| {
-        let (books, accounts, stop) = (&books, &accounts, &stop);
-        async move {
-            let mut random = fastrand::Rng::new();
-            for number in 0_usize.. {
-                if stop.load(Ordering::Relaxed) {
-                    return number;
-                }
-                let credit = &accounts[random.usize(..accounts.len())];
-                paid(books, &format!("{payer}-{number}"), [&books.outside, credit]).await;
-            }
-            0
-        }
-    };
-    let reconcile = async {
-        let mut seen = BTreeSet::new();
-        for _ in 0..8 {
-            let body = reconciled(&books.operator, &window[0], &window[1]).await;
-            assert_eq!((&body["discrepancies"], &body["accounts"]), (&json!([]), &json!(7)), "{body}");
-            seen.insert(body["transactions"].as_u64());
-        }
-        stop.store(true, Ordering::Relaxed);
-        seen
-    };
-    let (seen, _) = Box::pin(join(reconcile, join_all((0..4).map(pay)))).await;
-    assert!(seen.len() > 4, "too few payments during the reconciliations: {seen:?}");
-    let body = reconciled(&books.operator, &window[0], &window[1]).await;
-    assert_eq!(body["discrepancies"], json!([]), "{body}");
-    books.stack.stop().await;
-}
-
 /// Reads the partition keys of all reconciliations.
 async fn all(stack: &Stack) -> Vec<String> {
     let client = stack.client().expect("a client");
@@ -884,54 +709,6 @@ async fn repeated_request_starts_one_reconciliation_without_the_newest_transacti
     assert_eq!(all(&stack).await.len(), 1);
     assert_ne!(operator.post(RECONCILIATIONS, &body).await.body["reconciliationId"], id);
     assert_eq!(all(&stack).await.len(), 2);
-    stack.stop().await;
-}
-
-#[tokio::test]
-async fn only_operators_can_reconcile() {
-    let stack = without_steps().start().await.expect("a stack");
-    let body = json!({"from": at(0), "to": at(DAY)});
-    for scopes in ["ledger:read ledger:write", "bank:operate wellness:operate", ""] {
-        let user = Client::member(&stack, scopes, "none", "user");
-        let retry = send(user.request("POST", &format!("{RECONCILIATIONS}/R/retry"))).await;
-        for answer in [user.post(RECONCILIATIONS, &body).await, user.get(&format!("{RECONCILIATIONS}/R")).await, retry]
-        {
-            assert_eq!(End::of(&answer), Some(End::NoScope), "{scopes}: {}", answer.body);
-        }
-    }
-    let operator = Client::member(&stack, "ledger:operate", "none", "operator");
-    assert_eq!(operator.get(&format!("{RECONCILIATIONS}/R")).await.status, 404);
-    assert_eq!(all(&stack).await, Vec::<String>::new());
-    assert_eq!(operator.post(RECONCILIATIONS, &body).await.status, 202);
-    stack.stop().await;
-}
-
-#[tokio::test]
-async fn rejects_invalid_requests() {
-    let stack = without_steps().start().await.expect("a stack");
-    let operator = Client::operator(&stack);
-    let case = |body: Value, pointers: &str| {
-        Case::faults(body.to_string(), operator.request("POST", RECONCILIATIONS).json(&body), pointers)
-    };
-    let good = json!({"from": at(0), "to": at(DAY)}).to_string();
-    let mut cases = unreadable(&operator, "POST", RECONCILIATIONS, &good);
-    cases.extend([
-        case(json!({}), "/body/from /body/to"),
-        case(json!({"from": at(0)}), "/body/to"),
-        case(json!({"from": at(1), "to": at(0)}), "/body/to"),
-        case(json!({"from": "9999-01-01T00:00:00Z", "to": "9999-01-02T00:00:00Z"}), "/body/to"),
-        case(json!({"from": at(0), "to": Timestamp::now() + SignedDuration::from_mins(10)}), "/body/to"),
-        case(json!({"from": at(0), "to": "9999-01-01T00:00:00+02:00"}), "/body/to"),
-        case(json!({"from": Timestamp::now(), "to": "9999-01-01T00:00:00Z"}), "/body/to"),
-        case(json!({"from": Timestamp::now() - SignedDuration::from_secs(1), "to": Timestamp::now()}), "/body/from"),
-        case(json!({"from": "2020-01-01", "to": 5}), "/body/to"),
-        case(json!({"from": null, "to": "2020-02-30T00:00:00Z"}), "/body/from /body/to"),
-        case(json!({"from": at(0), "to": at(1), "day": "2020-01-01"}), "/body/day"),
-    ]);
-    let get = |id: &str| operator.request("GET", &format!("{RECONCILIATIONS}/{id}"));
-    cases.extend(no_identifiers().iter().map(|id| Case::faults(id.as_str(), get(id), "/path/reconciliationId")));
-    cases.push(Case::new("nobody's", get("nobody"), 404, "not-found"));
-    all_are_refused(cases, &stack.tables(), async || all(&stack).await).await;
     stack.stop().await;
 }
 

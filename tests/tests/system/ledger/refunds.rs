@@ -3,17 +3,12 @@
 
 use futures::future::join_all;
 use serde_json::{Value, json};
-use std::{collections::BTreeSet, time::Duration};
+use std::collections::BTreeSet;
 use system_tests::{
-    Answer, Asks, assert_problem,
-    faults::{Call, Fault, MOMENTS, Process, Proxy},
-    ledger::{ACCOUNTS, Books, TRANSACTIONS, id, legs, model::Stored, payment},
-    patterns::function_named,
+    Answer, assert_problem,
+    ledger::{ACCOUNTS, Books, TRANSACTIONS, id, legs, model::Stored},
     send,
 };
-
-const REVERSE: &str = "reverse-transaction";
-const MINUTE: Duration = Duration::from_mins(1);
 
 /// A ledger with a payment of 5.00 from Ann to Bob.
 struct Scene {
@@ -172,30 +167,6 @@ async fn concurrent_refunds_never_exceed_the_amount() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_crash_between_any_two_calls_refunds_once() {
-    let scene = Scene::start().await;
-    let proxy = Proxy::start(scene.books.stack.dynamo_url()).await;
-    let now = jiff::Timestamp::now();
-    let (body, mut refunds) = (json!({"amount": "0.10"}), 0);
-    for (at, moment) in (1..=4).flat_map(|at| MOMENTS.map(|moment| (at, moment))) {
-        let key = format!("{at} {moment:?}");
-        let route = "POST /ledger/transactions/{transactionId}/reversal";
-        let (path, parameters) = (scene.path(), json!({"transactionId": scene.paid}));
-        let event = Asks { route, path: &path, parameters, key: Some(&key), body: Some(&body) }.at(now);
-        proxy.rule(move |call: &Call| if call.number == at { Fault::Death(moment) } else { Fault::None });
-        let process = || Process::start(&scene.books.stack, &proxy, REVERSE, &function_named(REVERSE));
-        process().run(&event, MINUTE).await;
-        proxy.heal();
-        refunds += 1;
-        let again = process().run(&event, MINUTE).await.expect("no crash").answer.expect("an answer");
-        assert_eq!(again["statusCode"], 201, "{key}: {again}");
-        assert_eq!(scene.balances().await, [format!("15.{refunds}0"), format!("4.{}0", 10 - refunds)], "{key}");
-    }
-    scene.check().await;
-    scene.books.stack.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_transaction_has_at_most_99_reversals() {
     let scene = Scene::start().await;
     for number in 1..=99 {
@@ -208,23 +179,5 @@ async fn a_transaction_has_at_most_99_reversals() {
     let read = scene.books.operator.get(&format!("{TRANSACTIONS}/{}", scene.paid)).await.body;
     assert_eq!(read["reversedAmount"], "0.99");
     scene.check().await;
-    scene.books.stack.stop().await;
-}
-
-/// The payee may refund a payment, and the payer may not take it back.
-#[tokio::test]
-async fn only_the_payee_refunds_a_payment() {
-    let scene = Scene::start().await;
-    let refund =
-        async |user: &str| scene.books.user(user).post_once(&scene.path(), user, &json!({"amount": "1.00"})).await;
-    for user in ["ann", "eve"] {
-        assert_problem(&refund(user).await, 403, "forbidden");
-    }
-    assert_eq!(refund("bob").await.status, 201);
-    let spent =
-        scene.books.operator.post_once(TRANSACTIONS, "spend", &payment(&scene.bob, &scene.books.outside, "3.50")).await;
-    assert_eq!(spent.status, 201, "{}", spent.body);
-    let rest = scene.books.user("bob").post_once(&scene.path(), "rest", &json!({})).await;
-    assert_problem(&rest, 409, "insufficient-funds");
     scene.books.stack.stop().await;
 }

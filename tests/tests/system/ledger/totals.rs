@@ -3,16 +3,14 @@
 //! [decision](../../../../docs/decisions/ledger-totals.md)). Each transaction must be counted once.
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use futures::future::join_all;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, time::Duration};
 use system_tests::{
     Answer, drained,
-    faults::{Call, Fault, MOMENTS, Process, Proxy},
+    faults::{Call, Fault, Process, Proxy},
     ledger::totals::{COUNT, Sums, TOTALS, insertions, insertions_at, stored_totals, totals, without_counting},
     ledger::{ACCOUNTS, Books, Item, MERCHANTS, TRANSACTIONS, audit::reconciled, id, legs, payment},
-    metrics::Metrics,
     patterns::{cost_of, function_named},
     requests::{Case, all_are_refused},
     stack,
@@ -121,20 +119,6 @@ async fn repeated_and_reordered_records_are_counted_once() {
 }
 
 #[tokio::test]
-async fn concurrent_batches_of_a_busy_merchant_are_all_counted() {
-    let mut shop = Shop::by_hand().await;
-    let keys: Vec<String> = (0..60).map(|number| format!("K-{number}")).collect();
-    shop.pay(&keys.iter().map(String::as_str).collect::<Vec<_>>(), "0.01").await;
-    let headers = shop.books.headers().await;
-    let batches: Vec<Value> = headers.chunks(5).map(insertions).collect();
-    for answer in join_all(batches.iter().map(|batch| shop.count(batch))).await {
-        assert_eq!(retried_from(&answer), None);
-    }
-    assert_eq!(shop.totals().await, shop.paid(60, 60));
-    shop.books.stack.stop().await;
-}
-
-#[tokio::test]
 async fn a_batch_of_any_transactions_fits_into_transactions_of_100_changes() {
     let shop = Shop::by_hand().await;
     let mut accounts = Vec::new();
@@ -160,30 +144,6 @@ async fn a_batch_of_any_transactions_fits_into_transactions_of_100_changes() {
 }
 
 #[tokio::test]
-async fn a_crash_between_any_two_calls_counts_each_transaction_once() {
-    let mut shop = Shop::by_hand().await;
-    let proxy = Proxy::start(shop.books.stack.dynamo_url()).await;
-    let (mut counted, mut crashes) = (0, 0);
-    for moment in MOMENTS {
-        for at in 1..=3 {
-            let key = format!("{moment:?} {at}");
-            shop.pay(&[&key], "1.00").await;
-            counted += 1;
-            let event = insertions(&shop.books.headers().await);
-            proxy.rule(move |call: &Call| if call.number == at { Fault::Death(moment) } else { Fault::None });
-            let process = || Process::start(&shop.books.stack, &proxy, COUNT, &function_named(COUNT));
-            crashes += usize::from(process().run(&event, MINUTE).await.is_none());
-            proxy.heal();
-            let again = process().run(&event, MINUTE).await.expect("no crash").answer.expect("an answer");
-            assert_eq!(again["batchItemFailures"], json!([]), "{key}");
-            assert_eq!(shop.totals().await, shop.paid(100 * counted, counted), "{key}");
-        }
-    }
-    assert!(crashes >= 4, "{crashes}");
-    shop.books.stack.stop().await;
-}
-
-#[tokio::test]
 async fn an_outage_is_retried_from_the_first_uncounted_record() {
     let mut shop = Shop::by_hand().await;
     let proxy = Proxy::start(shop.books.stack.dynamo_url()).await;
@@ -200,33 +160,6 @@ async fn an_outage_is_retried_from_the_first_uncounted_record() {
     let answer = process.run(&event, MINUTE).await.expect("no crash").answer.expect("an answer");
     assert_eq!(answer["batchItemFailures"], json!([]));
     assert_eq!(shop.totals().await, shop.paid(12_000, 120));
-    shop.books.stack.stop().await;
-}
-
-/// A record that no retry can fix must not stop the others.
-#[tokio::test]
-async fn unreadable_items_are_reported_and_the_others_are_counted() {
-    let mut shop = Shop::by_hand().await;
-    shop.pay(&["a", "b", "c"], "1.00").await;
-    let mut headers = shop.books.headers().await;
-    headers[1].insert("CreatedAt".to_owned(), AttributeValue::S("nonsense".to_owned()));
-    let mut nobodys = headers[0].clone();
-    for name in ["ID", "PK"] {
-        let text = format!("{}T", if name == "PK" { "TXN#" } else { "" });
-        nobodys.insert(name.to_owned(), AttributeValue::S(text));
-    }
-    let leg = |side: &str| AttributeValue::S(format!("{side}#1.00#USD#nobody"));
-    nobodys.insert("Legs".to_owned(), AttributeValue::L(vec![leg("debit"), leg("credit")]));
-    headers.push(nobodys);
-    let proxy = Proxy::start(shop.books.stack.dynamo_url()).await;
-    let process = Process::start(&shop.books.stack, &proxy, COUNT, &function_named(COUNT));
-    let metrics = Metrics::default();
-    let guard = metrics.record();
-    let run = process.run(&insertions(&headers), MINUTE).await.expect("no crash");
-    drop(guard);
-    assert_eq!(run.answer.expect("an answer")["batchItemFailures"], json!([]));
-    assert_eq!((run.usage.unreadable, metrics.take("UnreadableItems")), (1, 1));
-    assert_eq!(shop.totals().await, shop.paid(200, 2));
     shop.books.stack.stop().await;
 }
 
@@ -512,24 +445,6 @@ async fn a_reconciliation_reports_a_wrong_total_and_nothing_else() {
     assert_eq!((&found[0]["total"]["accountType"], found.as_array().map(Vec::len)), (&json!("savings"), Some(1)));
     shop.delete(&added).await;
     assert_eq!(shop.discrepancies().await, json!([]));
-    shop.books.stack.stop().await;
-}
-
-/// The totals of a day exceed the 5 MB that are read at once.
-#[tokio::test]
-async fn a_day_with_any_number_of_totals_is_checked() {
-    let shop = of_2020(Books::open().await).await;
-    let mut added = shop.stored("ALL", "checking").await;
-    added.insert("Note".to_owned(), text(&"x".repeat(390_000)));
-    for number in 0..20 {
-        added.insert("AccountType".to_owned(), text(&format!("large-{number}")));
-        added.insert("SK".to_owned(), text(&format!("DAY#2020-01-02#{number}")));
-        shop.put(&added).await;
-    }
-    let found = shop.discrepancies().await;
-    let found = found.as_array().expect("a list");
-    assert_eq!(found.len(), 20, "{found:?}");
-    assert!(found.iter().all(|found| found["kind"] == "wrong-total"), "{found:?}");
     shop.books.stack.stop().await;
 }
 

@@ -5,9 +5,8 @@ use keys::{AccountId, IdempotencyKey, TimestampMillis, TransactionId};
 use ledger::{Rejection, Transfer, TransferOutcome, Transfers};
 use money::Money;
 use serde_json::json;
-use std::time::Duration;
 use system_tests::{
-    faults::{Fault, MOMENTS, Proxy},
+    faults::{Fault, Proxy},
     ledger::{Books, TRANSACTIONS, payment},
     parsed, random, text,
 };
@@ -178,41 +177,6 @@ async fn a_delayed_attempt_cannot_post_after_a_rejection() {
     proxy.release();
     assert_eq!(rejected(&delayed.await.expect("no panic")), Rejection::InsufficientFunds);
     assert_eq!((books.balance(&from).await, books.balance(&to).await), ("10.00".to_owned(), "0.00".to_owned()));
-    books.stack.stop().await;
-}
-
-#[tokio::test]
-async fn a_crash_between_any_two_calls_neither_loses_nor_repeats_a_transfer() {
-    let books = Books::open().await;
-    let (from, to) = (books.funded("ann", "1000").await, books.account("bob").await);
-    let proxy = Proxy::start(books.stack.dynamo_url()).await;
-    let transfers = transfers(&books, proxy.url());
-    let (mut paid, mut number) = (0, 0);
-    for amount in ["1", "2000"] {
-        for moment in MOMENTS {
-            for at in 1..=5 {
-                number += 1;
-                let wanted = transfer(&format!("P-{number}"), &from, &to, amount);
-                proxy.rule(move |call| if call.number >= at { Fault::Death(moment) } else { Fault::None });
-                let died = tokio::time::timeout(Duration::from_mins(2), async {
-                    tokio::select! {
-                        biased;
-                        () = proxy.death() => true,
-                        _ = run(&transfers, &wanted) => false,
-                    }
-                });
-                let died = died.await.expect("an end");
-                proxy.quiet().await;
-                proxy.heal();
-                match run(&transfers, &wanted).await {
-                    TransferOutcome::Completed(_) => paid += 1,
-                    TransferOutcome::Rejected(reason) => assert_eq!(reason, Rejection::InsufficientFunds),
-                    open => unreachable!("{open:?}, after a crash: {died}"),
-                }
-            }
-        }
-    }
-    assert_eq!((paid, books.balance(&to).await), (10, "10.00".to_owned()));
     books.stack.stop().await;
 }
 

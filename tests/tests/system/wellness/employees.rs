@@ -20,12 +20,12 @@ use std::{
     time::Duration,
 };
 use system_tests::{
-    Answer, Client, End, assert_problem, drained, dynamo,
-    faults::{Call, Fault, MOMENTS, Moment, Process, Proxy, Twins},
-    parsed, send, stack,
+    Answer, Client, drained, dynamo,
+    faults::{Call, Fault, Moment, Process, Proxy},
+    parsed, stack,
     units::{self, consumed},
     until,
-    wellness::{admin, declared, employee, employee_key, of_company, registration_of, registrations_of},
+    wellness::{admin, declared, employee_key, of_company, registration_of},
 };
 use table::{
     BatchWrite, Item, JsonText, Units,
@@ -546,23 +546,6 @@ async fn eligibility_uses_the_time_of_the_change_and_current_employee_data() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn eligibility_uses_the_earliest_change_of_a_batch() {
-    let offers = [offer("spring", "2030-03-31"), offer("summer", "2030-09-30"), offer("winter", "2030-12-31")];
-    let who = some(1);
-    let scene = Scene::start(&who, &offers).await;
-    let times = ["2030-12-01T00:00:00Z", "2030-06-15T12:00:00Z", "2030-06-15T12:00:01Z"];
-    let changes: Vec<_> = times.iter().enumerate().map(|(number, at)| who[0].change(number, at)).collect();
-    scene.proxy.heal();
-    assert_eq!(scene.deliver(&changes).await, nothing_failed());
-    assert_eq!(registered(&scene.stack).await, eligible(&offers, [(&who[0], times[1])]));
-    assert_eq!(
-        scene.proxy.count("GetItem") + scene.proxy.count("Query"),
-        3,
-        "the employee and the lists are read once"
-    );
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn other_items_and_unreadable_changes_are_passed_over() {
     let offers = [offer("all", "2030-12-31")];
     let who = some(2);
@@ -598,56 +581,6 @@ async fn other_items_and_unreadable_changes_are_passed_over() {
     for numberless in [json!({}), json!(7), json!("UserId-U-0"), broken("/dynamodb", Value::Null)] {
         assert_eq!(scene.deliver(&[good[0].clone(), numberless.clone()]).await, nothing_failed(), "{numberless}");
     }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_next_delivery_completes_the_work_of_a_killed_function() {
-    let offers = [offer("A-0", "2030-12-31"), offer("A-1", "2030-11-30"), offer("A-2", "2030-10-31")];
-    let who = some(30);
-    let scene = Scene::start(&who, &offers).await;
-    seed(&scene.stack, who.iter().map(|who| stale(&offers[0], who, "2030-07-01"))).await;
-    let mut at_work = who.iter();
-    'calls: for call in 1.. {
-        for moment in MOMENTS {
-            let who = at_work.next().expect("enough employees");
-            let change = [who.change(call, AT)];
-            scene.proxy.rule(move |it| if it.number == call { Fault::Death(moment) } else { Fault::None });
-            let died = scene.run(&change, ENOUGH).await.is_none();
-            scene.proxy.heal();
-            let delivered = scene.deliver(&change).await;
-            assert_eq!(delivered, nothing_failed(), "after call {call} {moment:?}");
-            let right = eligible(&offers, [(who, AT)]);
-            let registered: Registered =
-                registered(&scene.stack).await.into_iter().filter(|(user, ..)| *user == who.user).collect();
-            assert_eq!(registered, right, "after call {call} {moment:?}");
-            if !died {
-                // The function makes nine calls. It reads the employee, the registrations in the
-                // index, the list and the registration in the table, puts two registrations, reads
-                // the end dates, updates one of them, and reads it again.
-                assert_eq!(call, 10);
-                break 'calls;
-            }
-        }
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn registrations_of_a_killed_run_get_an_end_date_in_another_year() {
-    const NEXT_YEAR: &str = "2031-03-31T00:00:00";
-    let (offer, who) = (offer("A", "2030-12-31"), some(1));
-    let scene = Scene::start(&who, std::slice::from_ref(&offer)).await;
-    let change = changes(&who, AT);
-    scene.proxy.rule(|call| match (call.action.as_str(), call.nth) {
-        ("PutItem", 1) => Fault::Death(Moment::After),
-        _ => Fault::None,
-    });
-    assert_eq!(scene.run(&change, ENOUGH).await, None);
-    scene.proxy.heal();
-    assert_eq!(stored::<Registration>(&scene.stack).await.len(), 1, "the killed run has put a registration");
-    // No job updates the registration: the test simulates a job that ran before the put.
-    scene.move_end(&offer, NEXT_YEAR).await;
-    assert_eq!(scene.deliver(&change).await, nothing_failed());
-    assert_eq!(stored::<Registration>(&scene.stack).await[0].end.0.to_string(), NEXT_YEAR);
 }
 
 /// Whether `call` writes a registration of this user.
@@ -906,178 +839,6 @@ async fn an_employee_consumes_its_declared_cost() {
     }
 }
 
-#[tokio::test]
-async fn putting_an_employee_creates_or_replaces_it() {
-    let stack = stack().start().await.expect("a stack");
-    let admin = admin(&stack, "123");
-    let path = of_company("123", "employees/Ann");
-    let body = |role: &str, department: &str, name: Option<&str>| {
-        let mut body = json!({"role": role, "department": department});
-        if let Some(name) = name {
-            body["name"] = name.into();
-        }
-        body
-    };
-    let steps = [
-        (body("EmployeeOnPlan", "Sales", None), 201, LastChange::Placement, 1),
-        (body("EmployeeOnPlan", "Sales", None), 200, LastChange::Placement, 1),
-        (body("EmployeeOnPlan", "Sales", Some("Ann")), 200, LastChange::Other, 2),
-        (body("EmployeeOnPlan", "Sales", Some("Ann")), 200, LastChange::Other, 2),
-        (body("EmployeeOnPlan", "Legal", Some("Ann")), 200, LastChange::Placement, 3),
-        (body("EmployeeOnPlan", "Legal", Some("Ännchen")), 200, LastChange::Other, 4),
-        (body("Spouse", "Legal", Some("Ännchen")), 200, LastChange::Placement, 5),
-        (body("Spouse", "Legal", None), 200, LastChange::Other, 6),
-        (body("Retiree", "Büro 1", Some("Ann")), 200, LastChange::Placement, 7),
-    ];
-    for (body, status, last_change, version) in steps {
-        let answer = admin.put(&path, &body).await;
-        let mut right = body.clone();
-        right["userId"] = "Ann".into();
-        right["companyId"] = "123".into();
-        assert_eq!((answer.status, &answer.body), (status, &right));
-        let location = answer.headers.get("location").map(|location| location.to_str().expect("a text"));
-        assert_eq!(location, (status == 201).then_some(path.as_str()));
-        let employees = stored::<Employee>(&stack).await;
-        assert_eq!(employees.len(), 1);
-        let stored = &employees[0];
-        assert_eq!((stored.last_change, stored.version), (last_change, version), "{body}");
-        assert_eq!(
-            (stored.role.as_str(), stored.department.as_str()),
-            (body["role"].as_str().expect("a role"), body["department"].as_str().expect("a department"))
-        );
-        assert_eq!(stored.name.as_ref().map(ToString::to_string).as_deref(), body["name"].as_str());
-        assert_eq!((stored.user().as_str(), stored.company().as_str()), ("Ann", "123"));
-    }
-}
-
-#[tokio::test]
-async fn rejects_invalid_employees() {
-    let stack = stack().start().await.expect("a stack");
-    let operator = Client::operator(&stack);
-    let who = placed("U", ROLES[0], "Sales");
-    assert_eq!(who.put(&operator).await.status, 201);
-    let before = stored::<Employee>(&stack).await;
-    let good = |name: &str, value: Value| {
-        let mut body = json!({"role": "Spouse", "department": "Legal", "name": "Ann"});
-        body[name] = value;
-        body.to_string()
-    };
-    let long = "x".repeat(201);
-    for (path, body, pointers) in [
-        ("U", "{}".to_owned(), "/body/role /body/department"),
-        ("U", r#"{"role": "Spouse"}"#.to_owned(), "/body/department"),
-        ("U", r#"{"role": 1, "department": null, "more": 2}"#.to_owned(), "/body/role /body/department /body/more"),
-        ("U", good("role", "".into()), "/body/role"),
-        ("U", good("role", "a#b".into()), "/body/role"),
-        ("U", good("department", "x".repeat(129).into()), "/body/department"),
-        ("U", good("department", "a\nb".into()), "/body/department"),
-        ("U", good("name", "".into()), "/body/name"),
-        ("U", good("name", long.into()), "/body/name"),
-        ("U", good("name", "a\u{0}".into()), "/body/name"),
-        ("U", good("name", Value::Null), "/body/name"),
-        ("U", good("version", 1.into()), "/body/version"),
-        ("U", good("userId", "U".into()), "/body/userId"),
-        ("U", good("companyId", "2".into()), "/body/companyId"),
-        ("U", r#"{"role": "Spouse", "role": "Spouse", "department": "Legal"}"#.to_owned(), "/body/role"),
-        ("U?year=2020", good("role", "Spouse".into()), "/query/year"),
-        ("U%23V", good("role", "Spouse".into()), "/path/userId"),
-        ("U", "[]".to_owned(), "/body"),
-        ("U", "{".to_owned(), "/body"),
-        ("U", String::new(), "/body"),
-    ] {
-        let request = operator.request("PUT", &of_company("1", &format!("employees/{path}")));
-        let answer = send(request.header("content-type", "application/json").body(body.clone())).await;
-        assert_problem(&answer, 400, "invalid-request");
-        let errors = answer.body["errors"].as_array().expect("errors");
-        let found: BTreeSet<&str> = errors.iter().filter_map(|error| error["pointer"].as_str()).collect();
-        assert_eq!(found, pointers.split_whitespace().collect(), "{path} {body}: {}", answer.body);
-    }
-    let text = send(operator.request("PUT", &who.path()).body(good("role", "Spouse".into()))).await;
-    assert_problem(&text, 415, "unsupported-media-type");
-    assert_eq!(stored::<Employee>(&stack).await, before);
-}
-
-#[tokio::test]
-async fn only_admins_of_a_company_can_put_its_employees() {
-    let stack = stack().start().await.expect("a stack");
-    let operator = Client::operator(&stack);
-    let ours = placed("ours", ROLES[0], "Sales");
-    let others = Placed { company: "2".to_owned(), ..placed("others", ROLES[1], "Legal") };
-    for who in [&ours, &others] {
-        assert_eq!(who.put(&operator).await.status, 201);
-    }
-    let before = stored::<Employee>(&stack).await;
-    let (first, second, nobodys) =
-        (admin(&stack, "1"), admin(&stack, "2"), Client::caller(&stack, "wellness:admin", &[]));
-    let of_2 = |user: &str| Placed { company: "2".to_owned(), ..placed(user, ROLES[2], "Finance") };
-    for (client, who) in [
-        (&first, of_2("others")),
-        (&first, of_2("new")),
-        (&nobodys, placed("ours", ROLES[2], "Finance")),
-        (&second, placed("ours", ROLES[2], "Finance")),
-    ] {
-        let answer = who.put(client).await;
-        assert_problem(&answer, 403, "forbidden");
-        assert!(!answer.body.to_string().contains("Legal"), "{}", answer.body);
-    }
-    for scope in ["wellness:read wellness:write", "bank:operate", "wellness", ""] {
-        let answer = ours.put(&Client::member(&stack, scope, "1", "ours")).await;
-        assert_eq!(End::of(&answer), Some(End::NoScope), "{scope}: {}", answer.body);
-    }
-    assert_eq!(End::of(&ours.put(&employee(&stack, "1", "ours")).await), Some(End::NoScope));
-    assert_eq!(stored::<Employee>(&stack).await, before);
-    assert_eq!(placed("new", ROLES[0], "Sales").put(&first).await.status, 201);
-    assert_eq!(of_2("others").put(&second).await.status, 200);
-    assert_eq!(of_2("others").put(&operator).await.status, 200);
-}
-
-/// Neither company can tell from an answer or a list that the other one has such an employee.
-#[tokio::test]
-async fn two_companies_have_separate_employees_with_the_same_user_id() {
-    let of = |company: &str, department| Placed {
-        company: company.to_owned(),
-        ..placed("bob@example.com", ROLES[0], department)
-    };
-    let bobs = [of("1", "Sales"), of("2", "Legal")];
-    let end = format!("{}-12-31T23:59:59", &now()[..4]);
-    let offers = ["1", "2"].map(|company| Offer { company: company.to_owned(), ..offer(company, &end) });
-    let stack = stack().start().await.expect("a stack");
-    let operator = Client::operator(&stack);
-    seed(&stack, offers.iter().map(Offer::activity)).await;
-    let admins = ["1", "2"].map(|company| admin(&stack, company));
-    for (bob, admin) in bobs.iter().zip(&admins) {
-        let answer = bob.put(admin).await;
-        assert_eq!((answer.status, &answer.body["companyId"]), (201, &json!(bob.company)), "{}", answer.body);
-    }
-    drained(&operator, FUNCTION).await;
-    for ((bob, admin), other) in bobs.iter().zip(&admins).zip(["2", "1"]) {
-        let employee = employee(&stack, &bob.company, &bob.user);
-        let own = registrations_of(&bob.company, &bob.user);
-        for client in [&employee, admin, &operator] {
-            until(client, &own, |answer| answer.body["items"].as_array().is_some_and(|items| items.len() == 1)).await;
-            assert_eq!(client.get(&own).await.body["items"][0]["activityId"], bob.company.as_str());
-        }
-        for client in [&employee, admin] {
-            assert_problem(&client.get(&registrations_of(other, &bob.user)).await, 403, "forbidden");
-            let path = format!("/wellness/users/{}/registrations/{other}", bob.user);
-            assert_problem(&client.patch(&path, &json!({"progress": 1})).await, 404, "not-found");
-        }
-        let report = json!({"progress": if other == "2" { 10 } else { 20 }});
-        let path = format!("/wellness/users/{}/registrations/{}", bob.user, bob.company);
-        assert_eq!(employee.patch(&path, &report).await.status, 200);
-    }
-    let mut progress: Vec<_> = stored::<Registration>(&stack).await;
-    progress.sort_by_key(|registration| registration.company.to_string());
-    let progress = progress.iter().map(|one| (one.company.as_str(), f64::from(one.progress)));
-    assert_eq!(progress.collect::<Vec<_>>(), [("1", 10.0), ("2", 20.0)]);
-    // A new department of one Bob does not change the other, who keeps his version and department.
-    assert_eq!(of("1", "Finance").put(&admins[0]).await.status, 200);
-    let mut employees = stored::<Employee>(&stack).await;
-    employees.sort_by_key(|employee| employee.company().to_string());
-    let shown = employees.iter().map(|it| (it.company().as_str(), it.department.as_str(), it.version));
-    assert_eq!(shown.collect::<Vec<_>>(), [("1", "Finance", 2), ("2", "Legal", 1)]);
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn concurrent_puts_of_an_employee_are_all_applied() {
     let stack = stack().start().await.expect("a stack");
@@ -1092,27 +853,4 @@ async fn concurrent_puts_of_an_employee_are_all_applied() {
     assert_eq!(answers.iter().filter(|(answer, _)| answer.status == 201).count(), 1);
     let employees = stored::<Employee>(&stack).await;
     assert_eq!((employees.len(), employees[0].version), (1, 12), "no put is lost");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_lost_request_or_response_causes_no_second_change() {
-    let twins = Twins::start(stack).await;
-    let operator = Client::operator(&twins.faulty);
-    for (department, version) in [("Sales", 1), ("Legal", 2), ("Finance", 3)] {
-        for moment in MOMENTS {
-            let department = format!("{department} {moment:?}");
-            twins.proxy.rule(move |call| match (call.action.as_str(), call.nth) {
-                ("PutItem", 1) => Fault::Lost(moment),
-                _ => Fault::None,
-            });
-            let user = format!("{moment:?}");
-            let who = json!({"role": "Spouse", "department": department});
-            let answer = operator.put(&of_company("1", &format!("employees/{user}")), &who).await;
-            assert!(matches!(answer.status, 200 | 201), "{}", answer.body);
-            assert_eq!(answer.body["department"], who["department"]);
-            let employees = stored::<Employee>(&twins.healthy).await;
-            let stored = employees.iter().find(|employee| employee.user().as_str() == user).expect("the employee");
-            assert_eq!((stored.version, stored.last_change), (version, LastChange::Placement), "{department}");
-        }
-    }
 }

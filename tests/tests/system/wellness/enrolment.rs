@@ -10,7 +10,7 @@ use std::{
 };
 use system_tests::{
     Client, drained,
-    faults::{Fault, MOMENTS, Process},
+    faults::{Fault, Process},
     send, stack, text,
     wellness::{
         admin, create, of_company, put,
@@ -153,43 +153,6 @@ async fn changed_filters_enrol_and_withdraw_employees_and_keep_progress() {
     }
     let renamed = admin.patch(&of(&format!("activities/{id}")), &json!({"version": version, "name": "Run"})).await;
     assert_eq!((renamed.status, renamed.body.get("enrolmentJobId")), (200, None), "{}", renamed.body);
-}
-
-/// Kills the job before and after each of its calls. The next run repeats the page.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_job_killed_at_any_call_enrols_everybody_once() {
-    let (stack, proxy) = by_hand().await;
-    let admin = admin(&stack, COMPANY);
-    let who = employ(&stack, 60).await;
-    let process = Process::start(&stack, &proxy, FUNCTION, &wellness::patterns::continue_job::function());
-    'calls: for call in (1..).step_by(3) {
-        for moment in MOMENTS {
-            let made = create(&admin, COMPANY, &challenge("2099-12-31", &["Sales", "Legal"])).await;
-            let id = text(&made, "activityId");
-            // A registration of an employee who was eligible before.
-            let stale = registration(id, "u-2");
-            put(&stack, &[stale]).await;
-            let step = step_of(COMPANY, &format!("EnrolmentId-{id}"));
-            proxy.rule(move |it| if it.number == call { Fault::Death(moment) } else { Fault::None });
-            let died = process.run(&step, ENOUGH).await.is_none();
-            proxy.heal();
-            for _ in 0..10 {
-                assert!(process.run(&step, ENOUGH).await.is_some());
-            }
-            let job = admin.get(&of(&format!("jobs/EnrolmentId-{id}"))).await.body;
-            let right = within(&who, &["Sales", "Legal"]);
-            assert_eq!(
-                (&job["status"], &job["done"]),
-                (&json!("done"), &json!(right.len())),
-                "{call} {moment:?}: {job}"
-            );
-            assert_eq!(registered(&stack, id).await, right, "{call} {moment:?}");
-            if !died {
-                assert!(call > 10, "{call}");
-                break 'calls;
-            }
-        }
-    }
 }
 
 fn registration(activity: &str, user: &str) -> Registration {

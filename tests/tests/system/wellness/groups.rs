@@ -3,15 +3,11 @@
 use keys::wellness::GroupId;
 use local::Stack;
 use serde_json::{Value, json};
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
 use system_tests::{
-    Client, assert_problem,
-    faults::{Fault, MOMENTS, Process},
-    parsed, send, stack, text, until,
+    Client, assert_problem, parsed, send, stack, text, until,
     wellness::{
-        activity, admin, employee, employee_key, of_company, put,
-        references::{by_hand, step_of},
-        registration, registration_of, registrations_of, table,
+        activity, admin, employee, employee_key, of_company, put, registration, registration_of, registrations_of,
     },
 };
 use wellness::{Activity, Employee, Enrolment, LastChange, Progress, Registration};
@@ -191,44 +187,4 @@ async fn computation_ends_a_month_after_the_activity() {
     for _ in 0..2 {
         compute(&stack, &admin).await;
     }
-}
-
-/// The job dies before or after any of its calls. A page of registrations is 1,000. The job has
-/// several pages, and passes over an unreadable registration.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_computation_killed_at_any_call_completes_later() {
-    let (stack, proxy) = by_hand().await;
-    let admin = admin(&stack, COMPANY);
-    let walk = activity(COMPANY, WALK, "Walk", END);
-    let users: Vec<String> = (0..1_500).map(|number| format!("u-{number}")).collect();
-    let group = |index: usize| if index.is_multiple_of(3) { "blue" } else { "red" };
-    let all = users.iter().enumerate().map(|(index, user)| member(&walk, user, group(index), 20.0));
-    put(&stack, &all.collect::<Vec<_>>()).await;
-    put(&stack, &[walk]).await;
-    set_groups(&admin, &json!({"progress": "sum"}), &["blue", "red"]).await;
-    let (dynamo, own) = table(&stack);
-    let bad = Registration::key_of(&parsed(WALK), &parsed("u-7"));
-    dynamo.write(own.update(bad).set(Registration::PROGRESS, &"none")).await.expect("written");
-    let process = Process::start(&stack, &proxy, "continue-job", &wellness::patterns::continue_job::function());
-    let (operator, mut deaths) = (Client::operator(&stack), 0);
-    let right = expected([("blue", 10_000.0, 500), ("red", 19_980.0, 999)]);
-    for (call, moment) in (1..=12).flat_map(|call| MOMENTS.map(|moment| (call, moment))) {
-        let started = operator.invoke(START, &json!({})).await.body;
-        assert_eq!(started["started"], 1, "{started}");
-        proxy.rule(move |it| if it.number == call { Fault::Death(moment) } else { Fault::None });
-        let ended = process.run(&step_of(COMPANY, JOB), Duration::from_mins(1)).await;
-        proxy.heal();
-        deaths += usize::from(ended.is_none());
-        let mut job = admin.get(&of(&format!("jobs/{JOB}"))).await.body;
-        for _ in 0..20 {
-            if job["status"] == "done" {
-                break;
-            }
-            admin.invoke("continue-job", &step_of(COMPANY, JOB)).await;
-            job = admin.get(&of(&format!("jobs/{JOB}"))).await.body;
-        }
-        assert_eq!((&job["status"], &job["skipped"]), (&json!("done"), &json!(1)), "call {call} {moment:?}: {job}");
-        assert_eq!(groups(&admin).await, right, "call {call} {moment:?}");
-    }
-    assert!(deaths >= 12, "{deaths}");
 }

@@ -8,7 +8,7 @@ use system_tests::{
     faults::{Fault, MOMENTS, Process},
     stack, text, until,
     wellness::{
-        admin, employee,
+        admin,
         files::{file_of, upload_file},
         of_company,
         references::{by_hand, step_of},
@@ -268,43 +268,6 @@ async fn the_exported_list_is_the_same_people() {
     let count = texts.len() as u64;
     assert_eq!((&again["status"], counts(&again)), (&json!("done"), [count, 0, 0, count, 0, 0]), "{again}");
     assert_eq!(employees(&admin).await, before);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn wrong_imports_are_rejected_and_others_are_not_found() {
-    let stack = stack().start().await.expect("a stack");
-    let admin = admin(&stack, COMPANY);
-    let content = "userId,role,department\nu,R,D\n";
-    let good = request(content, false);
-    let with = |member: &str, value: Value| {
-        let mut body = good.clone();
-        body[member] = value;
-        body
-    };
-    for body in [
-        with("bytes", json!(0)),
-        with("bytes", json!(5 * 1024 * 1024 + 1)),
-        with("bytes", json!("9")),
-        with("sha256", json!("0")),
-        with("endMissing", json!(null)),
-        with("endMissing", json!("true")),
-        with("name", json!("a.csv")),
-    ] {
-        assert_problem(&admin.post(&of(IMPORTS), &body).await, 400, "invalid-request");
-    }
-    let user = employee(&stack, COMPANY, "u");
-    assert_eq!(user.post(&of(IMPORTS), &good).await.status, 403);
-    let id = upload(&admin, content, false).await;
-    ended(&admin, &id).await;
-    let path = of(&format!("{IMPORTS}/{id}"));
-    assert_eq!(user.get(&path).await.status, 403);
-    let others = system_tests::wellness::admin(&stack, "other");
-    assert_problem(&others.get(&path).await, 403, "forbidden");
-    assert_problem(&others.get(&of_company("other", &format!("{IMPORTS}/{id}"))).await, 404, "not-found");
-    assert_problem(&admin.get(&of(&format!("references/files/{id}"))).await, 404, "not-found");
-    let file = admin.post(&of("files"), &system_tests::wellness::new_file()).await;
-    let file = of(&format!("{IMPORTS}/{}", text(&file.body, "fileId")));
-    assert_problem(&admin.get(&file).await, 404, "not-found");
 }
 
 /// A repeated event of the object, or another upload, starts no second import.

@@ -18,7 +18,7 @@ use std::{
 };
 use system_tests::{
     Answer, Client, assert_problem,
-    faults::{Call, Fault, MOMENTS, Moment, Process, Proxy},
+    faults::{Call, Fault, MOMENTS, Process, Proxy},
     send,
     units::Consumed,
     until,
@@ -34,7 +34,6 @@ const CONTINUE: &str = "continue-job";
 const YEAR: &str = "?from=2020-01-01&to=2020-12-31";
 const END: &str = "2020-12-31T00:00:00";
 const MOVED: &str = "2021-06-30T12:00:00";
-const MOVED_AGAIN: &str = "2022-01-01T00:00:00";
 const MINUTE: Duration = Duration::from_mins(1);
 
 /// A stack without the event source mapping of the jobs, and a proxy that can make calls to
@@ -200,31 +199,6 @@ fn end(number: usize) -> String {
     format!("2020-{:02}-{:02}T00:00:00", 1 + number % 12, 1 + number % 28)
 }
 
-#[tokio::test]
-async fn a_job_killed_at_any_call_is_resumed() {
-    for kind in KINDS {
-        for moment in MOMENTS {
-            let (scene, mut number) = (Scene::start().await, 0);
-            loop {
-                number += 1;
-                let when = format!("{kind:?}-{moment:?}-{number}");
-                let task = Task::start(&scene.rows, &scene.client, kind, &when, 3).await;
-                scene.proxy.rule(move |call| if call.number == number { Fault::Death(moment) } else { Fault::None });
-                let ended = scene.run(&task, MINUTE).await.is_some();
-                task.assert_whole(&scene.rows, &when).await;
-                scene.proxy.heal();
-                assert!(scene.run(&task, MINUTE).await.is_some(), "{when}");
-                task.assert_done(&scene, &when).await;
-                if ended {
-                    break;
-                }
-            }
-            assert!(number > 8, "{kind:?} {moment:?}: only {number} calls");
-            scene.stack.stop().await;
-        }
-    }
-}
-
 /// Changes the statuses and end dates of random activities until `stop` is set. The end dates stay
 /// within the job's period.
 async fn edit(rows: &Rows, task: &Task, seed: u64, stop: &AtomicBool) -> usize {
@@ -279,11 +253,6 @@ async fn of_status(scene: &Scene, task: &Task, status: Status) -> usize {
 }
 
 #[tokio::test]
-async fn a_replacement_of_300_references_survives_20_kills_during_edits() {
-    Box::pin(killed_while_others_edit(Kind::Replacement, 300, 20)).await;
-}
-
-#[tokio::test]
 async fn an_update_of_300_references_survives_20_kills_during_edits() {
     Box::pin(killed_while_others_edit(Kind::Update, 300, 20)).await;
 }
@@ -334,78 +303,6 @@ async fn the_stream_runs_a_job_until_it_has_ended() {
     let scene = Scene { stack, proxy, rows, client };
     for task in &tasks {
         task.assert_done(&scene, &task.company).await;
-    }
-    scene.stack.stop().await;
-}
-
-#[tokio::test]
-async fn two_concurrent_runs_count_each_change_once() {
-    let scene = Scene::start().await;
-    for kind in KINDS {
-        let task = Task::start(&scene.rows, &scene.client, kind, &format!("{kind:?}"), 120).await;
-        let (one, other) = Box::pin(join(scene.run(&task, MINUTE), scene.run(&task, MINUTE))).await;
-        assert!(one.is_some() && other.is_some());
-        task.assert_done(&scene, &format!("{kind:?}")).await;
-    }
-    scene.stack.stop().await;
-}
-
-#[tokio::test]
-async fn a_delayed_run_overwrites_nothing() {
-    let scene = Scene::start().await;
-    for kind in KINDS {
-        let task = Task::start(&scene.rows, &scene.client, kind, &format!("{kind:?}"), 3).await;
-        let mut is_first = true;
-        scene.proxy.rule(move |call| {
-            let is_held = call.action == "Query" && std::mem::take(&mut is_first);
-            if is_held { Fault::Held } else { Fault::None }
-        });
-        let other = async {
-            scene.proxy.held(1).await;
-            scene.client.invoke(CONTINUE, &task.step()).await;
-            assert_eq!(scene.job(&task).await.done, 3, "{kind:?}");
-            scene.proxy.release();
-        };
-        let (step, process) = (task.step(), scene.process());
-        let (behind, ()) = Box::pin(join(process.run(&step, MINUTE), other)).await;
-        let answer = behind.expect("the function survives").answer.expect("an answer");
-        assert_eq!(answer, json!({"batchItemFailures": []}), "{kind:?}");
-        assert!(scene.run(&task, MINUTE).await.is_some());
-        task.assert_done(&scene, &format!("{kind:?}")).await;
-    }
-    scene.stack.stop().await;
-}
-
-/// Makes all calls of this action fail, except for the first one.
-fn from_the_second(action: &'static str, fault: Fault) -> impl FnMut(&Call) -> Fault {
-    move |call| if call.action == action && call.nth > 1 { fault.clone() } else { Fault::None }
-}
-
-#[tokio::test]
-async fn a_job_is_retried_after_transient_dynamodb_errors() {
-    let scene = Scene::start().await;
-    let troubles = [
-        (Kind::Replacement, "TransactWriteItems", Fault::throttled()),
-        (Kind::Replacement, "TransactWriteItems", Fault::cancelled(&["TransactionConflict", "None"])),
-        (Kind::Replacement, "TransactWriteItems", Fault::cancelled(&["None", "ThrottlingError"])),
-        (Kind::Replacement, "TransactWriteItems", Fault::internal()),
-        (Kind::Replacement, "Query", Fault::throttling()),
-        (Kind::Replacement, "UpdateItem", Fault::conflict()),
-        (Kind::Update, "UpdateItem", Fault::throttled()),
-        (Kind::Update, "Query", Fault::internal()),
-        (Kind::Registrations, "UpdateItem", Fault::conflict()),
-        (Kind::Registrations, "GetItem", Fault::throttled()),
-    ];
-    for (number, (kind, action, fault)) in troubles.into_iter().enumerate() {
-        let when = format!("{kind:?}-{number}-{action}");
-        let task = Task::start(&scene.rows, &scene.client, kind, &when, 3).await;
-        scene.proxy.rule(from_the_second(action, fault));
-        assert_eq!(scene.call(&task.step()).await, json!([{"itemIdentifier": "1"}]), "{when}");
-        task.assert_whole(&scene.rows, &when).await;
-        assert_eq!(scene.job(&task).await.state, State::Running, "{when}");
-        scene.proxy.heal();
-        assert!(scene.run(&task, MINUTE).await.is_some(), "{when}");
-        task.assert_done(&scene, &when).await;
     }
     scene.stack.stop().await;
 }
@@ -668,63 +565,6 @@ async fn a_completed_step_resets_the_number_of_attempts() {
 }
 
 #[tokio::test]
-async fn a_retry_continues_from_the_last_step() {
-    let scene = Scene::start().await;
-    for kind in KINDS {
-        let task = Task::start(&scene.rows, &scene.client, kind, &format!("{kind:?}"), 120).await;
-        // The job reads this item last.
-        let last = if kind == Kind::Registrations { 99 } else { last_of(&task) };
-        scene.fail(&task, last, "at the last page").await;
-        let before = scene.job(&task).await;
-        assert_eq!((before.done % 10, before.done > 0), (0, true), "{before:?}");
-        assert_eq!(scene.retry(&task).await.status, 202);
-        let after = scene.job(&task).await;
-        assert_eq!((after.done, after.step, &after.progress), (before.done, before.step, &before.progress));
-        assert!(scene.run(&task, MINUTE).await.is_some());
-        task.assert_done(&scene, &format!("{kind:?}")).await;
-    }
-    scene.stack.stop().await;
-}
-
-/// Returns the position of the active activity with the latest end date.
-fn last_of(task: &Task) -> usize {
-    let active = |number: &usize| task.activities[*number].status == Status::Active;
-    (0..task.count).filter(active).max_by_key(|number| task.activities[*number].end()).expect("one")
-}
-
-#[tokio::test]
-async fn a_failing_job_killed_at_any_call_can_be_retried() {
-    for kind in [Kind::Replacement, Kind::Registrations] {
-        for moment in MOMENTS {
-            let (scene, mut number) = (Scene::start().await, 0);
-            loop {
-                number += 1;
-                let when = format!("{kind:?}-{moment:?}-{number}");
-                let task = Task::start(&scene.rows, &scene.client, kind, &when, 3).await;
-                let rejection = task.rejection(1);
-                // A change that is both rejected and cut off is not executed.
-                let death = move |call: &Call| match (call.number == number, rejection(call)) {
-                    (false, fault) => fault,
-                    (true, Fault::None) => Fault::Death(moment),
-                    (true, _) => Fault::Death(Moment::Before),
-                };
-                scene.proxy.rule(death);
-                let ended = scene.process().run(&task.step(), MINUTE).await.is_some();
-                scene.fail(&task, 1, &when).await;
-                assert_eq!(scene.retry(&task).await.status, 202, "{when}");
-                assert!(scene.run(&task, MINUTE).await.is_some(), "{when}");
-                task.assert_done(&scene, &when).await;
-                if ended {
-                    break;
-                }
-            }
-            assert!(number > 3, "{kind:?} {moment:?}: only {number} calls");
-            scene.stack.stop().await;
-        }
-    }
-}
-
-#[tokio::test]
 async fn only_a_failed_job_can_be_retried_and_only_once() {
     let scene = Scene::start().await;
     let refused = |answer: &Answer, kind: &str| assert_problem(answer, 409, kind);
@@ -781,28 +621,6 @@ async fn a_failed_job_can_be_started_again() {
     assert_eq!((answer.status, &answer.body["status"]), (202, &json!("running")), "{}", answer.body);
     assert!(scene.run(&task, MINUTE).await.is_some());
     task.assert_done(&scene, "started again").await;
-    scene.stack.stop().await;
-}
-
-#[tokio::test]
-async fn an_old_run_stops_after_its_job_is_started_again() {
-    let scene = Scene::start().await;
-    let task = Task::start(&scene.rows, &scene.client, Kind::Registrations, "C", 3).await;
-    scene.proxy.rule(move |call| if is_of_registration(call) { Fault::Held } else { Fault::None });
-    let second = async {
-        scene.proxy.held(3).await;
-        task.move_end(&scene.rows, MOVED_AGAIN).await;
-        scene.proxy.release();
-    };
-    let (step, process) = (task.step(), scene.process());
-    let (first, ()) = Box::pin(join(process.run(&step, MINUTE), second)).await;
-    assert_eq!(first.expect("the function survives").answer.expect("an answer"), json!({"batchItemFailures": []}));
-    let anew = scene.job(&task).await;
-    assert_eq!((anew.state, anew.done), (State::Running, 0), "the old run must not change the new job");
-    scene.proxy.heal();
-    assert!(scene.run(&task, MINUTE).await.is_some());
-    task.assert_done(&scene, "anew").await;
-    assert_eq!(scene.rows.activity(task.walk().id()).await.end(), read(MOVED_AGAIN));
     scene.stack.stop().await;
 }
 

@@ -13,7 +13,7 @@ use local::Stack;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use system_tests::{
-    Asks, Client, End, parsed, stack, text,
+    Asks, Client, parsed, stack, text,
     units::{Consumed, bytes, consumed},
     wellness::{activity, admin, declared, employee, json_text, of_company, put, registration, stored},
 };
@@ -312,42 +312,6 @@ async fn the_default_period_is_the_current_year() {
     }
 }
 
-/// The entries exceed 1 MB, so one query call cannot return them all. They also have the same sort
-/// key, so the next call needs the full index position.
-#[tokio::test]
-async fn lists_return_hundreds_of_entries_with_the_same_end_date() {
-    const MANY: usize = 300;
-    let (stack, client) = start().await;
-    let last = "2020-12-31T23:59:59";
-    let departments: Vec<String> = (0..32).map(|number| format!("{number:0>128}")).collect();
-    let departments: Vec<&str> = departments.iter().map(String::as_str).collect();
-    let big = json_text(&json!({"text": "x".repeat(4_000)}));
-    let activities: Vec<Activity> = (0..MANY)
-        .map(|number| Activity {
-            filters: filters(&[], &departments),
-            ..activity("123", &format!("A-{number:03}"), "Walk", last)
-        })
-        .collect();
-    let registered = activities.iter().map(|activity| registration(activity, "123"));
-    let registered: Vec<Registration> = registered.map(|one| Registration { data: Some(big.clone()), ..one }).collect();
-    put(&stack, &activities).await;
-    put(&stack, &registered).await;
-    put(&stack, &[activity("123", "next", "Next", "2021-01-01T00:00:00")]).await;
-    let expected: BTreeSet<String> = activities.iter().map(|activity| activity.id().to_string()).collect();
-    for (index, partition) in [
-        ("GSI1", "CompanyId-123#Program"),
-        ("GSI2", "CompanyId-123#Program#List"),
-        ("GSI3", "CompanyId-123#UserId-123#Registrations"),
-    ] {
-        let entries = stored(&stack, Some(index), partition).await;
-        assert!(entries.iter().map(bytes).sum::<usize>() > 1024 * 1024, "{index}: one call can return all entries");
-    }
-    for path in lists() {
-        let found = ids(&client, &format!("{path}?year=2020")).await;
-        assert_eq!((found.len(), found.into_iter().collect::<BTreeSet<_>>()), (MANY, expected.clone()), "{path}");
-    }
-}
-
 const ENDED: &str = "2020-01-31T23:59:59";
 const LATER: &str = "2020-06-30T00:00:00";
 
@@ -390,95 +354,6 @@ async fn the_status_filter_applies_to_activities_only() {
         let found: Vec<String> = found.iter().map(|&id| id.to_owned()).collect();
         assert_eq!(sections, BTreeMap::from([("7".to_owned(), found), ("8".to_owned(), Vec::new())]), "{status}");
     }
-}
-
-#[tokio::test]
-async fn lists_are_limited_to_the_callers_company_or_user() {
-    let (stack, operator) = start().await;
-    for company in ["12", "123", "1234"] {
-        let of = activity(company, &format!("of-{company}"), "Walk 5000", "2020-12-31T00:00:00");
-        put(&stack, &[registration(&of, company)]).await;
-        put(&stack, &[of]).await;
-        put(&stack, &[section(company, "7", "Autumn", "2020-12-31T00:00:00")]).await;
-    }
-    let [activities, options, registrations] = lists().map(|path| format!("{path}?year=2020"));
-    let user = employee(&stack, "123", "123");
-    for path in [&activities, &options, &registrations] {
-        for client in [&operator, &user] {
-            assert_eq!(ids(client, path).await, ["of-123"], "{path}");
-        }
-    }
-    let other = admin(&stack, "12");
-    let stranger = employee(&stack, "123", "124");
-    let writer = Client::member(&stack, "wellness:write", "123", "123");
-    let colleague = admin(&stack, "123");
-    for (client, path, end) in [
-        (&other, &activities, End::NoReach),
-        (&other, &options, End::NoReach),
-        (&stranger, &registrations, End::NoReach),
-        (&colleague, &activities, End::Done),
-        (&colleague, &options, End::Done),
-        (&colleague, &registrations, End::Done),
-        (&writer, &activities, End::NoScope),
-        (&writer, &options, End::NoScope),
-        (&writer, &registrations, End::NoScope),
-    ] {
-        let answer = client.get(path).await;
-        assert_eq!(End::of(&answer), Some(end), "{path}: {}", answer.body);
-        assert!(end == End::Done || !answer.body.to_string().contains("of-"), "{}", answer.body);
-    }
-}
-
-async fn pointers(client: &Client, path: &str) -> Vec<String> {
-    let answer = client.get(path).await;
-    let problem = (400, &json!("/problems/invalid-request"));
-    assert_eq!((answer.status, &answer.body["type"]), problem, "{path}: {}", answer.body);
-    answer.body["errors"].as_array().expect("errors").iter().map(|fault| text(fault, "pointer").to_owned()).collect()
-}
-
-#[tokio::test]
-async fn lists_reject_invalid_query_parameters() {
-    let (_stack, client) = start().await;
-    for (query, found) in [
-        ("year=20", ["/query/year"].as_slice()),
-        ("year=020", &["/query/year"]),
-        ("year=20201", &["/query/year"]),
-        ("year=", &["/query/year"]),
-        ("year=2020&year=2021", &["/query/year"]),
-        ("year=2020&from=2020-01-01&to=2020-12-31", &["/query/year"]),
-        ("year=2020&from=2020-01-01", &["/query/year"]),
-        ("from=2020-01-01", &["/query/to"]),
-        ("to=2020-01-01", &["/query/from"]),
-        ("from=2020-01-02&to=2020-01-01", &["/query/to"]),
-        ("from=2020-01-01T00:00:01&to=2020-01-01T00:00:00", &["/query/to"]),
-        ("from=2020-13-01&to=2020-01-01", &["/query/from"]),
-        ("from=2020-01-01&to=yesterday", &["/query/to"]),
-        ("from=2018-12-31&to=2020-12-31", &["/query/to"]),
-        ("year=x&cursor=y", &["/query/year", "/query/cursor"]),
-    ] {
-        for path in lists() {
-            assert_eq!(pointers(&client, &format!("{path}?{query}")).await, found, "{path}?{query}");
-        }
-    }
-    for (query, found) in [
-        ("activities?limit=5", ["/query/limit"].as_slice()),
-        ("activity-options?limit=5", &["/query/limit"]),
-        ("activities?status=open", &["/query/status"]),
-        ("activities?status=", &["/query/status"]),
-        ("activities?status=active,", &["/query/status"]),
-        ("activities?status=Active", &["/query/status"]),
-        ("activities?role=EmployeeOnPlan", &["/query/role"]),
-        ("activity-options?type=walk&year=x", &["/query/year", "/query/type"]),
-        (
-            "activity-options?status=a&type=b&subType=%23&role=%23&department=%23&from=2020-01-01",
-            &["/query/to", "/query/status", "/query/type", "/query/subType", "/query/role", "/query/department"],
-        ),
-    ] {
-        assert_eq!(pointers(&client, &of_company("123", query)).await, found, "{query}");
-    }
-    assert_eq!(pointers(&client, "/wellness/companies/a%23b/activities").await, ["/path/companyId"]);
-    assert_eq!(pointers(&client, "/wellness/companies/a%23b/activity-options").await, ["/path/companyId"]);
-    assert_eq!(pointers(&client, "/wellness/users/a%23b/registrations").await, ["/path/userId"]);
 }
 
 #[tokio::test]

@@ -208,37 +208,6 @@ async fn a_reference_copies_the_data_of_its_record() {
 }
 
 #[tokio::test]
-async fn records_are_listed_by_facet_and_read() {
-    let (stack, client, _) = start().await;
-    let others = admin(&stack, "C-2");
-    for (facet, id) in [("venues", "b"), ("venues", "a"), ("files", "1"), ("courses", "1"), ("trackers", "1")] {
-        let body = json!({"name": format!("{facet} {id}"), "data": {"id": id}});
-        assert_eq!(client.put(&of(&format!("references/{facet}/{id}")), &body).await.status, 201);
-    }
-    let theirs = json!({"name": "Theirs", "data": {}});
-    assert_eq!(others.put(&of_company("C-2", "references/venues/c"), &theirs).await.status, 201);
-    let list = client.get(&of("references/venues")).await;
-    let venue = |id: &str| json!({"facet": "venues", "id": id, "companyId": COMPANY, "name": format!("venues {id}"), "data": {"id": id}});
-    assert_eq!(list.body, json!({"items": [venue("a"), venue("b")]}));
-    let first = client.get(&of("references/venues?limit=1")).await;
-    let cursor = text(&first.body, "nextCursor");
-    let second = client.get(&of(&format!("references/venues?limit=1&cursor={cursor}"))).await;
-    assert_eq!((&first.body["items"], &second.body["items"]), (&json!([venue("a")]), &json!([venue("b")])));
-    for path in ["references/files?", "references/courses?"] {
-        let foreign = client.get(&of(&format!("{path}limit=1&cursor={cursor}"))).await;
-        assert_problem(&foreign, 400, "invalid-request");
-    }
-    let their_list = format!("{}?limit=1&cursor={cursor}", of_company("C-2", "references/venues"));
-    assert_problem(&others.get(&their_list).await, 400, "invalid-request");
-    assert_eq!(client.get(&of("references/notifications")).await.body, json!({"items": []}));
-    assert_eq!(client.get(&of("references/venues/a")).await.body, venue("a"));
-    assert_problem(&client.get(&of("references/venues/1")).await, 404, "not-found");
-    let employee = system_tests::wellness::employee(&stack, COMPANY, "u-1");
-    assert_eq!(employee.get(&of("references/venues/a")).await.status, 200);
-    assert_eq!(employee.get(&of("references/venues")).await.status, 403);
-}
-
-#[tokio::test]
 async fn a_record_in_use_cannot_be_removed() {
     let (_stack, client, activity) = start().await;
     let record = of("references/venues/hall");
@@ -307,21 +276,6 @@ async fn no_record_is_removed_while_a_reference_to_it_is_added() {
     assert_problem(&added, 404, "not-found");
 }
 
-/// Two administrators change different parts under the same version. Exactly one succeeds.
-#[tokio::test(flavor = "multi_thread")]
-async fn of_two_changes_under_one_version_one_succeeds() {
-    let (_stack, client, activity) = start().await;
-    for version in 1..=10 {
-        let detail = json!({"version": version, "detail": {"number": version}});
-        let goal = json!({"version": version, "type": "steps", "parameters": version});
-        let (paths, bodies) = ([format!("{activity}/detail"), format!("{activity}/goal")], [detail, goal]);
-        let both = futures::future::join(client.put(&paths[0], &bodies[0]), client.put(&paths[1], &bodies[1])).await;
-        let mut statuses = [both.0.status, both.1.status];
-        statuses.sort_unstable();
-        assert_eq!(statuses, [200, 412], "{} {}", both.0.body, both.1.body);
-    }
-}
-
 /// A part that cannot be read can be replaced and removed.
 #[tokio::test]
 async fn an_unreadable_part_can_be_replaced_and_removed() {
@@ -354,51 +308,5 @@ async fn an_unreadable_part_can_be_replaced_and_removed() {
         damage(sort, attribute).await;
         assert_eq!(delete(&client, &path).await.status, 204, "{part}");
         assert_eq!(client.get(&activity).await.status, 200, "{part}");
-    }
-}
-
-/// A reference is added while its activity changes. In either order, the reference has the status
-/// and the end of its activity.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_reference_follows_an_activity_that_changes_at_the_same_time() {
-    let twins = Twins::start(stack).await;
-    let (healthy, faulty) = (Client::operator(&twins.healthy), Client::operator(&twins.faulty));
-    put_venue(&healthy, "hall", "Hall").await;
-    for adds_first in [true, false] {
-        let made = create(&healthy, COMPANY, &challenge("Walk", END)).await;
-        let id = text(&made, "activityId");
-        let path = of(&format!("activities/{id}"));
-        let reference = format!("{path}/references/venues/hall");
-        let change = json!({"version": 1, "status": "cancelled", "endDate": "2099-06-30"});
-        twins.proxy.rule(
-            |call| {
-                if call.action == "TransactWriteItems" && call.nth == 1 { Fault::Held } else { Fault::None }
-            },
-        );
-        if adds_first {
-            let meanwhile = async {
-                twins.proxy.held(1).await;
-                assert_eq!(healthy.put(&reference, &json!({})).await.status, 201);
-                twins.proxy.release();
-            };
-            let (changed, ()) = futures::future::join(faulty.patch(&path, &change), meanwhile).await;
-            assert_problem(&changed, 412, "another-version");
-            let mut again = change.clone();
-            again["version"] = json!(2);
-            assert_eq!(healthy.patch(&path, &again).await.status, 200);
-        } else {
-            let meanwhile = async {
-                twins.proxy.held(1).await;
-                assert_eq!(healthy.patch(&path, &change).await.status, 200);
-                twins.proxy.release();
-            };
-            let none = json!({});
-            let (added, ()) = futures::future::join(faulty.put(&reference, &none), meanwhile).await;
-            assert_eq!(added.status, 201, "{}", added.body);
-        }
-        let rows = stored(&twins.healthy, Some("GSI2"), &format!("CompanyId-{COMPANY}#VenueId-hall")).await;
-        let place = format!("cancelled#2099-06-30T00:00:00#ActivityId-{id}");
-        let places: Vec<_> = rows.iter().map(|row| row["GSI2SK"].as_s().expect("a key").clone()).collect();
-        assert!(places.contains(&place), "{places:?}");
     }
 }

@@ -6,9 +6,9 @@ use local::Stack;
 use serde_json::{Value, json};
 use std::time::Duration;
 use system_tests::{
-    Answer, Asks, Client, assert_problem,
+    Answer, Client, assert_problem,
     clock::At,
-    faults::{Fault, MOMENTS, Process, Twins},
+    faults::{Fault, MOMENTS, Process},
     parsed, send, stack,
     wellness::{
         activity, admin, create, employee, employee_key, of_company, put,
@@ -16,14 +16,12 @@ use system_tests::{
         registration, registration_of, registrations_of, reward, stored, table,
     },
 };
-use table::Key;
-use wellness::{Activity, Award, Correction, Employee, LastChange, Registration};
+use wellness::{Activity, Award, Employee, LastChange, Registration};
 
 const COMPANY: &str = "C";
 const USER: &str = "erin";
 const END: &str = "2099-12-31T23:59:59";
 const POINTS: &str = "/wellness/users/erin/points";
-const ATTENDANCE: &str = "POST /wellness/companies/{companyId}/activities/{activityId}/attendance";
 
 /// The employee, to be put directly into the table.
 fn staff() -> Employee {
@@ -125,31 +123,6 @@ async fn entries_are_listed_oldest_first() {
 }
 
 #[tokio::test]
-async fn corrections_name_an_existing_plan_and_employee() {
-    let stack = stack().start().await.expect("a stack");
-    let admin = admin(&stack, COMPANY);
-    put(&stack, &[staff()]).await;
-    let plan = json!({"name": "All", "startDate": "2030-01-01", "endDate": "2030-12-31"});
-    assert_eq!(admin.put(&of_company(COMPANY, "plans/all"), &plan).await.status, 201);
-    let correction = |plan: &str| json!({"planId": plan, "amount": 1, "reason": "Helped"});
-    for (path, plan, status) in [
-        (POINTS, "all", 201),
-        (POINTS, "2031", 201),
-        (POINTS, "2030", 404),
-        (POINTS, "unknown", 404),
-        ("/wellness/users/nobody/points", "all", 404),
-    ] {
-        let answer = admin.post(path, &correction(plan)).await;
-        assert_eq!(answer.status, status, "{path} {plan}: {}", answer.body);
-    }
-    // A correction of a plan that is not current is within its period.
-    for (query, total) in [("planId=all", 1), ("year=2031", 1), ("year=2029", 0), ("from=2030-01-01&to=2031-12-31", 2)]
-    {
-        assert_eq!(admin.get(&format!("{POINTS}?{query}")).await.body["total"], total, "{query}");
-    }
-}
-
-#[tokio::test]
 async fn attendance_is_recorded_for_the_enrolled_and_can_be_removed() {
     let stack = stack().start().await.expect("a stack");
     let admin = admin(&stack, COMPANY);
@@ -238,47 +211,6 @@ async fn concurrent_reports_and_attendance_earn_each_reward_once() {
     assert_eq!((kinds, now.earned_points), (["Attendance", "Goal", "Half"].map(str::to_owned).to_vec(), 100));
 }
 
-/// Each function dies before or after any of its calls. A retry completes it once.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_killed_function_awards_and_corrects_once() {
-    let twins = Twins::start(stack).await;
-    let admin = admin(&twins.healthy, COMPANY);
-    put(&twins.healthy, &[staff()]).await;
-    let (report, attendance) = (json!({"progress": 100}), json!({"userIds": [USER]}));
-    let correction = json!({"planId": "2099", "amount": 7, "reason": "Helped"});
-    let (of_user, of_both) = (json!({"userId": USER}), json!({"userId": USER, "activityId": "walk"}));
-    let of_activity = json!({"companyId": COMPANY, "activityId": "walk"});
-    let (walk, attended) = (registration_of(COMPANY, USER, "walk"), of_company(COMPANY, "activities/walk/attendance"));
-    let corrected = format!("{POINTS}?companyId={COMPANY}");
-    let route = "PATCH /wellness/users/{userId}/registrations/{activityId}";
-    for (function, route, path, parameters, body, total, calls) in [
-        ("record-progress", route, &*walk, of_both, &report, 60, 3),
-        ("record-attendance", ATTENDANCE, &attended, of_activity, &attendance, 40, 4),
-        ("correct-points", "POST /wellness/users/{userId}/points", &corrected, of_user, &correction, 7, 4),
-    ] {
-        let mut deaths = 0;
-        for (number, moment) in (1..=7).flat_map(|number| MOMENTS.map(|moment| (number, moment))) {
-            seed(&twins.healthy, "walk", END, &[USER]).await;
-            forget_corrections(&twins.healthy).await;
-            let key = format!("{function}-{moment:?}-{number}");
-            let asks = Asks { route, path, parameters: parameters.clone(), key: Some(&key), body: Some(body) };
-            let event = asks.at(jiff::Timestamp::now());
-            twins.proxy.rule(move |call| if call.number == number { Fault::Death(moment) } else { Fault::None });
-            let process = twins.process(function, &system_tests::patterns::function_named(function));
-            let ended = process.run(&event, Duration::from_mins(1)).await;
-            twins.proxy.heal();
-            for _ in 0..2 {
-                let answer = admin.invoke(function, &event).await;
-                assert!(matches!(answer.body["statusCode"].as_u64(), Some(200 | 201)), "{key}: {}", answer.body);
-            }
-            let points = admin.get(&format!("{POINTS}?planId=2099")).await.body;
-            assert_eq!(points["total"], total, "{key}: {points}");
-            deaths += usize::from(ended.is_none());
-        }
-        assert_eq!(deaths, 2 * calls, "{function} makes {calls} calls");
-    }
-}
-
 /// Returns the points of each registration.
 async fn points_of(stack: &Stack, id: &str) -> Vec<(String, u32)> {
     let items = stored(stack, None, &format!("ActivityId-{id}")).await;
@@ -358,15 +290,6 @@ async fn only_a_new_reward_or_another_percentage_is_awarded_later() {
             admin.invoke("continue-job", &step_of(COMPANY, "RewardsId-walk")).await;
         }
         assert_eq!(points_of(&stack, "walk").await, [(USER.to_owned(), points)], "{kind} {change}");
-    }
-}
-
-async fn forget_corrections(stack: &Stack) {
-    let (dynamo, table) = table(stack);
-    for item in stored(stack, None, &format!("CompanyId-{COMPANY}#Points")).await {
-        let correction: Correction = serde_dynamo::from_item(item).expect("a correction");
-        let key = Key::new(&correction.partition, &correction.sort);
-        dynamo.write(table.delete(key)).await.expect("deleted");
     }
 }
 

@@ -12,7 +12,7 @@ use system_tests::{
     Answer, Asks, Client, stack,
     units::consumed,
     until,
-    wellness::references::{Rows, activity, by_hand, in_2020, named, path, read, record, reference, step_of},
+    wellness::references::{Rows, activity, in_2020, named, path, read, record, reference, step_of},
     wellness::{admin, declared, employee, of_company},
 };
 use wellness::{Activity, Case, Record, Reference};
@@ -343,61 +343,6 @@ async fn an_unreadable_reference_does_not_end_the_list() {
 }
 
 #[tokio::test]
-async fn reports_all_faults_of_a_request() {
-    let stack = in_2020().start().await.expect("a stack");
-    let client = admin(&stack, "C");
-    let (good, data) = (replaced_by("2", &json!({})), json!({"data": {}}));
-    let venue = |rest: &str| path("C", "venues", "1", rest);
-    let get = |path: String| ("GET", path, Value::Null);
-    let requests: [(_, &[&str]); 24] = [
-        (get(path("C", "places", "1", "/activities")), &["/path/facet"]),
-        (get(path("C", "venues", "a%23b", "/activities")), &["/path/facetId"]),
-        (get(venue("/activities?status=open&from=x&to=2020-13-01")), &["/query/status", "/query/from", "/query/to"]),
-        (get(venue("/activities?from=2020-02-01&to=2020-01-31")), &["/query/to"]),
-        (get(venue("/activities?to=2019-12-31")), &["/query/to"]),
-        (get(venue("/activities?limit=0&cursor=x&year=2020")), &["/query/cursor", "/query/limit", "/query/year"]),
-        (get(venue("/activities?status=active,open")), &["/query/status"]),
-        (get(job("C", "Venue-1")), &["/path/jobId"]),
-        (get(job("C", "VenueId-")), &["/path/jobId"]),
-        (("POST", venue("/replacement"), json!({})), &["/body/replacementId", "/body/data"]),
-        (("POST", venue("/replacement"), replaced_by("1", &json!({}))), &["/body/replacementId"]),
-        (("POST", venue("/replacement"), replaced_by("", &json!([]))), &["/body/replacementId", "/body/data"]),
-        (("POST", venue("/replacement"), replaced_by("2", &json!("text"))), &["/body/data"]),
-        (("POST", venue("/replacement"), json!({"replacementId": 2, "data": {}})), &["/body/replacementId"]),
-        (
-            ("POST", venue("/replacement"), json!({"replacementId": "2", "data": null, "x": 1})),
-            &["/body/data", "/body/x"],
-        ),
-        (("POST", venue("/replacement?from=2020-02-01&to=2020-01-31"), good.clone()), &["/query/to"]),
-        (("POST", venue("/replacement?to=2019-12-31"), good.clone()), &["/query/to"]),
-        (("POST", venue("/replacement?status=draft"), good.clone()), &["/query/status"]),
-        (
-            ("POST", path("C", "halls", "1", "/replacement?from=x"), json!({"data": 1})),
-            &["/path/facet", "/query/from", "/body/replacementId", "/body/data"],
-        ),
-        (("PATCH", venue(""), json!({})), &["/body/data"]),
-        (("PATCH", venue("?to=yesterday"), json!({"data": 1})), &["/body/data", "/query/to"]),
-        (("PATCH", venue("?to=2019-12-31"), data.clone()), &["/query/to"]),
-        (("PATCH", venue(""), json!({"data": {}, "name": "N"})), &["/body/name"]),
-        (("PATCH", path("C", "venue", "1", ""), data), &["/path/facet"]),
-    ];
-    for ((method, path, body), pointers) in requests {
-        let request = client.request(method, &path);
-        let answer = system_tests::send(if body.is_null() { request } else { request.json(&body) }).await;
-        let errors = answer.body["errors"].as_array().cloned().unwrap_or_default();
-        let found: BTreeSet<_> = errors.iter().map(|error| error["pointer"].as_str().expect("a pointer")).collect();
-        assert_eq!((answer.status, found), (400, pointers.iter().copied().collect()), "{method} {path} {body}");
-    }
-    for path in [job("C", "VenueId-1"), job("C", "ActivityId-1")] {
-        assert_eq!(client.get(&path).await.status, 404, "{path}");
-    }
-    let missing = client.patch(&venue(""), &json!({"data": {}})).await;
-    assert_eq!((missing.status, &missing.body["type"]), (404, &json!("/problems/not-found")));
-    assert_eq!(client.get(&job("C", "VenueId-1")).await.status, 404, "no job was started");
-    stack.stop().await;
-}
-
-#[tokio::test]
 async fn rejects_references_larger_than_4_kb() {
     let stack = in_2020().start().await.expect("a stack");
     let (rows, client) = (Rows::of(&stack), admin(&stack, "C"));
@@ -521,33 +466,6 @@ async fn repeated_and_conflicting_requests_nudge_the_running_job() {
     stack.stop().await;
 }
 
-/// The job keeps the requested period, which does not depend on the time of the request.
-#[tokio::test]
-async fn a_request_repeated_in_a_later_second_gets_the_running_job() {
-    let (stack, _proxy) = by_hand().await;
-    let (rows, client) = (Rows::of(&stack), admin(&stack, "C"));
-    rows.put_uses(&[activity("C", "A", Status::Active, "2099-12-31T00:00:00")], "VenueId-1", &json!({})).await;
-    for venue in ["2", "1"] {
-        let data = json!({"data": {"v": venue}});
-        assert_eq!(client.put(&path("C", "venues", venue, ""), &json!({"name": "Hall", "data": {}})).await.status, 201);
-        let replacement = path("C", "venues", venue, "/replacement");
-        let send = async || match venue {
-            "2" => client.patch(&path("C", "venues", venue, ""), &data).await,
-            _ => client.post(&replacement, &replaced_by("3", &json!({"v": 3}))).await,
-        };
-        let started = send().await;
-        assert_eq!(started.status, 202, "{}", started.body);
-        let second = || jiff::Timestamp::now().as_second();
-        let first = second();
-        while second() == first {
-            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-        }
-        let again = send().await;
-        assert_eq!((again.status, &again.body), (202, &started.body), "{venue}");
-    }
-    stack.stop().await;
-}
-
 /// Returns the id of the last request that nudged the job.
 async fn nudged(stack: &Stack) -> Option<String> {
     let client = stack.client().expect("a client");
@@ -556,35 +474,6 @@ async fn nudged(stack: &Stack) -> Option<String> {
     let request = request.key("PK", text("CompanyId-C")).key("SK", text("Job#VenueId-1")).consistent_read(true);
     let item = request.send().await.expect("an answer").item.expect("a job");
     item.get("NudgedBy").map(|by| by.as_s().expect("a text").clone())
-}
-
-#[tokio::test]
-async fn a_replayed_replacement_starts_no_second_job() {
-    let stack = in_2020().start().await.expect("a stack");
-    let (rows, client) = (Rows::of(&stack), admin(&stack, "C"));
-    rows.put_uses(&[activity("C", "A", Status::Active, "2020-12-31T00:00:00")], "VenueId-1", &json!({})).await;
-    let replace = path("C", "venues", "1", &format!("/replacement{YEAR}"));
-    let (there, back) = (replaced_by("2", &json!({"v": 2})), replaced_by("1", &json!({"v": 1})));
-    let started = client.post_once(&replace, "K", &there).await;
-    assert_eq!((started.status, &started.body["left"]), (202, &json!(1)), "{}", started.body);
-    assert_eq!(client.post_once(&replace, "K", &there).await.body, started.body, "a replay while the job runs");
-    finish(&client, "C", "VenueId-1").await;
-    client.post(&path("C", "venues", "2", &format!("/replacement{YEAR}")), &back).await;
-    finish(&client, "C", "VenueId-2").await;
-    let again = client.post_once(&replace, "K", &there).await;
-    assert_eq!((again.status, &again.body), (202, &started.body), "a replay after the job");
-    assert_eq!(client.get(&job("C", "VenueId-1")).await.body["status"], "done", "the replay starts no job");
-    assert_eq!(rows.venues(&read("A")).await[0].of(), &named("venues", "1"));
-    for (path, body) in [
-        (&replace, replaced_by("2", &json!({"v": 3}))),
-        (&replace, replaced_by("3", &json!({"v": 2}))),
-        (&path("C", "venues", "3", &format!("/replacement{YEAR}")), there.clone()),
-        (&path("C", "venues", "1", "/replacement?from=2020-01-02&to=2020-12-31"), there.clone()),
-    ] {
-        let answer = client.post_once(path, "K", &body).await;
-        assert_eq!((answer.status, &answer.body["type"]), (422, &json!("/problems/idempotency-key-reused")), "{path}");
-    }
-    stack.stop().await;
 }
 
 #[tokio::test]

@@ -2,19 +2,10 @@
 
 use local::Stack;
 use serde_json::{Value, json};
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::collections::{BTreeMap, BTreeSet};
 use system_tests::{
-    Client, assert_problem,
-    faults::{Fault, MOMENTS, Process},
-    parsed, stack, until,
-    wellness::{
-        activity, admin, employee_key, of_company, put,
-        references::{by_hand, step_of},
-        registration, stored, table,
-    },
+    Client, assert_problem, parsed, stack, until,
+    wellness::{activity, admin, employee_key, of_company, put, registration, stored, table},
 };
 use wellness::{Activity, Employee, LastChange, Registration};
 
@@ -146,38 +137,6 @@ async fn a_report_counts_each_department_of_each_activity() {
         "{file}"
     );
     assert!(file.contains("\r\n,,,,") && file.ends_with(",Sales,3,1,65\r\n"), "{file}");
-}
-
-/// The job dies before or after any of its calls. Until the next run has completed it, the previous
-/// report stays.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_report_killed_at_any_call_completes_later() {
-    let (stack, proxy) = by_hand().await;
-    let admin = admin(&stack, COMPANY);
-    seed(&stack).await;
-    let process = Process::start(&stack, &proxy, "continue-job", &wellness::patterns::continue_job::function());
-    let mut deaths = 0;
-    for (call, moment) in (1..=16).flat_map(|call| MOMENTS.map(|moment| (call, moment))) {
-        let started = admin.post(&of(REPORT), &json!({})).await;
-        assert_eq!(started.status, 202, "{}", started.body);
-        proxy.rule(move |it| if it.number == call { Fault::Death(moment) } else { Fault::None });
-        let ended = process.run(&step_of(COMPANY, JOB), Duration::from_mins(1)).await;
-        proxy.heal();
-        deaths += usize::from(ended.is_none());
-        if deaths > 1 {
-            assert_eq!(counts(&rows(&admin).await), right(), "call {call} {moment:?}: there is always a report");
-        }
-        for _ in 0..20 {
-            let job = admin.get(&of(&format!("jobs/{JOB}"))).await;
-            if job.body["status"] == "done" {
-                break;
-            }
-            admin.invoke("continue-job", &step_of(COMPANY, JOB)).await;
-        }
-        assert_eq!(counts(&rows(&admin).await), right(), "call {call} {moment:?}");
-        assert_eq!(stored_rows(&stack).await.len(), 1 + 3, "call {call} {moment:?}");
-    }
-    assert!(deaths >= 20, "{deaths}");
 }
 
 /// A page of registrations is 1,000. The report of 2,500 registrations has several pages, and an

@@ -11,7 +11,7 @@ use std::{
 };
 use system_tests::{
     Answer, Client, assert_problem, drained,
-    faults::{Call, Fault, MOMENTS, Moment, Process, Proxy, Twins},
+    faults::{Call, Fault, Moment, Process, Proxy, Twins},
     send, stack, text, until,
     wellness::{
         admin, create, employee, of_company,
@@ -80,14 +80,14 @@ async fn tickets(stack: &Stack, id: &str) -> BTreeMap<String, u64> {
     items.iter().filter_map(ticket).collect()
 }
 
-/// A thousand employees join an event of a hundred places at once. Up to ten runs of the job that
+/// Two hundred employees join an event of a hundred places at once. Up to ten runs of the job that
 /// gives seats away are killed, and it receives its records repeatedly.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_thousand_sign_ups_at_once_fill_the_seats_and_the_waiting_list() {
+async fn two_hundred_sign_ups_at_once_fill_the_seats_and_the_waiting_list() {
     let (stack, streams) = Streams::start(fastrand::Rng::new(), [(JOBS, 10), (ENROLMENT, 0)]).await;
     streams.open();
     let (admin, operator) = (admin(&stack, COMPANY), Client::operator(&stack));
-    let users: Vec<String> = (0..1_000).map(|number| format!("u-{number}")).collect();
+    let users: Vec<String> = (0..200).map(|number| format!("u-{number}")).collect();
     employ(&operator, &users).await;
     let id = text(&create(&admin, COMPANY, &event(100)).await, "activityId").to_owned();
     let all = stream::iter(&users).map(async |user| (user, join(&operator, user, &id).await));
@@ -105,13 +105,13 @@ async fn a_thousand_sign_ups_at_once_fill_the_seats_and_the_waiting_list() {
         answers.iter().filter_map(|(user, answer)| Some((answer.body["place"].as_u64()?, *user))).collect();
     waiting.sort_unstable();
     let places: Vec<u64> = waiting.iter().map(|(place, _)| *place).collect();
-    assert_eq!(places, (1..=900).collect::<Vec<_>>(), "nobody shares a place");
+    assert_eq!(places, (1..=100).collect::<Vec<_>>(), "nobody shares a place");
     let tickets = tickets(&stack, &id).await;
     let order: Vec<u64> = waiting.iter().map(|(_, user)| tickets[*user]).collect();
-    assert_eq!(order, (101..=1_000).collect::<Vec<_>>(), "the waiting list keeps the order of the sign-ups");
+    assert_eq!(order, (101..=200).collect::<Vec<_>>(), "the waiting list keeps the order of the sign-ups");
     drained(&operator, "continue-job").await;
     let before = statuses(&stack, &id).await;
-    assert_eq!((with(&before, "enrolled").len(), with(&before, "waiting").len()), (100, 900));
+    assert_eq!((with(&before, "enrolled").len(), with(&before, "waiting").len()), (100, 100));
 
     // Ten leave at once: the first ten of the waiting list move up.
     let leavers: Vec<String> = with(&before, "enrolled").into_iter().take(10).map(str::to_owned).collect();
@@ -126,7 +126,7 @@ async fn a_thousand_sign_ups_at_once_fill_the_seats_and_the_waiting_list() {
     right.retain(|user| !leavers.iter().any(|left| left == user));
     right.extend(moved_up);
     assert_eq!(with(&after, "enrolled"), right);
-    assert_eq!((with(&after, "waiting").len(), with(&after, "withdrawn").len()), (890, 10));
+    assert_eq!((with(&after, "waiting").len(), with(&after, "withdrawn").len()), (90, 10));
     let next = join(&operator, waiting[10].1, &id).await;
     assert_eq!((next.status, &next.body["place"]), (200, &json!(1)), "the next one is now the first: {}", next.body);
     let again = join(&operator, &leavers[0], &id).await;
@@ -245,39 +245,6 @@ async fn a_moved_employee_gives_the_seat_away() {
     drained(&operator, "register-new-employee").await;
     assert_eq!(seated(&admin, &id).await["status"], "done");
     assert_eq!(statuses(&stack, &id).await, [("b".to_owned(), "enrolled".to_owned())].into());
-}
-
-/// Kills the job at each of its calls. The next run gives away the same seats.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_job_killed_at_any_call_gives_each_seat_away_once() {
-    let (stack, proxy) = by_hand().await;
-    let (admin, operator) = (admin(&stack, COMPANY), Client::operator(&stack));
-    let users: Vec<String> = (0..6).map(|number| format!("u-{number}")).collect();
-    employ(&operator, &users).await;
-    let process = Process::start(&stack, &proxy, "continue-job", &wellness::patterns::continue_job::function());
-    'calls: for call in 1.. {
-        for moment in MOMENTS {
-            let id = text(&create(&admin, COMPANY, &event(2)).await, "activityId").to_owned();
-            for user in &users {
-                assert_eq!(join(&operator, user, &id).await.status, 201);
-            }
-            for user in ["u-0", "u-3", "u-1"] {
-                assert_eq!(leave(&operator, user, &id).await.status, 204);
-            }
-            let step = step_of(COMPANY, &format!("SeatsId-{id}"));
-            proxy.rule(move |it| if it.number == call { Fault::Death(moment) } else { Fault::None });
-            let died = process.run(&step, ENOUGH).await.is_none();
-            proxy.heal();
-            assert!(process.run(&step, ENOUGH).await.is_some());
-            let now = statuses(&stack, &id).await;
-            assert_eq!(with(&now, "enrolled"), ["u-2", "u-4"].into(), "{call} {moment:?}");
-            assert_eq!(with(&now, "waiting"), ["u-5"].into(), "{call} {moment:?}");
-            if !died {
-                assert!(call > 5, "{call}");
-                break 'calls;
-            }
-        }
-    }
 }
 
 /// Returns the event of a user who signs up.

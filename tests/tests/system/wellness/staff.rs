@@ -8,7 +8,7 @@ use std::{
 };
 use system_tests::{
     Answer, Client, assert_problem, drained,
-    faults::{Fault, MOMENTS, Process, Twins},
+    faults::{Process, Twins},
     send, stack, text, until,
     wellness::{
         activity, admin, create, employee_key, of_company, put,
@@ -264,36 +264,6 @@ async fn a_departure_ends_all_registrations_with_the_same_end() {
     assert_eq!(send(admin.request("DELETE", &of("employees/u"))).await.status, 202);
     let job = departed(&admin, "u").await;
     assert_eq!((&job["status"], &job["done"]), (&json!("done"), &json!(120)), "{job}");
-}
-
-/// Kills the job at each of its calls. The next run ends the same registrations.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_departure_killed_at_any_call_ends_the_same_registrations() {
-    let (stack, proxy) = by_hand().await;
-    let admin = admin(&stack, COMPANY);
-    let process = Process::start(&stack, &proxy, "continue-job", &wellness::patterns::continue_job::function());
-    'calls: for call in 1.. {
-        for moment in MOMENTS {
-            let user = format!("u-{call}-{moment:?}");
-            let scene = Scene::start(&stack, &user).await;
-            assert_eq!(send(admin.request("DELETE", &of(&format!("employees/{user}")))).await.status, 202);
-            let step = step_of(COMPANY, &format!("DepartureId-{user}"));
-            proxy.rule(move |it| if it.number == call { Fault::Death(moment) } else { Fault::None });
-            let mut died = process.run(&step, ENOUGH).await.is_none();
-            died |= process.run(&step, ENOUGH).await.is_none();
-            proxy.heal();
-            for _ in 0..3 {
-                assert!(process.run(&step, ENOUGH).await.is_some());
-            }
-            let job = departed(&admin, &user).await;
-            assert_eq!(job["status"], "done", "{call} {moment:?}: {job}");
-            scene.assert_ended(&stack, &user).await;
-            if !died {
-                assert!(call > 10, "{call}");
-                break 'calls;
-            }
-        }
-    }
 }
 
 /// The job never ends a registration of an employee who was hired again, and enrols the employee.

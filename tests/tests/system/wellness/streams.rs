@@ -87,16 +87,6 @@ impl Streams {
         self.state().is_open = true;
     }
 
-    /// The number of kills of a function that did not happen yet.
-    pub(crate) fn kills_left(&self, name: &str) -> usize {
-        self.state().kills[name]
-    }
-
-    /// The number of repeated deliveries.
-    pub(crate) fn repeated(&self) -> usize {
-        self.state().repeated
-    }
-
     /// Delivers a batch. Before it, the function may receive earlier records again, in any order.
     /// The function may be killed, and then receives the batch again.
     async fn deliver(&self, name: &'static str, service: &Service, event: Value, context: Context) -> Invocation {

@@ -227,16 +227,3 @@ async fn a_killed_load_leaves_all_templates_or_none() {
         assert_eq!(count(&twins.healthy).await, 10);
     }
 }
-
-#[tokio::test(flavor = "multi_thread")]
-async fn concurrent_changes_of_different_fields_are_all_kept() {
-    let stack = stack().start().await.expect("a stack");
-    let client = admin(&stack, COMPANY);
-    let path = make(&client, &of("templates")).await;
-    let changes = [json!({"name": "New"}), json!({"subType": "Sleep"}), json!({"data": null}), json!({"goal": null})];
-    let answers = futures::future::join_all(changes.iter().map(|change| client.patch(&path, change))).await;
-    assert!(answers.iter().all(|answer| answer.status == 200), "{answers:?}");
-    let all = client.get(&path).await.body;
-    assert_eq!((&all["name"], &all["subType"], &all["version"]), (&json!("New"), &json!("Sleep"), &json!(5)));
-    assert!(all["data"].is_null() && all["goal"].is_null(), "{all}");
-}

@@ -350,30 +350,6 @@ async fn an_erasure_killed_at_any_call_completes_later() {
     assert!(deaths >= 40, "{deaths}");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn an_export_killed_at_any_call_completes_later() {
-    let (stack, proxy) = by_hand("0").await;
-    let operator = Client::operator(&stack);
-    let process = Process::start(&stack, &proxy, "continue-job", &wellness::patterns::continue_job::function());
-    seed(&stack).await;
-    let mut deaths = 0;
-    for (call, moment) in (1..60).step_by(3).flat_map(|call| MOMENTS.map(|moment| (call, moment))) {
-        assert_eq!(operator.post(&of_company(OURS, "export"), &json!({})).await.status, 202);
-        proxy.rule(move |it| if it.number == call { Fault::Death(moment) } else { Fault::None });
-        let ended = process.run(&step_of(OURS, "ExportId-123"), Duration::from_mins(1)).await;
-        proxy.heal();
-        deaths += usize::from(ended.is_none());
-        finish(&operator, OURS, "ExportId-123").await;
-        let body = operator.get(&of_company(OURS, "export")).await.body;
-        let lines = body["files"].as_array().expect("files").iter().filter_map(|file| file["items"].as_u64());
-        assert_eq!(lines.sum::<u64>(), 1 + 2 * 3, "{call} {moment:?}: {body}");
-        if ended.is_some() {
-            break;
-        }
-    }
-    assert!(deaths >= 8, "{deaths}");
-}
-
 /// An enrolment that has read an activity before its erasure puts a registration after it.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_erasure_removes_items_that_a_concurrent_function_writes() {
