@@ -28,7 +28,7 @@ REPORT ?= report.html
 CONNECTIONS ?= 32
 SECONDS ?= 10
 SLOW ?= faults:: employees:: jobs:: random:: reconciliation:: evidence::
-WHOLE ?= unreadable stored:: killed hides_a_temporary_fault failures_and_retries crashes input pages
+WHOLE ?= an_interrupted_creation crashes input pages
 SUITES ?= contract::*::who_may contract::*::repeats contract::*::at_once contract::*::pages system::table_calls
 
 help: ## List the commands

@@ -2,6 +2,7 @@
 //! (docs/requirements/cart.md#products-and-prices).
 
 use futures::future::join_all;
+use local::Rates;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use system_tests::{
@@ -53,6 +54,21 @@ async fn each_change_of_a_product_has_a_version() {
     let changes = (0..10).map(|number| tea(&format!("1{number}"), &json!({})));
     join_all(changes.map(async |body| put(&client, TEA, &body).await)).await;
     assert_eq!(client.get(TEA).await.body["version"], 15);
+    stack.stop().await;
+}
+
+/// An eventually consistent read misses a new product for a moment.
+#[tokio::test]
+async fn a_new_product_can_be_added_immediately() {
+    let rates = Rates { stale: 1.0, ..Rates::default() };
+    let stack = stack().hostile(1, rates).start().await.expect("a stack");
+    let client = Client::operator(&stack);
+    for number in 0..10 {
+        let sku = format!("tea-{number}");
+        put(&client, &format!("/cart/products/{sku}"), &tea("4.50", &json!({}))).await;
+        let added = client.post(&items_of("Ann"), &json!({"sku": sku})).await;
+        assert_eq!(added.status, 201, "{}", added.body);
+    }
     stack.stop().await;
 }
 

@@ -334,6 +334,20 @@ async fn keeps_amounts_exactly_from_strings_and_numbers() {
 }
 
 #[tokio::test]
+async fn sum_of_10_and_20_cents_is_exact() {
+    let books = Books::open().await;
+    let account = books.account("user-1").await;
+    for (key, amount, after) in [("K-1", "0.10", "0.10"), ("K-2", "0.20", "0.30")] {
+        let paid = books.pay(key, &books.outside, &account, amount).await;
+        assert_eq!(paid.body["legs"][1]["balanceAfter"], after, "{}", paid.body);
+    }
+    assert_eq!(books.balance(&account).await, "0.30");
+    let stored = books.partition(None, &format!("ACCOUNT#{account}")).await;
+    assert_has(&stored[0], &[("Balance", "N 0.3")]);
+    books.stack.stop().await;
+}
+
+#[tokio::test]
 async fn accepts_38_digits_and_rejects_39() {
     let books = Books::open().await;
     let (all, most) = ("9".repeat(36), format!("{}.99", "9".repeat(36)));
