@@ -5,10 +5,12 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use system_tests::{
     Answer, Asks,
+    clock::time,
     faults::{Call, Fault, Process, Proxy},
-    ledger::{ACCOUNTS, BATCH, Books, TRANSACTIONS, batch, legs, model::Stored, payment},
+    ledger::{ACCOUNTS, BATCH, Books, HOLDS, TRANSACTIONS, batch, hold, legs, model::Stored, payment},
     patterns::function_named,
     units::consumed,
+    until,
 };
 use tokio::{runtime::Handle, task::block_in_place};
 
@@ -103,6 +105,33 @@ async fn each_transaction_has_its_own_outcome_in_the_order_of_the_request() {
     assert_eq!(outcomes(&other), [("a", 422, "idempotency-key-reused")]);
     Stored::read(&scene.books.stack).await.check();
     scene.books.stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_batch_releases_an_expired_hold() {
+    let scene = Scene::start(2).await;
+    let mut reserved = hold(&scene.accounts[0], &scene.accounts[1], "8.00");
+    reserved["expiresAt"] = json!("2020-01-02T00:00:00Z");
+    let at = scene.books.at(time("2020-01-01T00:00:00Z"));
+    assert_eq!(at.post_once(HOLDS, "H", &reserved).await.status, 201);
+    let answer = scene.post(&[("A", scene.pay(0, 1, "9.00"))]).await;
+    assert_eq!(outcomes(&answer), [("A", 201, "")]);
+    assert_eq!(scene.balances().await, ["1.00", "19.00"]);
+}
+
+#[tokio::test]
+async fn credits_of_a_grouped_account_share_dynamodb_transactions() {
+    let scene = Scene::start(21).await;
+    let shop = format!("{ACCOUNTS}/{}", scene.accounts[20]);
+    assert_eq!(scene.books.operator.patch(&shop, &json!({"posting": "grouped"})).await.status, 200);
+    let keys: Vec<String> = (0..20).map(|number| format!("K-{number}")).collect();
+    let list: Vec<_> = (0..20).map(|number| (keys[number].as_str(), scene.pay(number, 20, "1.00"))).collect();
+    let proxy = Proxy::start(scene.books.stack.dynamo_url()).await;
+    assert_eq!(run(&scene, &proxy, &batch(list)).await, [201; 20]);
+    // One call reads the shop, and one the accounts.
+    assert_eq!((proxy.count("TransactWriteItems"), proxy.count("BatchGetItem")), (1, 2));
+    until(&scene.books.operator, &shop, |answer| answer.body["balance"] == "30.00").await;
+    Stored::read(&scene.books.stack).await.check();
 }
 
 #[tokio::test]

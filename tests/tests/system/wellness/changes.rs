@@ -251,6 +251,17 @@ async fn only_a_correction_lowers_progress_and_each_reward_is_earned_once() {
     }
 }
 
+#[tokio::test]
+async fn a_report_has_at_most_2_kb_of_data() {
+    let (stack, operator) = start().await;
+    put(&stack, &[registered()]).await;
+    put(&stack, &[activity("123", "789", "Walk 1000", "2099-12-31")]).await;
+    let report = |length| json!({"progress": 1, "data": {"text": "x".repeat(length)}});
+    assert_problem(&operator.patch(REPORT, &report(2_038)).await, 413, "too-large", "2,049 bytes");
+    assert_eq!(operator.patch(REPORT, &report(2_037)).await.status, 200);
+    stack.stop().await;
+}
+
 // W16
 
 /// Returns the activity in the form of a response.

@@ -226,13 +226,7 @@ async fn an_unreadable_registration_does_not_block_the_others_of_the_employee() 
     let walks = ["A-1", "A-2"].map(|id| activity(COMPANY, id, "Walk", &end()));
     put(&stack, &walks).await;
     let poison = Registration { progress_text: "poison".to_owned(), ..registration(&walks[0], USER) };
-    let scene = Scene {
-        admin: admin(&stack, COMPANY),
-        operator,
-        stack,
-        activities: Vec::new(),
-        group: String::new(),
-    };
+    let scene = Scene { admin: admin(&stack, COMPANY), operator, stack, activities: Vec::new(), group: String::new() };
     let mut poison: Stored = serde_dynamo::to_item(&poison).expect("an item");
     poison.insert("Progress".to_owned(), AttributeValue::Bool(true));
     scene.put("Activities", &poison).await;
