@@ -95,7 +95,7 @@ impl Against {
             [(format!("target/lambda/{function}/bootstrap"), &ours), ("target/peers/hello".to_owned(), &hello)];
         let start = |(path, runtime): (String, &Runtime)| {
             let path = root().join(path);
-            let mut command = runtime::command(&path.to_string_lossy(), function, &runtime.address, &settings);
+            let mut command = runtime::command(&path, function, &runtime.address, &settings);
             command.stdout(Stdio::null()).spawn().unwrap_or_else(|error| panic!("{}: {error}", path.display()))
         };
         let processes = binaries.map(start).into();
