@@ -19,6 +19,7 @@ pub(crate) struct Peer {
     http: Agent,
     url: String,
     authorization: String,
+    tables: Vec<String>,
     differences: Mutex<Vec<String>>,
 }
 
@@ -32,6 +33,7 @@ impl Peer {
             http: http.into(),
             url: url.to_owned(),
             authorization: format!("AWS4-HMAC-SHA256 Credential={credential}, SignedHeaders=host, Signature=none"),
+            tables: tables.iter().map(|table| table.name.clone()).collect(),
             differences: Mutex::default(),
         };
         for table in tables {
@@ -58,11 +60,7 @@ impl Peer {
 
     /// Compares all items with those of the engine, and replaces them.
     pub(crate) fn replace(&self, present: &[Stored], new: &[Stored]) {
-        let tables = present.iter().chain(new).map(|(table, _)| table);
-        let mut tables: Vec<_> = tables.cloned().collect();
-        tables.sort();
-        tables.dedup();
-        let stored: Vec<_> = tables.iter().flat_map(|table| self.items(table)).collect();
+        let stored: Vec<_> = self.tables.iter().flat_map(|table| self.items(table)).collect();
         let [stored, present, new] = [&stored[..], present, new].map(by_key);
         for key in stored.keys().chain(present.keys()) {
             let [here, there] = [&stored, &present].map(|items| items.get(key).map(|(_, item)| simple(item)));

@@ -1,4 +1,4 @@
-//! Tests of the archive (B5) under crashes, concurrent runs, throttling and deadlines.
+//! Tests of the archive (B5): what it moves, throttling, and deadlines.
 
 use bank::Payment;
 use futures::future::join;

@@ -1,5 +1,5 @@
-//! Tests of the close of a day (B14, B15): the certificate, its supplements, crashes, and payments
-//! that move during the close (docs/decisions/close.md).
+//! Tests of the close of a day (B14, B15): which day may be closed, the certificate, and payments
+//! that cannot be read or archived (docs/decisions/close.md).
 
 use bank::Payment;
 use keys::bank::Status;

@@ -1,5 +1,5 @@
-//! Tests of the dispatch (B10) and its switch (B18): races, crashes, overdue days and retries
-//! (docs/requirements/bank.md#dispatch-due-payments).
+//! Tests of the dispatch (B10) and its switch (B18): a race with a cancellation, throttling,
+//! retries, and dispatches by hand (docs/requirements/bank.md#dispatch-due-payments).
 
 use bank::{Execution, Payment};
 use futures::future::{join, join_all};

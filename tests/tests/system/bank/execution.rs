@@ -1,5 +1,5 @@
-//! Tests of the execution (B11): outcomes, repeated and reordered records, crashes, and decisions
-//! of operators (docs/requirements/bank.md#execute-payments).
+//! Tests of the execution (B11): outcomes, faults, and decisions of operators
+//! (docs/requirements/bank.md#execute-payments).
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use bank::{Case, Execution, Payment, Switch};

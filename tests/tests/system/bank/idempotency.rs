@@ -1,5 +1,5 @@
-//! Repeated `POST` requests to the bank: concurrent requests, and retries after crashes, after
-//! status changes, and a day later (docs/decisions/idempotency.md).
+//! `POST` requests to the bank that are repeated after a change of the status, after the payment
+//! was archived, or with a day that is past (docs/decisions/idempotency.md).
 
 use local::Stack;
 use serde_json::{Value, json};

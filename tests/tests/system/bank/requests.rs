@@ -1,5 +1,4 @@
-//! Tests that invalid requests to the bank return the right problem and write nothing. Also tests
-//! unusual but valid requests.
+//! Unusual but valid requests to the bank. Data comes back unchanged.
 
 use reqwest::RequestBuilder;
 use serde_json::json;

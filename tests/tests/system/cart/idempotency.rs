@@ -1,5 +1,5 @@
-//! Repeated `POST` requests to the cart. They are repeated immediately, or after the item was
-//! changed, removed or bought (docs/decisions/cart-idempotency.md).
+//! Additions to the cart that are repeated after later changes or after a refusal
+//! (docs/decisions/cart-idempotency.md).
 
 use serde_json::{Value, json};
 use system_tests::{

@@ -1,5 +1,5 @@
 //! A query is not a snapshot: it may return one item of a transaction and miss another. This never
-//! occurs in the embedded engine. The tests simulate it: they remove items and put them back.
+//! occurs in the embedded engine. The test simulates it: it removes items and puts them back.
 
 use aws_sdk_dynamodb::{Client as Engine, types::AttributeValue};
 use serde_json::{Value, json};

@@ -1,5 +1,4 @@
-//! Tests of concurrent requests to the ledger. No request is lost or posted twice, and no account
-//! is overdrawn.
+//! Tests of concurrent requests to the ledger, and of the order of their times.
 
 use function::Service;
 use futures::future::{join, join_all};

@@ -1,6 +1,5 @@
-//! Tests of the ledger while DynamoDB throttles, cancels or loses calls, or does not respond. Each
-//! payment must be posted exactly once. A retry with the same idempotency key must get the
-//! payment's outcome, even much later.
+//! Tests of the ledger while DynamoDB throttles, cancels or loses calls, or does not respond, and
+//! of requests that others overtake.
 
 use function::Invocation;
 use futures::future::{join, join_all};

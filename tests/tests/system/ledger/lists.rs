@@ -1,6 +1,5 @@
-//! Tests of the ledger's lists: statements, accounts of a user, and transactions by time and by
-//! idempotency key. Time ranges are exact to the millisecond, and pages neither lose nor repeat
-//! items with equal times.
+//! Tests of the ledger's lists: statements, accounts of a user, merchants, and transactions by time
+//! and by idempotency key. Time ranges are exact to the millisecond.
 
 use futures::future::join_all;
 use jiff::Timestamp;

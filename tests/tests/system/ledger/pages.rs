@@ -1,5 +1,4 @@
-//! Tests lists of transactions with equal sort keys. At every page size, a list contains each
-//! transaction once, in order.
+//! A list of transactions whose page ends at an item with an invalid sort key.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use std::collections::HashMap;

@@ -1,7 +1,7 @@
 //! Tests of the reconciliation
 //! ([requirement](../../../../docs/requirements/ledger.md#reconciliation-report),
 //! [decision](../../../../docs/decisions/ledger-reconciliation.md)). The reconciliation must report
-//! each discrepancy once and nothing else, even if runs are interrupted and payments continue.
+//! each discrepancy once and nothing else, even if runs are interrupted.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use axum::http::StatusCode;

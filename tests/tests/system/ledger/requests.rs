@@ -1,5 +1,4 @@
-//! Tests that the ledger rejects invalid requests with the right problem type and writes nothing.
-//! Further tests send unusual requests, which the ledger must accept.
+//! Requests of the largest size and with unusual values, which the ledger must accept.
 
 use serde_json::{Value, json};
 use system_tests::{

@@ -1,6 +1,6 @@
-//! An item that cannot be read, one of each type, against every access pattern
-//! ([decision](../../../../docs/decisions/ledger-unreadable-items.md)). Lists skip it, reads by id
-//! fail, and a reconciliation reports it and completes.
+//! Unreadable items of the ledger
+//! ([decision](../../../../docs/decisions/ledger-unreadable-items.md)). The contract damages each
+//! type of item of its world. These tests are about many legs, statements, closing, and jobs.
 
 use serde_json::{Value, json};
 use system_tests::{

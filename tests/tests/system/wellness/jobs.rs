@@ -1,5 +1,5 @@
-//! Tests of jobs that are killed, are throttled, run out of time, or run twice concurrently. In
-//! some tests, other requests edit the activities at the same time.
+//! Tests of jobs that are killed, fail, run out of time, or are retried. In some tests, other
+//! requests edit the activities at the same time.
 //!
 //! At any time, every activity must refer to exactly one of the two venues. A job must count each
 //! of its changes exactly once.

@@ -1,7 +1,4 @@
-//! Tests of invalid requests. Each must return the expected problem and write nothing. Unusual but
-//! valid requests must succeed.
-//!
-//! The routes come from the template, so a new route without cases fails the tests.
+//! Unusual but valid requests must succeed.
 
 use serde_json::json;
 use system_tests::{

@@ -1,9 +1,5 @@
-//! Tests of unreadable stored items: an item of each type in turn, against every reader, job and
-//! stream.
-//!
-//! Lists skip an unreadable item and count it. A read of the item itself returns 500. Jobs pass
-//! over it, report it and finish. The stream function passes over it, and other employees do not
-//! wait for it.
+//! An unreadable item does not make an employee wait for those of others, or for other
+//! registrations. The contract damages each type of item of its world.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use jiff::Timestamp;
