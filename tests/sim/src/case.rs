@@ -32,19 +32,19 @@ const LONGEST: Duration = Duration::from_hours(24 * 3);
 
 /// A step of a client.
 #[derive(Debug, Clone)]
-pub struct Step {
+pub(crate) struct Step {
     /// Number of the step in the case.
-    pub id: u32,
+    pub(crate) id: u32,
     /// Number of the client.
-    pub client: u32,
+    pub(crate) client: u32,
     /// Pause before the step in milliseconds.
-    pub pause: u64,
+    pub(crate) pause: u64,
     /// What the client does.
-    pub action: Value,
+    pub(crate) action: Value,
 }
 
 /// What the clients of a service do, and the rules that must hold.
-pub trait Workload: Send + Sync {
+pub(crate) trait Workload: Send + Sync {
     /// The stacks that the case needs.
     fn stacks(&self) -> &'static [&'static str];
 
@@ -73,29 +73,29 @@ pub trait Workload: Send + Sync {
 
 /// A case, as a replay file stores it.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
-pub struct Case {
+pub(crate) struct Case {
     /// The service.
-    pub service: String,
+    pub(crate) service: String,
     /// The seed.
-    pub seed: u64,
+    pub(crate) seed: u64,
     /// Steps that are left out.
     #[serde(default)]
-    pub dropped: BTreeSet<u32>,
+    pub(crate) dropped: BTreeSet<u32>,
     /// Faults that do not happen.
     #[serde(default)]
-    pub muted: BTreeSet<String>,
+    pub(crate) muted: BTreeSet<String>,
     /// Conditions that are left out ([`Rates::CONDITIONS`]).
     #[serde(default)]
-    pub without: BTreeSet<String>,
+    pub(crate) without: BTreeSet<String>,
     /// What the case shows, for a reader.
     #[serde(default)]
-    pub note: String,
+    pub(crate) note: String,
 }
 
 impl Case {
     /// The whole case of a seed.
     #[must_use]
-    pub fn new(service: &str, seed: u64) -> Self {
+    pub(crate) fn new(service: &str, seed: u64) -> Self {
         Self {
             service: service.to_owned(),
             seed,
@@ -109,28 +109,28 @@ impl Case {
 
 /// Result of a case.
 #[derive(Debug)]
-pub struct Outcome {
+pub(crate) struct Outcome {
     /// The broken rules.
-    pub violations: Vec<String>,
+    pub(crate) violations: Vec<String>,
     /// The trace.
-    pub trace: Trace,
+    pub(crate) trace: Trace,
     /// The faults that happened, by the label of their call.
-    pub faults: Vec<(String, Fault)>,
+    pub(crate) faults: Vec<(String, Fault)>,
     /// The steps.
-    pub steps: Vec<Step>,
+    pub(crate) steps: Vec<Step>,
     /// Number of calls.
-    pub calls: u32,
+    pub(crate) calls: u32,
     /// The requests.
-    pub history: Vec<Exchange>,
+    pub(crate) history: Vec<Exchange>,
     /// The conditions of the case ([`Rates::CONDITIONS`]).
-    pub conditions: Vec<&'static str>,
+    pub(crate) conditions: Vec<&'static str>,
 }
 
 /// Runs the case on this thread.
 ///
 /// # Errors
 /// A message if the services can't be started.
-pub fn run(case: &Case) -> Result<Outcome, String> {
+pub(crate) fn run(case: &Case) -> Result<Outcome, String> {
     let workload = workloads::of(&case.service).ok_or_else(|| format!("there is no workload {}", case.service))?;
     // The retries of the SDK and of `table` draw their pauses from this generator.
     fastrand::seed(case.seed);

@@ -4,12 +4,12 @@ use fastrand::Rng;
 
 /// Random choices of one label.
 #[derive(Debug, Clone)]
-pub struct Draw(Rng);
+pub(crate) struct Draw(Rng);
 
 impl Draw {
     /// The sequence of the label in a case.
     #[must_use]
-    pub fn of(seed: u64, label: &str) -> Self {
+    pub(crate) fn of(seed: u64, label: &str) -> Self {
         // FNV-1a. The generator mixes the bits.
         let hash =
             label.bytes().fold(0xcbf2_9ce4_8422_2325_u64 ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15), |hash, byte| {
@@ -19,37 +19,32 @@ impl Draw {
     }
 
     /// A number from 0 to below the limit. The limit is at least 1.
-    pub fn below(&mut self, limit: u64) -> u64 {
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
         self.0.u64(..limit.max(1))
     }
 
     /// An index of a list.
-    pub fn index(&mut self, count: usize) -> usize {
+    pub(crate) fn index(&mut self, count: usize) -> usize {
         self.0.usize(..count.max(1))
     }
 
     /// A number between two limits, both inclusive.
-    pub fn between(&mut self, least: u64, most: u64) -> u64 {
+    pub(crate) fn between(&mut self, least: u64, most: u64) -> u64 {
         self.0.u64(least..=most)
     }
 
     /// Whether an event with this probability in thousandths happens.
-    pub fn happens(&mut self, thousandths: u64) -> bool {
+    pub(crate) fn happens(&mut self, thousandths: u64) -> bool {
         self.below(1000) < thousandths
     }
 
     /// One of the values.
-    pub fn one<'a, T>(&mut self, values: &'a [T]) -> &'a T {
+    pub(crate) fn one<'a, T>(&mut self, values: &'a [T]) -> &'a T {
         &values[self.index(values.len())]
     }
 
-    /// Shuffles the values.
-    pub fn shuffle<T>(&mut self, values: &mut [T]) {
-        self.0.shuffle(values);
-    }
-
     /// The index of a weight, by its share.
-    pub fn weighted(&mut self, weights: &[u64]) -> usize {
+    pub(crate) fn weighted(&mut self, weights: &[u64]) -> usize {
         let mut left = self.below(weights.iter().sum());
         for (index, weight) in weights.iter().enumerate() {
             if left < *weight {

@@ -31,7 +31,7 @@ use crate::{clock, draw::Draw, trace::Trace};
 
 /// A fault of one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Fault {
+pub(crate) enum Fault {
     /// The connection breaks before the call arrives.
     Unsent,
     /// The connection breaks after the effect of the call.
@@ -83,7 +83,7 @@ const ALL: [Fault; 11] = [
 
 /// The faults of a case.
 #[derive(Debug, Clone, Default)]
-pub struct Rates {
+pub(crate) struct Rates {
     /// Faults that can happen.
     kinds: Vec<Fault>,
     /// Probability of a fault in thousandths of all calls.
@@ -104,7 +104,7 @@ pub struct Rates {
 
 impl Rates {
     /// Conditions of a case that can be left out, by name.
-    pub const CONDITIONS: [&str; 8] = [
+    pub(crate) const CONDITIONS: [&str; 8] = [
         "stale reads",
         "index lag",
         "overlap",
@@ -134,7 +134,7 @@ impl Rates {
 
     /// Names of the conditions that the case has.
     #[must_use]
-    pub fn conditions(&self) -> Vec<&'static str> {
+    pub(crate) fn conditions(&self) -> Vec<&'static str> {
         let has = [
             self.hostile.stale > 0.0,
             self.hostile.lag > 0.0,
@@ -155,7 +155,7 @@ impl Rates {
 
     /// The faults of a case. Each case has some kinds of faults, and some cases have none.
     #[must_use]
-    pub fn drawn(draw: &mut Draw) -> Self {
+    pub(crate) fn drawn(draw: &mut Draw) -> Self {
         let calls = *draw.one(&[0, 5, 15, 40, 80]);
         let most = *draw.one(&[300, 500, 800]);
         Self {
@@ -179,7 +179,7 @@ impl Rates {
 
 /// State of the network of a case.
 #[derive(Debug)]
-pub struct Net {
+pub(crate) struct Net {
     pub(crate) seed: u64,
     pub(crate) trace: Trace,
     pub(crate) rates: Rates,

@@ -11,18 +11,18 @@ use todc_utils::{
 
 /// An operation with its interval: the positions of its first attempt and of its final response.
 #[derive(Debug, Clone)]
-pub struct Interval<T> {
+pub(crate) struct Interval<T> {
     /// Position of the first attempt.
-    pub begin: u64,
+    pub(crate) begin: u64,
     /// Position of the final response.
-    pub end: u64,
+    pub(crate) end: u64,
     /// The operation with its result.
-    pub operation: T,
+    pub(crate) operation: T,
 }
 
 /// Whether a sequential order of the operations explains all results.
 #[must_use]
-pub fn is_linearizable<S: Specification>(intervals: &[Interval<S::Operation>]) -> bool {
+pub(crate) fn is_linearizable<S: Specification>(intervals: &[Interval<S::Operation>]) -> bool {
     if intervals.is_empty() {
         return true;
     }
@@ -38,11 +38,11 @@ pub fn is_linearizable<S: Specification>(intervals: &[Interval<S::Operation>]) -
 
 /// A number that operations change by a difference and read. Used for balances and counts.
 #[derive(Debug)]
-pub struct Number;
+pub(crate) struct Number;
 
 /// An operation on a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NumberOperation {
+pub(crate) enum NumberOperation {
     /// Adds a difference. The result is the new number, if it is known.
     Add(i128, Option<i128>),
     /// Reads the number.
@@ -70,7 +70,7 @@ impl Specification for Number {
 }
 
 /// An object with operations that can have several results, or an unknown number of effects.
-pub trait Choices {
+pub(crate) trait Choices {
     /// State of the object.
     type State: Clone + Debug + Ord + Hash;
     /// An operation with its result.
@@ -85,7 +85,7 @@ pub trait Choices {
 
 /// An operation of an object with [`Choices`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Effect<T> {
+pub(crate) enum Effect<T> {
     /// The operation happens once.
     Certain(T),
     /// From now on, the operation can happen at any time and any number of times. Used for attempts
@@ -95,7 +95,7 @@ pub enum Effect<T> {
 
 /// All states that an object with [`Choices`] can have.
 #[derive(Debug)]
-pub struct Possible<C>(PhantomData<C>);
+pub(crate) struct Possible<C>(PhantomData<C>);
 
 type States<C> = BTreeSet<<C as Choices>::State>;
 

@@ -1,14 +1,32 @@
-//! Runs cases of the simulation, and replays or shrinks a failing one (docs/simulation.md).
+//! A deterministic simulation of all services: it runs cases, and replays or shrinks a failing one
+//! (docs/simulation.md).
+//!
+//! A case has a seed. It runs clients, functions, stream pollers, schedules and jobs on one thread
+//! with a virtual clock. The seed chooses all latencies and faults, and with them the interleaving
+//! (docs/decisions/simulation.md).
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool")]
+#![allow(clippy::expect_used, reason = "a case may stop here")]
+mod case;
+mod costs;
+mod draw;
+mod faults;
+mod linear;
+mod shrink;
+mod story;
+mod trace;
+mod workloads;
+mod world;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     env, fs,
     process::ExitCode,
 };
 
+use local::in_process::clock;
 use serde::Deserialize;
 
-use sim::{
+use crate::{
     case::{Case, Outcome, run},
     shrink::shrink,
     story::summary,

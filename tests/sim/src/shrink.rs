@@ -9,7 +9,7 @@ const MAX_RUNS: usize = 200;
 
 /// Returns the shortest failing case that was found, with its outcome.
 #[must_use]
-pub fn shrink(case: &Case, outcome: Outcome) -> (Case, Outcome) {
+pub(crate) fn shrink(case: &Case, outcome: Outcome) -> (Case, Outcome) {
     let mut best = (case.clone(), outcome);
     let mut runs = 0;
     let rule = rule(&best.1);

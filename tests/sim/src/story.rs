@@ -48,7 +48,7 @@ impl<'a> Line<'a> {
 
 /// Returns the summary of a case: everything except its trace.
 #[must_use]
-pub fn summary(case: &Case, outcome: &Outcome) -> String {
+pub(crate) fn summary(case: &Case, outcome: &Outcome) -> String {
     let lines = outcome.trace.lines();
     let lines: Vec<Line<'_>> = lines.iter().filter_map(|line| Line::of(line)).collect();
     let names = Names::of(outcome);

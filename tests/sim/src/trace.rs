@@ -7,11 +7,11 @@ use crate::clock;
 
 /// Lines of a case. Clones share the lines.
 #[derive(Debug, Clone, Default)]
-pub struct Trace(Arc<Mutex<Vec<String>>>);
+pub(crate) struct Trace(Arc<Mutex<Vec<String>>>);
 
 impl Trace {
     /// Adds a line with the virtual time and the actor.
-    pub fn add(&self, actor: &str, text: impl AsRef<str>) {
+    pub(crate) fn add(&self, actor: &str, text: impl AsRef<str>) {
         let time = clock::elapsed();
         let line = format!("{:>7}.{:03} {actor:<24} {}", time / 1000, time % 1000, text.as_ref());
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(line);
@@ -19,13 +19,13 @@ impl Trace {
 
     /// All lines.
     #[must_use]
-    pub fn lines(&self) -> Vec<String> {
+    pub(crate) fn lines(&self) -> Vec<String> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Hash of all lines.
     #[must_use]
-    pub fn digest(&self) -> String {
+    pub(crate) fn digest(&self) -> String {
         let mut hash = Sha256::new();
         for line in self.0.lock().unwrap_or_else(PoisonError::into_inner).iter() {
             hash.update(line);

@@ -10,11 +10,11 @@ mod plans;
 mod wellness;
 
 /// Names of all workloads.
-pub const ALL: &[&str] = &["ledger", "bank", "cart", "wellness", "plans"];
+pub(crate) const ALL: &[&str] = &["ledger", "bank", "cart", "wellness", "plans"];
 
 /// The workload of a service.
 #[must_use]
-pub fn of(service: &str) -> Option<Box<dyn Workload>> {
+pub(crate) fn of(service: &str) -> Option<Box<dyn Workload>> {
     match service {
         "bank" => Some(Box::new(bank::Payments::default())),
         "cart" => Some(Box::new(cart::Shop::default())),

@@ -36,7 +36,7 @@ const MAX_ATTEMPTS: u32 = 40;
 
 /// A caller with the claims of a token.
 #[derive(Debug, Clone)]
-pub struct Caller {
+pub(crate) struct Caller {
     pub(crate) name: String,
     claims: Claims,
 }
@@ -44,7 +44,7 @@ pub struct Caller {
 impl Caller {
     /// A caller with these claims, which are a JSON object.
     #[must_use]
-    pub fn new(name: &str, claims: Value) -> Self {
+    pub(crate) fn new(name: &str, claims: Value) -> Self {
         let claims = match claims {
             Value::Object(claims) => claims,
             _ => Claims::new(),
@@ -55,83 +55,83 @@ impl Caller {
 
 /// A request of a client.
 #[derive(Debug, Clone)]
-pub struct Ask {
+pub(crate) struct Ask {
     /// Method in upper case.
-    pub method: &'static str,
+    pub(crate) method: &'static str,
     /// Path, with the query after `?`.
-    pub path: String,
+    pub(crate) path: String,
     /// Idempotency key.
-    pub key: Option<String>,
+    pub(crate) key: Option<String>,
     /// Body.
-    pub body: Option<Value>,
+    pub(crate) body: Option<Value>,
 }
 
 impl Ask {
     /// A request without a body.
-    pub fn of(method: &'static str, path: impl Into<String>) -> Self {
+    pub(crate) fn of(method: &'static str, path: impl Into<String>) -> Self {
         Self { method, path: path.into(), key: None, body: None }
     }
 
     /// A request with a body.
-    pub fn with(method: &'static str, path: impl Into<String>, body: Value) -> Self {
+    pub(crate) fn with(method: &'static str, path: impl Into<String>, body: Value) -> Self {
         Self { body: Some(body), ..Self::of(method, path) }
     }
 
     /// Adds an idempotency key.
     #[must_use]
-    pub fn key(self, key: impl Into<String>) -> Self {
+    pub(crate) fn key(self, key: impl Into<String>) -> Self {
         Self { key: Some(key.into()), ..self }
     }
 }
 
 /// A response.
 #[derive(Debug, Clone, Default)]
-pub struct Reply {
+pub(crate) struct Reply {
     /// The status. 0 if the client gave up.
-    pub status: u64,
+    pub(crate) status: u64,
     /// The body, or null.
-    pub body: Value,
+    pub(crate) body: Value,
     /// The headers.
-    pub headers: Value,
+    pub(crate) headers: Value,
 }
 
 impl Reply {
     /// The problem type without its prefix.
     #[must_use]
-    pub fn problem(&self) -> &str {
+    pub(crate) fn problem(&self) -> &str {
         self.body["type"].as_str().unwrap_or_default().trim_start_matches("/problems/")
     }
 }
 
 /// A request with its final response.
 #[derive(Debug, Clone)]
-pub struct Exchange {
+pub(crate) struct Exchange {
     /// Label of the client and the step.
-    pub label: String,
+    pub(crate) label: String,
     /// Name of the caller.
-    pub caller: String,
+    pub(crate) caller: String,
     /// The request.
-    pub ask: Ask,
+    pub(crate) ask: Ask,
     /// The final response.
-    pub reply: Reply,
+    pub(crate) reply: Reply,
     /// All responses, in their order. An attempt without a response is absent.
-    pub replies: Vec<Reply>,
+    pub(crate) replies: Vec<Reply>,
     /// Number of attempts.
-    pub attempts: u32,
+    pub(crate) attempts: u32,
     /// Position of the first attempt among all events of the case.
-    pub begin: u64,
+    pub(crate) begin: u64,
     /// Position of the final response.
-    pub end: u64,
+    pub(crate) end: u64,
     /// Virtual time of the first attempt.
-    pub began: Timestamp,
+    pub(crate) began: Timestamp,
     /// Virtual time of the final response.
-    pub ended: Timestamp,
+    pub(crate) ended: Timestamp,
 }
 
 /// A case that is running.
-pub struct World {
+pub(crate) struct World {
     /// The services.
-    pub stack: InProcess,
+    pub(crate) stack: InProcess,
     pub(crate) net: Arc<Net>,
     pub(crate) trace: Trace,
     history: Mutex<Vec<Exchange>>,
@@ -159,14 +159,14 @@ impl World {
 
     /// Physical name of the table.
     #[must_use]
-    pub fn table(&self, name: &str) -> String {
+    pub(crate) fn table(&self, name: &str) -> String {
         let tables = &self.stack.template().tables;
         let found = tables.iter().find(|table| table.name.rsplit_once('-').is_some_and(|(_, end)| end == name));
         found.map(|table| table.name.clone()).unwrap_or_default()
     }
 
     /// All items of a table, sorted by key.
-    pub fn items(&self, name: &str) -> Vec<Value> {
+    pub(crate) fn items(&self, name: &str) -> Vec<Value> {
         self.stack.items(&self.table(name)).unwrap_or_else(|error| {
             self.violation(format!("table {name} can't be read: {error}"));
             Vec::new()
@@ -174,7 +174,7 @@ impl World {
     }
 
     /// Reports a broken rule.
-    pub fn violation(&self, text: impl Into<String>) {
+    pub(crate) fn violation(&self, text: impl Into<String>) {
         let text = text.into();
         self.trace.add("check", format!("VIOLATION {text}"));
         lock(&self.violations).push(text);
@@ -190,7 +190,7 @@ impl World {
     }
 
     /// All finished requests, in the order of their first attempts.
-    pub fn history(&self) -> Vec<Exchange> {
+    pub(crate) fn history(&self) -> Vec<Exchange> {
         let mut history = lock(&self.history).clone();
         history.sort_by_key(|exchange| exchange.begin);
         history
@@ -202,7 +202,7 @@ impl World {
     }
 
     /// Sends a request, and repeats it until the outcome is known.
-    pub async fn ask(&self, label: &str, caller: &Caller, ask: Ask) -> Reply {
+    pub(crate) async fn ask(&self, label: &str, caller: &Caller, ask: Ask) -> Reply {
         let (begin, asked_at) = (self.event(), clock::now());
         let mut pauses = Draw::of(self.net.seed, &format!("{label} pauses"));
         let (mut replies, mut attempts) = (Vec::new(), 0);
