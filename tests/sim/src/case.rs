@@ -94,7 +94,6 @@ pub(crate) struct Case {
 
 impl Case {
     /// The whole case of a seed.
-    #[must_use]
     pub(crate) fn new(service: &str, seed: u64) -> Self {
         Self {
             service: service.to_owned(),

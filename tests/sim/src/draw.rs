@@ -8,7 +8,6 @@ pub(crate) struct Draw(Rng);
 
 impl Draw {
     /// The sequence of the label in a case.
-    #[must_use]
     pub(crate) fn of(seed: u64, label: &str) -> Self {
         // FNV-1a. The generator mixes the bits.
         let hash =

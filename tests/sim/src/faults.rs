@@ -133,7 +133,6 @@ impl Rates {
     }
 
     /// Names of the conditions that the case has.
-    #[must_use]
     pub(crate) fn conditions(&self) -> Vec<&'static str> {
         let has = [
             self.hostile.stale > 0.0,
@@ -154,7 +153,6 @@ impl Rates {
     }
 
     /// The faults of a case. Each case has some kinds of faults, and some cases have none.
-    #[must_use]
     pub(crate) fn drawn(draw: &mut Draw) -> Self {
         let calls = *draw.one(&[0, 5, 15, 40, 80]);
         let most = *draw.one(&[300, 500, 800]);

@@ -21,7 +21,6 @@ pub(crate) struct Interval<T> {
 }
 
 /// Whether a sequential order of the operations explains all results.
-#[must_use]
 pub(crate) fn is_linearizable<S: Specification>(intervals: &[Interval<S::Operation>]) -> bool {
     if intervals.is_empty() {
         return true;

@@ -8,7 +8,6 @@ use crate::case::{Case, Outcome, run};
 const MAX_RUNS: usize = 200;
 
 /// Returns the shortest failing case that was found, with its outcome.
-#[must_use]
 pub(crate) fn shrink(case: &Case, outcome: Outcome) -> (Case, Outcome) {
     let mut best = (case.clone(), outcome);
     let mut runs = 0;

@@ -47,7 +47,6 @@ impl<'a> Line<'a> {
 }
 
 /// Returns the summary of a case: everything except its trace.
-#[must_use]
 pub(crate) fn summary(case: &Case, outcome: &Outcome) -> String {
     let lines = outcome.trace.lines();
     let lines: Vec<Line<'_>> = lines.iter().filter_map(|line| Line::of(line)).collect();

@@ -18,13 +18,11 @@ impl Trace {
     }
 
     /// All lines.
-    #[must_use]
     pub(crate) fn lines(&self) -> Vec<String> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Hash of all lines.
-    #[must_use]
     pub(crate) fn digest(&self) -> String {
         let mut hash = Sha256::new();
         for line in self.0.lock().unwrap_or_else(PoisonError::into_inner).iter() {

@@ -13,7 +13,6 @@ mod wellness;
 pub(crate) const ALL: &[&str] = &["ledger", "bank", "cart", "wellness", "plans"];
 
 /// The workload of a service.
-#[must_use]
 pub(crate) fn of(service: &str) -> Option<Box<dyn Workload>> {
     match service {
         "bank" => Some(Box::new(bank::Payments::default())),

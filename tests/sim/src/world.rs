@@ -43,7 +43,6 @@ pub(crate) struct Caller {
 
 impl Caller {
     /// A caller with these claims, which are a JSON object.
-    #[must_use]
     pub(crate) fn new(name: &str, claims: Value) -> Self {
         let claims = match claims {
             Value::Object(claims) => claims,
@@ -78,7 +77,6 @@ impl Ask {
     }
 
     /// Adds an idempotency key.
-    #[must_use]
     pub(crate) fn key(self, key: impl Into<String>) -> Self {
         Self { key: Some(key.into()), ..self }
     }
@@ -97,7 +95,6 @@ pub(crate) struct Reply {
 
 impl Reply {
     /// The problem type without its prefix.
-    #[must_use]
     pub(crate) fn problem(&self) -> &str {
         self.body["type"].as_str().unwrap_or_default().trim_start_matches("/problems/")
     }
@@ -158,7 +155,6 @@ impl World {
     }
 
     /// Physical name of the table.
-    #[must_use]
     pub(crate) fn table(&self, name: &str) -> String {
         let tables = &self.stack.template().tables;
         let found = tables.iter().find(|table| table.name.rsplit_once('-').is_some_and(|(_, end)| end == name));
