@@ -266,11 +266,18 @@ impl Wellness {
         now: TimestampSeconds,
     ) -> Result<(), Error> {
         let activity = &registration.partition.0;
-        let forget = self.forgetting(activity, DrawnEntry::of(&registration.sort.0), ticket);
+        let entry = DrawnEntry::of(&registration.sort.0);
+        let forget = self.forgetting(activity, entry, ticket);
         let is_last = Condition::is(Tickets::ISSUED, count(ticket.number()));
         let back = forget.clone().only_if(is_last).set(Tickets::ISSUED, count(ticket.number() - 1));
         match self.dynamo.write(back).await {
-            Err(table::Error::Refused(_)) => {}
+            Err(table::Error::Refused(refused)) => {
+                // Otherwise, an equal request has given it back. A third one may take it again now.
+                let counter = refused.found::<Tickets>(0)?;
+                if counter.is_none_or(|counter| counter.drawn.get(&entry) != Some(&ticket.number())) {
+                    return Ok(());
+                }
+            }
             done => return Ok(done?),
         }
         let void = self.table.put_new(&Ticket::void(activity, ticket, now, now))?;
