@@ -9,9 +9,9 @@ cd "$(dirname "$0")/.."
 MAX_EXECUTABLES=16
 export PERMISSIONS_USED=$PWD/target/permissions
 export CARGO_TERM_COLOR=never
-# Many tests wait for a lease, a retry or a lost connection. Two threads per processor keep the
+# Many tests wait for a lease, a retry or a lost connection. Four threads per processor keep the
 # processors busy.
-export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((2 * $(getconf _NPROCESSORS_ONLN)))}
+export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((4 * $(getconf _NPROCESSORS_ONLN)))}
 # Leaves out the binaries of the functions, and the crates without tests. Each of them would be
 # linked as a test executable.
 every=(cargo test --workspace --exclude jobs --exclude table-derive --lib --test '*')
