@@ -1,4 +1,4 @@
-//! Shared code of the system tests. Each test has its own stack on free ports, and an HTTP client.
+//! Shared code of the system tests. Each test has its own stack on free ports, and a client.
 #![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may stop here")]
 
 /// The stack and its clients allocate much: with the allocator of the C library, the tests need a
@@ -26,10 +26,17 @@ pub mod wellness;
 pub mod world;
 pub mod yaml;
 
+use axum::{
+    body::{Body, Bytes, to_bytes},
+    http::{
+        HeaderMap, HeaderValue, Request,
+        header::{ACCEPT, CONTENT_LENGTH, HeaderName},
+    },
+};
 use function::system_random;
 use keys::Random;
 use local::{
-    Builder, Stack,
+    Builder, Near, Stack,
     template::{Selection, Template},
 };
 use serde_json::{Map, Value, json};
@@ -87,10 +94,10 @@ pub fn changed(service: &str, (part, times): (&str, usize), other: &str) -> Buil
     Stack::of_text(template.replace(part, other))
 }
 
-/// An HTTP client of a stack.
+/// A client of a stack. Its requests need no connection.
 #[derive(Debug, Clone)]
 pub struct Client {
-    http: reqwest::Client,
+    near: Near,
     url: String,
     token: Option<String>,
 }
@@ -101,7 +108,7 @@ pub struct Answer {
     /// The status.
     pub status: u16,
     /// The headers.
-    pub headers: reqwest::header::HeaderMap,
+    pub headers: HeaderMap,
     /// The body, or null if it is empty.
     pub body: Value,
 }
@@ -121,7 +128,7 @@ impl Client {
     /// The local operator, who needs no token.
     #[must_use]
     pub fn operator(stack: &Stack) -> Self {
-        Self { http: http(), url: stack.url().to_owned(), token: None }
+        Self { near: stack.near().clone(), url: stack.url().to_owned(), token: None }
     }
 
     /// A caller with the given scopes and accounts.
@@ -149,12 +156,14 @@ impl Client {
     }
 
     /// Creates a request, which [`send`] sends.
-    pub fn request(&self, method: &str, path: &str) -> reqwest::RequestBuilder {
-        let method = method.parse().expect("a method");
-        let request = self.http.request(method, format!("{}{path}", self.url));
+    #[must_use]
+    pub fn request(&self, method: &str, path: &str) -> Asking {
+        let url = reqwest::Url::parse(&format!("{}{path}", self.url)).expect("a URL");
+        let request = Request::builder().method(method).uri(url.as_str()).header(ACCEPT, "*/*").body(Bytes::new());
+        let asking = Asking { near: self.near.clone(), request: request.expect("a request") };
         match &self.token {
-            Some(token) => request.bearer_auth(token),
-            None => request,
+            Some(token) => asking.header("authorization", format!("Bearer {token}")),
+            None => asking,
         }
     }
 
@@ -215,11 +224,52 @@ pub fn http() -> reqwest::Client {
     client.build().expect("a client")
 }
 
+/// A request that is not sent yet.
+#[derive(Debug, Clone)]
+pub struct Asking {
+    near: Near,
+    request: Request<Bytes>,
+}
+
+impl Asking {
+    /// Sets a header.
+    #[must_use]
+    pub fn header(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
+        let name = name.parse::<HeaderName>().expect("a name");
+        let value = HeaderValue::from_bytes(value.as_ref()).expect("a value");
+        self.request.headers_mut().insert(name, value);
+        self
+    }
+
+    /// Sets the body.
+    #[must_use]
+    pub fn body(mut self, body: impl Into<Bytes>) -> Self {
+        *self.request.body_mut() = body.into();
+        self
+    }
+
+    /// Sets a JSON body.
+    #[must_use]
+    pub fn json(self, body: &Value) -> Self {
+        self.header("content-type", "application/json").body(body.to_string())
+    }
+
+    /// Sends the request. Returns the status, the headers and the text of the response.
+    pub async fn send(self) -> (u16, HeaderMap, String) {
+        let (mut parts, body) = self.request.into_parts();
+        if !body.is_empty() {
+            parts.headers.insert(CONTENT_LENGTH, body.len().into());
+        }
+        let request = Request::from_parts(parts, Body::from(body));
+        let (parts, body) = self.near.send(request).await.into_parts();
+        let body = to_bytes(body, usize::MAX).await.expect("a body");
+        (parts.status.as_u16(), parts.headers, String::from_utf8_lossy(&body).into_owned())
+    }
+}
+
 /// Sends a request.
-pub async fn send(request: reqwest::RequestBuilder) -> Answer {
-    let response = request.send().await.expect("an answer");
-    let (status, headers) = (response.status().as_u16(), response.headers().clone());
-    let text = response.text().await.expect("a body");
+pub async fn send(request: Asking) -> Answer {
+    let (status, headers, text) = request.send().await;
     let body = if text.is_empty() { Value::Null } else { serde_json::from_str(&text).unwrap_or(Value::String(text)) };
     Answer { status, headers, body }
 }

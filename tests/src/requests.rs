@@ -1,8 +1,8 @@
 //! Requests that must be rejected with the expected problem and without a write.
 #![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may stop here")]
 
-use crate::{Answer, Client, send};
-use reqwest::RequestBuilder;
+use crate::{Answer, Asking, Client, send};
+use axum::body::Bytes;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ pub const SECRET: &str = "of-somebody-else";
 #[derive(Debug)]
 pub struct Case {
     name: String,
-    request: RequestBuilder,
+    request: Asking,
     status: u16,
     right: Option<String>,
 }
@@ -31,17 +31,17 @@ impl Case {
     }
 
     /// A request that is rejected with this status and problem type.
-    pub fn new(name: impl Into<String>, request: RequestBuilder, status: u16, right: &str) -> Self {
+    pub fn new(name: impl Into<String>, request: Asking, status: u16, right: &str) -> Self {
         Self { name: name.into(), request, status, right: Some(right.to_owned()) }
     }
 
     /// A request that is rejected with 400 and errors at these pointers, separated by spaces.
-    pub fn faults(name: impl Into<String>, request: RequestBuilder, pointers: &str) -> Self {
+    pub fn faults(name: impl Into<String>, request: Asking, pointers: &str) -> Self {
         Self::new(name, request, 400, pointers)
     }
 
     /// A request that the gateway rejects.
-    pub fn gateway(name: impl Into<String>, request: RequestBuilder, status: u16) -> Self {
+    pub fn gateway(name: impl Into<String>, request: Asking, status: u16) -> Self {
         Self { name: name.into(), request, status, right: None }
     }
 
@@ -81,7 +81,7 @@ pub async fn all_are_refused<S: PartialEq>(cases: Vec<Case>, tables: &[&str], st
     let mut before = stored().await;
     let mut failures = Vec::new();
     for case in cases {
-        let answer = send(case.request.try_clone().expect("a body that can be cloned")).await;
+        let answer = send(case.request.clone()).await;
         let mut wrong = case.wrong(&answer, tables);
         let after = stored().await;
         if after != before {
@@ -124,7 +124,7 @@ pub fn shortened(text: &str) -> String {
 }
 
 /// A request with the content type JSON. The body may be invalid.
-pub fn sent(client: &Client, method: &str, path: &str, body: impl Into<reqwest::Body>) -> RequestBuilder {
+pub fn sent(client: &Client, method: &str, path: &str, body: impl Into<Bytes>) -> Asking {
     client.request(method, path).header("content-type", "application/json").body(body)
 }
 

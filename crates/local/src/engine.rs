@@ -9,7 +9,8 @@ use aws_config::{BehaviorVersion, Region, SdkConfig, retry::RetryConfig};
 use aws_sdk_dynamodb::{
     Client,
     config::{
-        Credentials, SharedCredentialsProvider,
+        Credentials, RuntimeComponents, SharedCredentialsProvider, SharedHttpClient,
+        http::{HttpRequest, HttpResponse},
         retry::{RetryPartition, TokenBucket},
     },
 };
@@ -17,6 +18,16 @@ use aws_smithy_http_client::{
     Builder,
     tls::{Provider, TlsContext, TrustStore, rustls_provider::CryptoMode},
 };
+
+use aws_smithy_runtime_api::{
+    box_error::BoxError,
+    client::{
+        http::{HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpConnector},
+        result::ConnectorError,
+    },
+};
+use axum::body::{Body, to_bytes};
+use http::Response;
 
 use api::Api;
 pub(crate) use api::execute;
@@ -27,7 +38,7 @@ use crate::{
     hostile::Hostile,
     lake::Lake,
     remote::Remote,
-    server::{Endpoint, Port, Server},
+    server::{Endpoint, Near, Port, Server},
     store::Store,
     template::{REGION, Table},
 };
@@ -36,6 +47,8 @@ use crate::{
 pub(crate) struct Engine {
     pub(crate) url: String,
     pub(crate) store: Store,
+    /// Calls the endpoint without a connection.
+    near: Option<Near>,
     servers: Vec<Server>,
 }
 
@@ -56,7 +69,16 @@ impl Engine {
             None => serve(ports, Api(store.database()), lake, patience),
             Some(remote) => serve(ports, Remote::start(remote, tables, &store).await?, lake, patience),
         };
-        Ok(Self { url, store, servers })
+        let near = servers.first().map(|server| server.near.clone());
+        Ok(Self { url, store, near, servers })
+    }
+
+    /// Base configuration of all clients. Calls of this engine need no connection.
+    pub(crate) fn config(&self) -> Result<SdkConfig, StartError> {
+        let config = config()?;
+        let (Some(far), Some(near)) = (config.http_client(), self.near.clone()) else { return Ok(config) };
+        let client = Nearest { url: self.url.clone(), near, far };
+        Ok(config.to_builder().http_client(client).build())
     }
 
     pub(crate) async fn stop(self) {
@@ -84,11 +106,41 @@ pub(crate) fn client(config: &SdkConfig, url: &str) -> Client {
 
 /// Configuration of clients whose calls have faults. Retries and timeouts are those of a deployed
 /// function.
-pub(crate) fn hostile_config(hostile: &Arc<Hostile>) -> Result<SdkConfig, StartError> {
-    let config = config()?;
-    let Some(http) = config.http_client() else { return Ok(config) };
+pub(crate) fn hostile_config(config: SdkConfig, hostile: &Arc<Hostile>) -> SdkConfig {
+    let Some(http) = config.http_client() else { return config };
     let hostile = config.to_builder().http_client(hostile.around(http));
-    Ok(hostile.retry_config(function::retries()).timeout_config(function::timeouts()).build())
+    hostile.retry_config(function::retries()).timeout_config(function::timeouts()).build()
+}
+
+/// HTTP client that calls the engine without a connection, and other endpoints over one.
+#[derive(Debug)]
+struct Nearest<T> {
+    url: String,
+    near: Near,
+    far: T,
+}
+
+impl HttpClient for Nearest<SharedHttpClient> {
+    fn http_connector(&self, settings: &HttpConnectorSettings, components: &RuntimeComponents) -> SharedHttpConnector {
+        let far = self.far.http_connector(settings, components);
+        SharedHttpConnector::new(Nearest { url: self.url.clone(), near: self.near.clone(), far })
+    }
+}
+
+impl HttpConnector for Nearest<SharedHttpConnector> {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        if request.uri().strip_prefix(&self.url).is_none_or(|path| path.trim_matches('/') != "") {
+            return self.far.call(request);
+        }
+        let near = self.near.clone();
+        HttpConnectorFuture::new(async move {
+            let fail = |error: BoxError| ConnectorError::other(error, None);
+            let request = request.try_into_http1x().map_err(|error| fail(error.into()))?;
+            let (parts, body) = near.send(request.map(Body::new)).await.into_parts();
+            let body = to_bytes(body, usize::MAX).await.map_err(|error| fail(error.into()))?;
+            HttpResponse::try_from(Response::from_parts(parts, body.into())).map_err(|error| fail(error.into()))
+        })
+    }
 }
 
 /// Base configuration of all clients for the local services.

@@ -34,6 +34,7 @@ pub use auth::{Auth, Claims, TokenError, Tokens};
 pub use domains::{Domain, domains, functions};
 pub use hostile::Rates;
 pub use lambda::Handler;
+pub use server::Near;
 pub use stack::{Builder, Stack, StartError};
 pub use usage::CONSUMED;
 pub use world::WorldError;

@@ -5,7 +5,7 @@ mod guard;
 
 use std::{
     convert::Infallible,
-    io,
+    fmt, io,
     net::{IpAddr, Ipv4Addr, SocketAddr},
     sync::Arc,
     time::Duration,
@@ -16,7 +16,7 @@ use axum::{
     extract::Request,
     response::Response,
 };
-use futures::{StreamExt, stream};
+use futures::{StreamExt, future::BoxFuture, stream};
 use http::{StatusCode, request::Parts};
 use hyper::service::service_fn;
 use hyper_util::{
@@ -172,8 +172,33 @@ impl Port {
     }
 }
 
+/// Calls a server of this process without a connection.
+#[derive(Clone)]
+pub struct Near(Arc<dyn Fn(Request) -> BoxFuture<'static, Response> + Send + Sync>);
+
+impl Near {
+    fn of<E: Endpoint>(service: Service<E>) -> Self {
+        Self(Arc::new(move |request| {
+            let service = service.clone();
+            Box::pin(async move { service.respond((Ipv4Addr::LOCALHOST, 0).into(), request).await })
+        }))
+    }
+
+    /// Sends a request, whose URI or header `Host` names the host.
+    pub async fn send(&self, request: Request) -> Response {
+        (self.0)(request).await
+    }
+}
+
+impl fmt::Debug for Near {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Near")
+    }
+}
+
 /// Server that runs in its own task. It stops on request or when dropped.
 pub(crate) struct Server {
+    pub(crate) near: Near,
     stop: oneshot::Sender<()>,
     task: JoinHandle<()>,
 }
@@ -183,7 +208,10 @@ impl Server {
     /// `patience`, and so is a request whose body does not arrive within `patience`.
     pub(crate) fn start<E: Endpoint>(port: Port, endpoint: Arc<E>, patience: Duration) -> Self {
         let (stop, stopped) = oneshot::channel();
-        Self { stop, task: tokio::spawn(accept(port, endpoint, patience, stopped)) }
+        let Port { listener, hosts, .. } = port;
+        let service = Service { endpoint, hosts: hosts.into(), patience };
+        let near = Near::of(service.clone());
+        Self { near, stop, task: tokio::spawn(accept(listener, service, stopped)) }
     }
 
     /// Stops the server. Idle connections are closed immediately, and running requests after at
@@ -199,13 +227,11 @@ impl Server {
 }
 
 async fn accept<E: Endpoint>(
-    Port { listener, hosts, .. }: Port,
-    endpoint: Arc<E>,
-    patience: Duration,
+    listener: TcpListener,
+    service: Service<E>,
     mut stopped: oneshot::Receiver<()>,
 ) {
     let (stop, stopping) = watch::channel(());
-    let service = Service { endpoint, hosts: hosts.into(), patience };
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {

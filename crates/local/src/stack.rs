@@ -31,7 +31,7 @@ use crate::{
     lambda::{self, Bind, Handler, Lambda},
     notifier::Notifier,
     role::{Notes, PERMISSIONS_USED, Role},
-    server::{PATIENCE, Port, Server},
+    server::{Near, PATIENCE, Port, Server},
     template::{self, Authorizer, Mapping, Selection, Template, TemplateError},
     world::{self, PAUSE, Stage, WorldError},
 };
@@ -346,7 +346,7 @@ impl Builder {
         let engine = Engine::start(dynamodb, data, remote, &template.tables, &lake, self.patience).await?;
         let services_url = format!("http://{}", services.address);
         let hostile = self.faults(&template, &engine)?;
-        let access = Access::new(&self, &engine.url, &services_url, hostile.clone())?;
+        let access = Access::new(&self, &engine, &services_url, hostile.as_ref())?;
         lake.set_roles(template.lambdas.iter().map(|lambda| (lambda.name.clone(), access.role(lambda))).collect());
         let tokens = Tokens::new(template.authorizer.clone().unwrap_or_else(Authorizer::local));
         let console = self.console.then(|| {
@@ -486,14 +486,17 @@ struct Access {
 impl Access {
     fn new(
         builder: &Builder,
-        dynamodb: &str,
+        engine: &Engine,
         services: &str,
-        hostile: Option<Arc<Hostile>>,
+        hostile: Option<&Arc<Hostile>>,
     ) -> Result<Self, StartError> {
         let endpoint = |given: &Option<String>, own: &str| given.clone().unwrap_or_else(|| own.to_owned());
         Ok(Self {
-            config: hostile.map_or_else(engine::config, |hostile| engine::hostile_config(&hostile))?,
-            dynamodb: endpoint(&builder.dynamo_endpoint, dynamodb),
+            config: match hostile {
+                Some(hostile) => engine::hostile_config(engine.config()?, hostile),
+                None => engine.config()?,
+            },
+            dynamodb: endpoint(&builder.dynamo_endpoint, &engine.url),
             firehose: endpoint(&builder.firehose_endpoint, services),
             s3: endpoint(&builder.s3_endpoint, services),
             services: services.to_owned(),
@@ -615,6 +618,12 @@ impl Stack {
         &self.services_url
     }
 
+    /// Calls the gateway without a connection.
+    #[must_use]
+    pub fn near(&self) -> &Near {
+        &self.server.near
+    }
+
     /// Name and URL of every listener.
     #[cfg(test)]
     pub(crate) fn listeners(&self) -> [(&'static str, &str); 3] {
@@ -679,7 +688,7 @@ impl Stack {
     /// # Errors
     /// [`StartError::Client`] if the client can't be created.
     pub fn client(&self) -> Result<Client, StartError> {
-        Ok(engine::client(&engine::config()?, self.dynamo_url()))
+        Ok(engine::client(&self.engine.config()?, self.dynamo_url()))
     }
 
     /// Clients of the function. Calls that the function's policy does not allow are denied.

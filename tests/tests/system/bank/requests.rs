@@ -1,15 +1,14 @@
 //! Unusual but valid requests to the bank. Data comes back unchanged.
 
-use reqwest::RequestBuilder;
 use serde_json::json;
-use system_tests::{Client, requests::sent, send, stack};
+use system_tests::{Asking, Client, requests::sent, send, stack};
 
 const PAYMENTS: &str = "/bank/accounts/A-1/payments";
 const GOOD: &str = r#"{"scheduledTime": "2099-12-01T09:30:00Z", "data": 1}"#;
 
-async fn raw(request: RequestBuilder) -> (u16, String) {
-    let response = request.send().await.expect("an answer");
-    (response.status().as_u16(), response.text().await.expect("a text"))
+async fn raw(request: Asking) -> (u16, String) {
+    let (status, _, text) = request.send().await;
+    (status, text)
 }
 
 #[tokio::test]

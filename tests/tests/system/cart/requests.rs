@@ -3,10 +3,9 @@
 
 use cart::Product;
 use money::Money;
-use reqwest::RequestBuilder;
 use serde_json::{Value, json};
 use system_tests::{
-    Client,
+    Asking, Client,
     cart::{MAX_ITEMS, Shop, checkout_of, items_of, path, product, put_products, stock, stored},
     parsed,
     requests::{Case, SECRET, all_are_refused, sent},
@@ -30,7 +29,7 @@ fn sizes(client: &Client) -> Vec<Case> {
     cases
 }
 
-fn add_request(client: &Client, account: &str, sku: &str, more: &Value) -> RequestBuilder {
+fn add_request(client: &Client, account: &str, sku: &str, more: &Value) -> Asking {
     let mut body = json!({"sku": sku, "quantity": 1});
     body.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
     client.request("POST", &items_of(account)).json(&body)

@@ -60,7 +60,7 @@ async fn run_jobs_of_other(client: &Client) {
     let of = |rest: &str| of_company(OTHER, rest);
     let placed = client.put(&of("employees/e"), &json!({"role": "R", "department": "D"})).await;
     assert_eq!(placed.status, 201, "{}", placed.body);
-    assert_eq!(client.request("DELETE", &of("employees/e")).send().await.expect("a response").status(), 202);
+    assert_eq!(send(client.request("DELETE", &of("employees/e"))).await.status, 202);
     assert_eq!(start_report(client, OTHER, 2099).await.status, 202);
     until(client, &of("jobs/ReportId-2099"), is_done).await;
     until(client, &of("jobs/DepartureId-e"), is_done).await;
@@ -144,7 +144,7 @@ async fn callers_of_a_company_start_ten_jobs_at_most() {
     for user in 0..12 {
         let path = of_company(COMPANY, &format!("employees/{user}"));
         assert_eq!(client.put(&path, &json!({"role": "R", "department": "D"})).await.status, 201);
-        assert_eq!(client.request("DELETE", &path).send().await.expect("a response").status(), 202);
+        assert_eq!(send(client.request("DELETE", &path)).await.status, 202);
     }
     assert_eq!(running(&stack, COMPANY).await, 22);
     // A job that ends or fails makes room. A retry needs room, too.
