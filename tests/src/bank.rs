@@ -1,7 +1,7 @@
 //! Helpers for tests of the bank. They create payments through the API, or put payments directly
 //! into the table.
 
-use crate::{Answer, Client, changed, dynamo, http, random, stack, text, until};
+use crate::{Answer, Client, changed, dynamo, http, random, text, until};
 use aws_sdk_dynamodb::types::AttributeValue;
 use bank::Payment;
 use function::percent_encoded;
@@ -27,6 +27,12 @@ macro_rules! on_both_projections {
             $(#[tokio::test] async fn $name() { super::$name("ALL").await; })+
         }
     };
+}
+
+/// The stack of the bank alone.
+#[must_use]
+pub fn stack() -> Builder {
+    crate::stack().stacks(["bank"])
 }
 
 /// A stack whose bank executes no payments.

@@ -3,7 +3,7 @@
 
 pub mod model;
 
-use crate::{Client, clock::At, dynamo, faults::Twins, parsed, stack};
+use crate::{Client, clock::At, dynamo, faults::Twins, parsed};
 use aws_sdk_dynamodb::types::AttributeValue;
 use cart::Product;
 use jiff::Timestamp;
@@ -70,6 +70,12 @@ impl Shop {
 pub fn product(sku: &str) -> Product {
     let price = Money::new(parsed("12.49"), parsed("USD")).expect("a price");
     Product::new(parsed(sku), parsed("Product"), price, true)
+}
+
+/// The stack of the cart alone.
+#[must_use]
+pub fn stack() -> Builder {
+    crate::stack().stacks(["cart"])
 }
 
 /// Puts products directly into the table.

@@ -4,7 +4,7 @@ pub mod audit;
 pub mod model;
 pub mod totals;
 
-use crate::{Answer, Client, clock::At, stack};
+use crate::{Answer, Client, clock::At};
 use aws_sdk_dynamodb::types::AttributeValue;
 use jiff::Timestamp;
 use local::{Builder, Stack};
@@ -19,6 +19,12 @@ pub const BATCH: &str = "/ledger/transactions/batch";
 
 /// The request path of holds.
 pub const HOLDS: &str = "/ledger/holds";
+
+/// The stack of the ledger alone.
+#[must_use]
+pub fn stack() -> Builder {
+    crate::stack().stacks(["ledger"])
+}
 
 /// A ledger, an operator's client, and an external account that funds other accounts.
 #[derive(Debug)]

@@ -14,11 +14,17 @@ use keys::wellness::{
     ActivityPartition, ActivityType, CompanyId, EmployeeKey, EndDateSort, ListPartition, ProgramPartition, ProgramSort,
     Status,
 };
-use local::Stack;
+use local::{Builder, Stack};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use table::{BatchWrite, Dynamo, Item, JsonText, Key, Table};
 use wellness::{Activity, Case, Employee, Filters, Progress, Registration, Reward};
+
+/// The stack of the wellness programme alone.
+#[must_use]
+pub fn stack() -> Builder {
+    crate::stack().stacks(["wellness"])
+}
 
 /// Returns a client for an administrator of the company.
 #[must_use]

@@ -226,11 +226,7 @@ impl Server {
     }
 }
 
-async fn accept<E: Endpoint>(
-    listener: TcpListener,
-    service: Service<E>,
-    mut stopped: oneshot::Receiver<()>,
-) {
+async fn accept<E: Endpoint>(listener: TcpListener, service: Service<E>, mut stopped: oneshot::Receiver<()>) {
     let (stop, stopping) = watch::channel(());
     let mut connections = JoinSet::new();
     loop {

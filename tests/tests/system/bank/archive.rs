@@ -8,9 +8,8 @@ use serde_json::{Value, json};
 use std::{collections::BTreeSet, time::Duration};
 use system_tests::{
     Client,
-    bank::{Row, payment, payments, put, transactions},
+    bank::{Row, payment, payments, put, stack, transactions},
     faults::{Call, Fault, Process, Twins},
-    stack,
 };
 use tokio::time::{Instant, sleep_until};
 

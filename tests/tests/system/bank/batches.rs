@@ -6,9 +6,8 @@ use keys::bank::Status;
 use local::Stack;
 use system_tests::{
     Client,
-    bank::{payment, payments, put},
+    bank::{payment, payments, put, stack},
     faults::{Call, Fault, Moment, Proxy, Twins},
-    stack,
 };
 use table::{BatchWrite, Dynamo, Error, Leftover, Table};
 

@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use system_tests::{
     Client,
-    bank::{payment, payments, payments_table, put, rows},
+    bank::{payment, payments, payments_table, put, rows, stack},
     clock::At,
     drained, dynamo,
     faults::{Fault, Proxy},
     ledger::Books,
-    stack, text,
+    text,
     units::consumed,
     unreadable,
 };

@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use system_tests::{
     Answer, Client,
-    bank::{Row, payment, payments, put, scheduled_at, transactions, upload, without_jobs},
+    bank::{Row, payment, payments, put, scheduled_at, stack, transactions, upload, without_jobs},
     dynamo, http,
     patterns::{cost_of, labels},
-    stack, text,
+    text,
     units::{consumed, declared},
     until,
 };

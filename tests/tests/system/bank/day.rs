@@ -19,10 +19,10 @@ use std::{
 };
 use system_tests::{
     Answer, Client,
-    bank::{Row, path, payments, rows, scheduled_at, transactions, upload},
+    bank::{Row, path, payments, rows, scheduled_at, stack, transactions, upload},
     faults::{Fault, Proxy, service},
     ledger::Books,
-    stack, text,
+    text,
 };
 use table::Usage;
 use tokio::time::sleep;

@@ -18,7 +18,7 @@ use system_tests::{
     parsed,
     patterns::cost_of,
     payer::{Payer, Reply},
-    send, text,
+    send, stack, text,
     units::{consumed, declared},
     until,
 };
@@ -58,6 +58,11 @@ fn event<'a>(payments: impl IntoIterator<Item = &'a Payment>) -> Value {
 fn retried_from(answer: &Answer) -> Option<&str> {
     assert_eq!(answer.status, 200, "{}", answer.body);
     answer.body["batchItemFailures"][0]["itemIdentifier"].as_str()
+}
+
+/// The bank and the ledger that executes its payments.
+async fn with_ledger() -> Books {
+    Books::of(stack().stacks(["bank", "ledger"]).start().await.expect("a stack")).await
 }
 
 async fn row(stack: &Stack, payment: &Payment) -> Row {
@@ -131,7 +136,7 @@ impl Faulty {
 
 #[tokio::test]
 async fn payments_are_posted_in_the_ledger() {
-    let books = Books::open().await;
+    let books = with_ledger().await;
     let (ann, bob) = (books.funded("ann", "100").await, books.account("bob").await);
     // An expired hold, which the payments release.
     let mut reserved = hold(&ann, &bob, "95");
@@ -197,7 +202,7 @@ struct Crashing {
 
 impl Crashing {
     async fn start() -> Self {
-        let books = Books::open().await;
+        let books = with_ledger().await;
         let (ann, bob) = (books.funded("ann", "1000").await, books.account("bob").await);
         let proxy = Proxy::start(books.stack.dynamo_url()).await;
         Self { books, proxy, ann, bob }

@@ -6,9 +6,8 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use system_tests::{
     Asks, Client,
-    bank::{payments, rows, transactions},
+    bank::{payments, rows, stack, transactions},
     faults::{Fault, Moment, Process, Twins},
-    stack,
 };
 
 const TIME: &str = "2099-12-01T09:30:00Z";

@@ -23,10 +23,10 @@ use std::{
 };
 use system_tests::{
     Answer, Client, assert_problem,
-    bank::{import, payments, report, rows, upload, without_jobs},
+    bank::{import, payments, report, rows, stack, upload, without_jobs},
     dynamo,
     faults::{Fault, MOMENTS, Moment, Process, Proxy, service_at, within},
-    http, send, stack, text, until,
+    http, send, text, until,
 };
 
 const TIME: &str = "2099-12-01T09:30:00Z";

@@ -8,10 +8,9 @@ use local::{Builder, Stack};
 use serde_json::{Value, json};
 use system_tests::{
     Client, assert_problem,
-    bank::{Row, payment, payments, put, rows, transactions},
+    bank::{Row, payment, payments, put, rows, stack, transactions},
     changed,
     faults::{Call, Fault, Moment, Twins},
-    stack,
 };
 
 const TIME: &str = "2099-12-01T09:30:00Z";

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use system_tests::{
     Client, assert_problem,
-    bank::{archive, bring_to, path, payment, payments, put, rows, schedule, stack_with},
-    on_both_projections, stack, text, texts, unreadable,
+    bank::{archive, bring_to, path, payment, payments, put, rows, schedule, stack, stack_with},
+    on_both_projections, text, texts, unreadable,
 };
 
 const TIME: &str = "2099-12-01T09:30:00Z";

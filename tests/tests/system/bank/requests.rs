@@ -1,7 +1,7 @@
 //! Unusual but valid requests to the bank. Data comes back unchanged.
 
 use serde_json::json;
-use system_tests::{Asking, Client, requests::sent, send, stack};
+use system_tests::{Asking, Client, bank::stack, requests::sent, send};
 
 const PAYMENTS: &str = "/bank/accounts/A-1/payments";
 const GOOD: &str = r#"{"scheduledTime": "2099-12-01T09:30:00Z", "data": 1}"#;

@@ -6,9 +6,9 @@ use serde_json::Value;
 use std::{collections::BTreeSet, sync::atomic::AtomicBool};
 use system_tests::{
     Client,
-    bank::{payments, schedule},
+    bank::{payments, schedule, stack},
     growth::{ENTRIES, Growth},
-    stack, text, texts,
+    text, texts,
 };
 
 const NEW: &str = "2099-12-01T09:30:00Z";

@@ -13,9 +13,8 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use system_tests::{
     Answer, Client,
-    cart::{model::Stored, product, stock, stocked},
+    cart::{model::Stored, product, stack, stock, stocked},
     patterns::{cost_of, labels},
-    stack,
     units::{Consumed, consumed, declared},
     unreadable::{DAMAGES, damage, text as attribute},
 };

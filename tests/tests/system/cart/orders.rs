@@ -12,7 +12,8 @@ use std::{
 use system_tests::{
     Answer, Client, assert_problem,
     cart::{
-        MAX_ITEMS, MAX_MOVED_AT_ONCE, Shop, checkout_of, items_of, model::Stored, path, product, put_products, stocked,
+        MAX_ITEMS, MAX_MOVED_AT_ONCE, Shop, checkout_of, items_of, model::Stored, path, product, put_products, stack,
+        stocked,
     },
     changed,
     clock::{At, MILLISECOND, time},
@@ -20,7 +21,7 @@ use system_tests::{
     faults::{Call, Fault, MOMENTS, Moment, Process, Proxy},
     parsed,
     patterns::function_named,
-    send, stack, text, texts,
+    send, text, texts,
 };
 
 const START: &str = "2026-01-02T10:30:00.123Z";

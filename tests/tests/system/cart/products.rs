@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use system_tests::{
     Client, assert_problem,
-    cart::{Shop, items_of, path, product, put_products},
-    stack, texts,
+    cart::{Shop, items_of, path, product, put_products, stack},
+    texts,
 };
 
 const TEA: &str = "/cart/products/tea";

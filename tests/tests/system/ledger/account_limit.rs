@@ -6,8 +6,7 @@ use serde_json::json;
 use system_tests::{
     Answer, Client, assert_problem,
     ledger::model::until_told,
-    ledger::{ACCOUNTS, Books},
-    stack,
+    ledger::{ACCOUNTS, Books, stack},
 };
 
 async fn open(client: &Client, user: &str, key: &str) -> Answer {

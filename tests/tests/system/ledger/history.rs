@@ -8,8 +8,7 @@ use std::collections::BTreeSet;
 use system_tests::{
     Client,
     faults::{Call, Twins},
-    ledger::{ACCOUNTS, MERCHANTS, TRANSACTIONS, id, legs, payment},
-    stack,
+    ledger::{ACCOUNTS, MERCHANTS, TRANSACTIONS, id, legs, payment, stack},
 };
 
 const TABLE: &str = "FinancialTransactions";

@@ -13,12 +13,15 @@ use std::{collections::HashMap, time::Duration};
 use system_tests::{
     Answer, Client, drained,
     faults::{Call, Fault, Process, Proxy},
-    ledger::audit::{
-        DAY, RECONCILIATIONS, Rows, Shelf, account_key, at, dollars, header_key, leg_key, reconciled, without_steps,
-    },
     ledger::totals::{COUNT, stored_totals},
+    ledger::{
+        audit::{
+            DAY, RECONCILIATIONS, Rows, Shelf, account_key, at, dollars, header_key, leg_key, reconciled, without_steps,
+        },
+        stack,
+    },
     patterns::cost_of,
-    send, stack,
+    send,
     units::{Consumed, bytes, consumed, declared},
     until,
 };

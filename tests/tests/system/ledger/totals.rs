@@ -10,10 +10,9 @@ use system_tests::{
     Answer, drained,
     faults::{Call, Fault, Process, Proxy},
     ledger::totals::{COUNT, Sums, TOTALS, insertions, insertions_at, stored_totals, totals, without_counting},
-    ledger::{ACCOUNTS, Books, Item, MERCHANTS, TRANSACTIONS, audit::reconciled, id, legs, payment},
+    ledger::{ACCOUNTS, Books, Item, MERCHANTS, TRANSACTIONS, audit::reconciled, id, legs, payment, stack},
     patterns::{cost_of, function_named},
     requests::{Case, all_are_refused},
-    stack,
     units::{Consumed, bytes, consumed, declared},
 };
 use table::Usage;

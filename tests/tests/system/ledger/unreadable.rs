@@ -6,8 +6,7 @@ use serde_json::{Value, json};
 use system_tests::{
     Client, assert_problem,
     ledger::audit::{DAY, RECONCILIATIONS, Rows, Shelf, account_key, at, leg_key, reconciled},
-    ledger::{ACCOUNTS, Books, id},
-    stack,
+    ledger::{ACCOUNTS, Books, id, stack},
     unreadable::{DAMAGES, damage, text},
     until,
 };

@@ -14,9 +14,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::{BTreeSet, HashMap};
 use system_tests::{
-    Answer, Client, End, parsed, stack, text,
+    Answer, Client, End, parsed, text,
     units::{Consumed, bytes, consumed},
-    wellness::{activity, admin, declared, employee, json_text, of_company, put, registration, reward, stored, table},
+    wellness::{
+        activity, admin, declared, employee, json_text, of_company, put, registration, reward, stack, stored, table,
+    },
 };
 use table::{Item, Table};
 use wellness::{Activity, Case, Reference, Registration, Section, Task, Wellness, job_key};

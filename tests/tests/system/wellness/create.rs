@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 use system_tests::{
     Answer, Client, assert_problem, parsed,
     patterns::cost_of,
-    stack, text,
+    text,
     units::{consumed, declared},
-    wellness::{admin, challenge, create, employee, of_company},
+    wellness::{admin, challenge, create, employee, of_company, stack},
 };
 use table::{BatchWrite, Item, JsonText, Units};
 use wellness::{

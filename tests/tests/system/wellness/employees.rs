@@ -22,10 +22,10 @@ use std::{
 use system_tests::{
     Answer, Client, drained, dynamo,
     faults::{Call, Fault, Moment, Process, Proxy},
-    parsed, stack,
+    parsed,
     units::{self, consumed},
     until,
-    wellness::{admin, declared, employee_key, of_company, registration_of},
+    wellness::{admin, declared, employee_key, of_company, registration_of, stack},
 };
 use table::{
     BatchWrite, Item, JsonText, Units,

@@ -11,11 +11,11 @@ use std::{
 use system_tests::{
     Client, drained,
     faults::{Fault, Process},
-    send, stack, text,
+    send, text,
     wellness::{
         admin, create, of_company, put,
         references::{by_hand, step_of},
-        registration_of, stored_in,
+        registration_of, stack, stored_in,
     },
 };
 use table::Item as _;

@@ -8,13 +8,13 @@ use local::Stack;
 use serde_json::json;
 use std::fmt::Write as _;
 use system_tests::{
-    Answer, Client, assert_problem, send, stack, text, until,
+    Answer, Client, assert_problem, send, text, until,
     wellness::{
         activity, admin,
         files::{file_of, upload_file},
         of_company, put,
         references::{Rows, read, step_of, without_jobs},
-        stored_in,
+        stack, stored_in,
     },
 };
 use table::BatchWrite;

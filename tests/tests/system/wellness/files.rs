@@ -8,13 +8,13 @@ use std::time::Duration;
 use system_tests::{
     Asks, Client, assert_problem,
     faults::{Fault, MOMENTS, Process},
-    send, stack, text, until,
+    send, text, until,
     wellness::{
         admin, create, employee, event_at,
         files::{download, file_of, upload_file},
         of_company,
         references::{by_hand, step_of},
-        stored,
+        stack, stored,
     },
 };
 

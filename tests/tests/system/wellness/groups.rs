@@ -5,9 +5,10 @@ use local::Stack;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use system_tests::{
-    Client, assert_problem, parsed, send, stack, text, until,
+    Client, assert_problem, parsed, send, text, until,
     wellness::{
         activity, admin, employee, employee_key, of_company, put, registration, registration_of, registrations_of,
+        stack,
     },
 };
 use wellness::{Activity, Employee, Enrolment, LastChange, Progress, Registration};

@@ -6,12 +6,13 @@ use std::{collections::BTreeMap, time::Duration};
 use system_tests::{
     Client, assert_problem,
     faults::{Fault, MOMENTS, Process},
-    stack, text, until,
+    text, until,
     wellness::{
         admin,
         files::{file_of, upload_file},
         of_company,
         references::{by_hand, step_of},
+        stack,
     },
 };
 

@@ -7,10 +7,10 @@ use local::Stack;
 use serde_json::json;
 use std::collections::BTreeSet;
 use system_tests::{
-    Client, drained, parsed, stack, text,
+    Client, drained, parsed, text,
     wellness::{
         activity, admin, challenge, create, employee, json_text, of_company, put, registration, registrations_of,
-        stored,
+        stack, stored,
     },
 };
 use wellness::{Activity, Award, Registration};

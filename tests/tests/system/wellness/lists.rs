@@ -13,9 +13,9 @@ use local::Stack;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use system_tests::{
-    Asks, Client, parsed, stack, text,
+    Asks, Client, parsed, text,
     units::{Consumed, bytes, consumed},
-    wellness::{activity, admin, declared, employee, json_text, of_company, put, registration, stored},
+    wellness::{activity, admin, declared, employee, json_text, of_company, put, registration, stack, stored},
 };
 use wellness::{Activity, Case, Filters, Registration, Section};
 

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use system_tests::{
     Answer, Client, assert_problem,
     faults::{Fault, Twins},
-    send, stack, text,
-    wellness::{admin, challenge, create, of_company, stored},
+    send, text,
+    wellness::{admin, challenge, create, of_company, stack, stored},
 };
 
 const COMPANY: &str = "C-1";

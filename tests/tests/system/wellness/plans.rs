@@ -4,8 +4,8 @@ use futures::future::join_all;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use system_tests::{
-    Client, assert_problem, stack,
-    wellness::{activity, admin, employee, of_company, put, registration},
+    Client, assert_problem,
+    wellness::{activity, admin, employee, of_company, put, registration, stack},
 };
 
 const COMPANY: &str = "C";

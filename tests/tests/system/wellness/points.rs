@@ -9,11 +9,11 @@ use system_tests::{
     Answer, Client, assert_problem,
     clock::At,
     faults::{Fault, MOMENTS, Process},
-    parsed, send, stack,
+    parsed, send,
     wellness::{
         activity, admin, create, employee, employee_key, of_company, put,
         references::{by_hand, step_of},
-        registration, registration_of, registrations_of, reward, stored, table,
+        registration, registration_of, registrations_of, reward, stack, stored, table,
     },
 };
 use wellness::{Activity, Award, Employee, LastChange, Registration};

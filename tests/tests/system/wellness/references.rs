@@ -9,11 +9,11 @@ use local::Stack;
 use serde_json::{Value, json};
 use std::collections::{BTreeSet, HashMap};
 use system_tests::{
-    Answer, Asks, Client, stack,
+    Answer, Asks, Client,
     units::consumed,
     until,
     wellness::references::{Rows, activity, in_2020, named, path, read, record, reference, step_of},
-    wellness::{admin, declared, employee, of_company},
+    wellness::{admin, declared, employee, of_company, stack},
 };
 use wellness::{Activity, Case, Record, Reference};
 

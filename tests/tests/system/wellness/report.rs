@@ -4,8 +4,8 @@ use local::Stack;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use system_tests::{
-    Client, assert_problem, parsed, stack, until,
-    wellness::{activity, admin, employee_key, of_company, put, registration, stored, table},
+    Client, assert_problem, parsed, until,
+    wellness::{activity, admin, employee_key, of_company, put, registration, stack, stored, table},
 };
 use wellness::{Activity, Employee, LastChange, Registration};
 

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 use system_tests::{
-    Client, send, stack, text,
-    wellness::{create, of_company},
+    Client, send, text,
+    wellness::{create, of_company, stack},
 };
 
 #[tokio::test]

@@ -6,8 +6,8 @@ use local::Stack;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use system_tests::{
-    Client, assert_problem, stack,
-    wellness::{activity, admin, employee, of_company, put, registration, registration_of},
+    Client, assert_problem,
+    wellness::{activity, admin, employee, of_company, put, registration, registration_of, stack},
 };
 use wellness::Activity;
 

@@ -12,11 +12,11 @@ use std::{
 use system_tests::{
     Answer, Client, assert_problem, drained,
     faults::{Call, Fault, Moment, Process, Proxy, Twins},
-    send, stack, text, until,
+    send, text, until,
     wellness::{
         admin, create, employee, of_company,
         references::{by_hand, step_of},
-        registration_of, stored,
+        registration_of, stack, stored,
     },
 };
 

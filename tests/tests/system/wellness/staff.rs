@@ -9,11 +9,11 @@ use std::{
 use system_tests::{
     Answer, Client, assert_problem, drained,
     faults::{Process, Twins},
-    send, stack, text, until,
+    send, text, until,
     wellness::{
         activity, admin, create, employee_key, of_company, put,
         references::{by_hand, step_of},
-        registration, registration_of, registrations_of, reward, stored,
+        registration, registration_of, registrations_of, reward, stack, stored,
     },
 };
 use wellness::{Employee, LastChange};

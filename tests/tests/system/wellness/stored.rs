@@ -7,9 +7,9 @@ use local::Stack;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use system_tests::{
-    Answer, Client, drained, send, stack, text, until,
+    Answer, Client, drained, send, text, until,
     wellness::{
-        activity, admin, create, employee_key, of_company, put, registration, registration_of, registrations_of,
+        activity, admin, create, employee_key, of_company, put, registration, registration_of, registrations_of, stack,
     },
 };
 use wellness::Registration;

@@ -11,7 +11,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     task::{self, Poll},
 };
-use system_tests::{patterns, stack};
+use system_tests::{patterns, wellness::stack};
 use table::Usage;
 
 pub(crate) const ENROLMENT: &str = "register-new-employee";

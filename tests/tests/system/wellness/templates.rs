@@ -7,8 +7,8 @@ use std::{collections::BTreeSet, time::Duration};
 use system_tests::{
     Answer, Client, assert_problem,
     faults::{Fault, Moment, Twins},
-    send, stack, text,
-    wellness::{admin, employee, of_company},
+    send, text,
+    wellness::{admin, employee, of_company, stack},
 };
 
 const COMPANY: &str = "C-1";

@@ -12,13 +12,13 @@ use std::{
 use system_tests::{
     Answer, Client, assert_problem, drained,
     faults::{Fault, MOMENTS, Process, Proxy},
-    parsed, send, stack, text, until,
+    parsed, send, text, until,
     wellness::{
         activity, admin, challenge, create, event_at,
         files::{download, file_of, upload_file},
         of_company, put,
         references::{step_of, without_jobs},
-        registration, registration_of, table,
+        registration, registration_of, stack, table,
     },
 };
 use table::Key;
