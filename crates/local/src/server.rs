@@ -186,8 +186,8 @@ impl Near {
 
     /// Sends a request, whose URI or header `Host` names the host.
     pub async fn send(&self, request: Request) -> Response {
-        // As over a connection, the caller can end before the request arrives, and before the response
-        // does.
+        // As over a connection, the caller can end before the request arrives, and before the
+        // response does.
         yield_now().await;
         let response = (self.0)(request).await;
         yield_now().await;
