@@ -129,7 +129,7 @@ impl HttpClient for Nearest<SharedHttpClient> {
 
 impl HttpConnector for Nearest<SharedHttpConnector> {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        if request.uri().strip_prefix(&self.url).is_none_or(|path| path.trim_matches('/') != "") {
+        if request.uri().strip_prefix(&self.url).is_none_or(|path| !path.trim_matches('/').is_empty()) {
             return self.far.call(request);
         }
         let near = self.near.clone();
