@@ -1,8 +1,8 @@
 //! Shared code of the system tests. Each test has its own stack on free ports, and a client.
 #![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may stop here")]
 
-/// The stack and its clients allocate much: with the allocator of the C library, the tests need a
-/// fifth more time (docs/decisions/build-time.md).
+/// The stack and its clients allocate much, and the allocator of the C library is slower
+/// (docs/decisions/build-time.md).
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
