@@ -23,7 +23,9 @@ pub(crate) struct Mismatch {
     pub(crate) detail: String,
 }
 
-/// Deserializes the JSON text.
+const NOT_DOCUMENTED: &str = "must be one of the documented values";
+
+/// Deserializes valid JSON text.
 ///
 /// # Errors
 /// The text does not describe a `T`. An array never describes a struct.
@@ -36,7 +38,10 @@ pub(crate) fn read<T: DeserializeOwned>(json: &str) -> Result<T, Mismatch> {
         if let Some(missing) = without_position(&error).strip_prefix("missing field `") {
             path.push(missing.trim_end_matches('`').to_owned());
         }
-        Mismatch { path, detail: described(&error) }
+        // The text is valid JSON. serde_json reports a value that is not a text for an enum like this.
+        let is_of_enum = without_position(&error) == "expected value";
+        let detail = if is_of_enum { NOT_DOCUMENTED.to_owned() } else { described(&error) };
+        Mismatch { path, detail }
     })
 }
 
@@ -253,7 +258,7 @@ pub(crate) fn described(error: &serde_json::Error) -> String {
         ["invalid type: ", "invalid value: ", "invalid length "].iter().any(|kind| text.starts_with(kind));
     match text.rsplit_once(", expected ").filter(|_| is_mismatch) {
         Some((_, expected)) => format!("must be {}", named(expected)),
-        None if text.starts_with("unknown variant ") => "must be one of the documented values".to_owned(),
+        None if text.starts_with("unknown variant ") => NOT_DOCUMENTED.to_owned(),
         None if error.is_syntax() || error.is_eof() => format!("is not valid JSON: {text}"),
         None => text.to_owned(),
     }
@@ -303,6 +308,11 @@ mod tests {
         map: BTreeMap<String, bool>,
     }
 
+    #[derive(Debug, Deserialize)]
+    enum Side {
+        Open,
+    }
+
     fn fault<T: DeserializeOwned + fmt::Debug>(json: &str) -> String {
         let Mismatch { path, detail } = read::<T>(json).expect_err(json);
         format!("/{} {detail}", path.join("/"))
@@ -331,6 +341,9 @@ mod tests {
             assert_eq!(fault::<Vec<Leg>>(json), expected, "{json}");
         }
         assert_eq!(fault::<u64>("-1"), "/ must be a whole number of 0 or more");
+        for json in ["null", "1", "{}", "[]", "\"Closed\""] {
+            assert_eq!(fault::<Side>(json), "/ must be one of the documented values", "{json}");
+        }
     }
 
     #[test]

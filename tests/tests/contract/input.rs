@@ -4,7 +4,7 @@
 //! gets 400 with a pointer to the field, and writes nothing.
 
 use crate::{
-    odd::{BODIES, FINER, INSTEAD, JSON, LARGE, PARTNERS, TEXTS, TYPES, UNPLAYED},
+    odd::{BODIES, FINER, INSTEAD, JSON, LARGE, PARTNERS, RUST, TEXTS, TYPES, UNPLAYED, UNREADABLE},
     stage::{Ask, Stage},
 };
 use jsonschema::Validator;
@@ -150,6 +150,19 @@ fn verify(stage: &mut Stage, case: &str, answer: &Answer, is_valid: bool, pointe
     let is_at =
         |found: &String| found.strip_prefix(pointer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
     let got = || format!("{} {} {}", answer.status, found.join(" "), answer.body["detail"]);
+    let details = answer.body["errors"].as_array().into_iter().flatten().filter_map(|error| error["detail"].as_str());
+    // The words after this are about the syntax.
+    let details = details.map(|detail| detail.split(" valid JSON: ").next().unwrap_or_default());
+    let of_rust = |detail: &&str| {
+        RUST.iter().any(|word| detail.split(|sign: char| !sign.is_alphanumeric()).any(|part| part == *word))
+    };
+    if let Some(detail) = details.clone().find(of_rust) {
+        stage.fault(case, "words of JSON", detail);
+    }
+    let length = answer.body.to_string().len();
+    if answer.status == 400 && length >= 16 * KB {
+        stage.fault(case, "a problem of less than 16 KB", length.to_string());
+    }
     if is_valid {
         if answer.status >= 500 || answer.status == 400 && found.iter().any(is_at) {
             stage.fault(case, "no error of the field", got());
@@ -323,7 +336,14 @@ async fn values(stage: &mut Stage, member: &Member<'_>, limits: &Limits) {
     let first = member.body.pointer(pointer).and_then(Value::as_array).and_then(|values| values.first());
     let arrays = first.into_iter().flat_map(|first| limits.too_many.iter().map(|many| vec![first.clone(); *many]));
     let arrays = arrays.map(|array| Value::from(array).to_string()).filter(|array| !member.accepts(stage, array));
-    for (value, is_valid) in played.chain(arrays.map(|array| (array, false))).collect::<Vec<_>>() {
+    // A derived implementation accepts an array of the values of the fields.
+    let object = member.body.pointer(pointer).and_then(Value::as_object).filter(|object| !object.is_empty());
+    let fields = object.map(|object| Value::Array(object.values().cloned().collect()).to_string());
+    let fields = fields.into_iter().filter(|fields| !member.accepts(stage, fields));
+    let deeper = format!("{}1{}", "{\"a\":".repeat(3_600), "}".repeat(3_600));
+    let unreadable = UNREADABLE.iter().map(|value| (*value).to_owned()).chain([deeper]);
+    let invalid = arrays.chain(fields).chain(unreadable).map(|value| (value, false));
+    for (value, is_valid) in played.chain(invalid).collect::<Vec<_>>() {
         if !(is_valid && UNPLAYED.contains(&(event, member.place().1))) {
             let case = format!("{event} body {pointer} {}", short(&value));
             send(stage, &case, &member.ask.saying(member.with(&value)), is_valid, &member.at()).await;
@@ -370,10 +390,16 @@ async fn forms(stage: &mut Stage, event: &str, ask: &Ask) {
         format!("{more}\"\\ud800\": 1}}"),
         format!("[{good}]"),
         "{'a': 1}".to_owned(),
+        format!("[{}]", vec!["{}"; 20_000].join(",")),
     ];
     for body in BODIES.iter().map(|body| (*body).to_owned()).chain(derived) {
         let is_valid = body.is_empty() && !is_needed;
         send(stage, &format!("{event} body {}", short(&body)), &ask.saying(body), is_valid, "/body").await;
+    }
+    let unknown: Vec<String> = (0..4_000).map(|number| format!("\"unknown{number}\":1")).collect();
+    for members in [unknown.join(","), format!("\"{}\":1", "x".repeat(60_000))] {
+        let body = format!("{more}{members}}}");
+        send(stage, &format!("{event} body {}", short(&body)), &ask.saying(body), false, "/body").await;
     }
     let mut bytes = good.clone().into_bytes();
     bytes.splice(1..1, *b"\"\xff\xfe\":1");

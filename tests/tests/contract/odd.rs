@@ -27,6 +27,24 @@ pub(crate) const JSON: &[&str] = &[
     "{\"a\": 1}",
 ];
 
+/// Values of a JSON member that no field accepts, because other programs cannot read them.
+pub(crate) const UNREADABLE: &[&str] = &[
+    "\"\\ud800\"",
+    "\"a\\udc00\"",
+    "{\"\\ud800\": 1}",
+    "{\"a\": 1, \"a\": 1}",
+    "[{\"a\": {\"b\": 1, \"\\u0062\": 1}}]",
+    "1e309",
+    "1e-400",
+    "123456789012345678901234567890123456789",
+    "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]",
+];
+
+/// Words of Rust and of its libraries, which the detail of a problem must not contain.
+pub(crate) const RUST: &[&str] = &[
+    "u8", "u16", "u32", "u64", "usize", "i32", "i64", "f64", "struct", "sequence", "invalid", "variant", "line", "column",
+];
+
 /// Texts of a JSON member, a path segment or a query parameter.
 pub(crate) const TEXTS: &[&str] = &[
     "",
@@ -43,8 +61,15 @@ pub(crate) const TEXTS: &[&str] = &[
     "a\u{85}b",
     "a\u{a0}b",
     "a\u{200b}b",
+    "a\u{200d}b",
+    "\u{200d}a",
+    "a\u{200d} b",
     "a\u{2028}b",
+    "a\u{2029}b",
     "a\u{202e}b",
+    "a\u{2066}b",
+    "a\u{3000}b",
+    "a\u{ad}b",
     "a\u{feff}b",
     "a\u{fffd}",
     "\u{e000}",
@@ -138,6 +163,15 @@ pub(crate) const TYPES: &[&str] =
 /// and the other end of a period. The first text is
 /// the pointer, or the event and the pointer. A value of a body is JSON.
 pub(crate) const FINER: &[(&str, &[&str])] = &[
+    ("/body/name", LONE),
+    ("/body/groups/items/0/name", LONE),
+    ("/body/groups/type", LONE),
+    ("/body/rewards/0/name", LONE),
+    ("/body/goal/type", LONE),
+    ("/body/type", LONE),
+    ("/body/category", LONE),
+    ("/body/reason", LONE),
+    ("/body/progressText", LONE),
     ("/body/currency", NO_PLACES),
     ("/body/expectedCurrency", NO_PLACES),
     ("/body/price", &["1e3", "\"12.345\"", "\"0.001\""]),
@@ -147,7 +181,9 @@ pub(crate) const FINER: &[(&str, &[&str])] = &[
         "/body/scheduledTime",
         &["\"2026-01-02T00:00:00Z\"", "\"2026-01-02T00:00:00+02:00\"", "\"2026-01-02T00:00:00.0000001Z\""],
     ),
-    ("/query/to", &["0000-01-01"]),
+    ("wellness /query/to", &["0000-01-01"]),
+    ("list-account-payments /query/to", &["0000-01-01"]),
+    ("get-totals /query/to", &["0000-01-01"]),
     ("list-transactions /query/until", &["0000-01-01"]),
     ("get-totals /query/from", &["0000-01-01"]),
     ("start-reconciliation /body/to", &["\"0000-01-01\""]),
@@ -177,12 +213,19 @@ pub(crate) const FINER: &[(&str, &[&str])] = &[
             "\"a\u{a0}b\"",
             "\"a\u{200b}b\"",
             "\"a\u{2028}b\"",
+            "\"a\u{2029}b\"",
             "\"a\u{202e}b\"",
+            "\"a\u{2066}b\"",
+            "\"a\u{3000}b\"",
+            "\"a\u{ad}b\"",
             "\"a\u{feff}b\"",
             "\"\u{e000}\"",
         ],
     ),
 ];
+
+/// Texts with a joiner that is not between visible characters.
+const LONE: &[&str] = &["\"\u{200d}a\"", "\"a\u{200d} b\""];
 
 /// Codes of currencies that have no defined number of decimal places.
 const NO_PLACES: &[&str] = &["\"XXX\"", "\"XAU\"", "\"ZZZ\""];
