@@ -1,16 +1,14 @@
 //! Helpers for tests of the cart. A test chooses the time of each request.
 #![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may panic")]
 
-pub mod model;
-
-use crate::{Client, clock::At, dynamo, faults::Twins, parsed};
+use crate::{Client, clock::At, dynamo, parsed};
 use aws_sdk_dynamodb::types::AttributeValue;
 use cart::Product;
 use jiff::Timestamp;
 use local::{Builder, Stack};
 use money::Money;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use table::BatchWrite;
 
 /// Statuses that customers can see.
@@ -72,6 +70,12 @@ pub fn product(sku: &str) -> Product {
     Product::new(parsed(sku), parsed("Product"), price, true)
 }
 
+/// The product of the tests with this SKU, for 400 JPY.
+#[must_use]
+pub fn in_yen(sku: &str) -> Product {
+    Product { price: Money::new(parsed("400"), parsed("JPY")).expect("a price"), ..product(sku) }
+}
+
 /// The stack of the cart alone.
 #[must_use]
 pub fn stack() -> Builder {
@@ -96,8 +100,7 @@ pub async fn stock(stack: &Stack, skus: impl IntoIterator<Item = impl AsRef<str>
 
 /// Puts the products that most tests of the cart use: `tea`, `sku-0`, `S-0` and so on.
 async fn stock_all(stack: &Stack) {
-    const NAMES: &str = "tea cup pot te tea_ Tea left saved one-more another ACTIVE SAVED a b c d e f secret \
-        secret-1 secret-2 secret-3 secret-4 72f49 shoes";
+    const NAMES: &str = "tea cup pot left a b c d e f";
     let numbered = (0..520).flat_map(|number| [format!("sku-{number}"), format!("S-{number}")]);
     stock(stack, NAMES.split_whitespace().map(str::to_owned).chain(numbered)).await;
 }
@@ -109,25 +112,18 @@ pub async fn stocked(builder: Builder) -> Stack {
     stack
 }
 
-/// Starts two stacks on the same tables, with products.
-pub async fn twins() -> Twins {
-    let twins = Twins::start(stack).await;
-    stock_all(&twins.healthy).await;
-    twins
+/// Reads every item of the table directly.
+pub async fn items(stack: &Stack) -> Vec<HashMap<String, AttributeValue>> {
+    let (client, table) = (stack.client().expect("a client"), stack.table("Cart").expect("a table"));
+    let pages = client.scan().table_name(table).consistent_read(true).into_paginator();
+    pages.items().send().collect::<Result<_, _>>().await.expect("the items")
 }
 
 /// Reads every item of the table directly, by its key.
 pub async fn stored(stack: &Stack) -> BTreeMap<(String, String), Value> {
-    let client = stack.client().expect("a client");
-    let table = stack.table("Cart").expect("a table");
-    let mut items = client.scan().table_name(table).consistent_read(true).into_paginator().items().send();
-    let mut stored = BTreeMap::new();
-    while let Some(item) = items.next().await {
-        let item = json(AttributeValue::M(item.expect("an item")));
-        let text = |name: &str| item[name].as_str().expect("a text").to_owned();
-        stored.insert((text("PK"), text("SK")), item);
-    }
-    stored
+    let items = items(stack).await.into_iter().map(|item| json(AttributeValue::M(item)));
+    let text = |item: &Value, name: &str| item[name].as_str().expect("a text").to_owned();
+    items.map(|item| ((text(&item, "PK"), text(&item, "SK")), item)).collect()
 }
 
 fn json(value: AttributeValue) -> Value {

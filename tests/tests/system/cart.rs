@@ -3,10 +3,8 @@
 mod cost;
 mod expiry;
 mod idempotency;
-mod isolation;
 mod lists;
 mod merge;
 mod model;
 mod orders;
 mod products;
-mod requests;

@@ -6,7 +6,6 @@ mod driver;
 mod events;
 mod exports;
 mod faults;
-mod model;
 mod packing;
 mod settings;
 mod stack;

@@ -1,22 +1,17 @@
-//! Compares the request units that each access pattern consumes with its declared cost.
-//!
-//! The tests compare the table and the index separately. They use items of small and maximum size,
-//! with and without an idempotency key. They also check the cost of rejected requests.
+//! Compares the request units that each access pattern consumes with its declared cost, for the
+//! table and the index separately. The contract has the units of each event.
 
-use super::orders::{job_event, without_jobs};
-use aws_sdk_dynamodb::types::AttributeValue;
-use cart::{CartItem, Case, MAX_BYTES};
-use futures::future::join_all;
-use keys::cart::Status;
+use super::orders::{fill, job_event, without_jobs};
+use cart::{Case, MAX_BYTES};
 use local::Stack;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::collections::BTreeSet;
 use system_tests::{
     Answer, Client,
-    cart::{model::Stored, product, stack, stock, stocked},
+    cart::{items, stack, stock, stocked},
     patterns::{cost_of, labels},
-    units::{Consumed, consumed, declared},
-    unreadable::{DAMAGES, damage, text as attribute},
+    send, text,
+    units::{Consumed, bytes, consumed, declared},
 };
 use table::{
     Units,
@@ -24,177 +19,60 @@ use table::{
 };
 
 const ITEMS: &str = "/cart/accounts/A-1/items";
-const CHECKOUT: &str = "/cart/accounts/A-1/checkout";
 
-/// Stack, and the names of the access patterns that were measured on it.
-struct Measured {
-    stack: Stack,
-    client: Client,
-    functions: BTreeSet<String>,
-}
+/// The sizes of items of at most 1 KB, which all cost one unit.
+const ONE: Case = Case {
+    cart_item: 1,
+    cart_items: 1,
+    contents: 1,
+    record: None,
+    product: 1,
+    products: 3,
+    order: 1,
+    orders: 1,
+    lines: 1,
+};
 
-impl Measured {
-    async fn start() -> Self {
-        Self::of(stocked(stack()).await).await
-    }
+const NEW: &str = r#"{"sku": "SKU"}"#;
+const SAVED: &str = r#"{"status": "SAVED"}"#;
+const ACTIVE: &str = r#"{"status": "ACTIVE"}"#;
 
-    async fn of(stack: Stack) -> Self {
-        stock(&stack, (0..100).map(sku)).await;
-        Self { client: Client::operator(&stack), stack, functions: BTreeSet::new() }
-    }
+/// Label of an access pattern, or nothing if the request is not measured; request; and body.
+const STORY: [(&str, &str, &str); 31] = [
+    ("put-product", "PUT /cart/products/SKU", r#"{"name": "Product", "price": "12.50", "currency": "USD"}"#),
+    ("get-product", "GET /cart/products/SKU", ""),
+    ("list-products", "GET /cart/products?limit=3", ""),
+    ("add-cart-item", "POST /items", NEW),
+    ("add-cart-item, in the cart already", "POST /items", NEW),
+    ("update-cart-item, quantity", "PATCH /items/ITEM", r#"{"quantity": 5}"#),
+    ("get-cart-item", "GET /items/ITEM", ""),
+    ("list-cart-items", "GET /items", ""),
+    ("list-sku-items", "GET /cart/skus/SKU/items", ""),
+    ("update-cart-item, to SAVED", "PATCH /items/ITEM", SAVED),
+    ("update-cart-item, quantity of a saved item", "PATCH /items/ITEM", r#"{"quantity": 6}"#),
+    ("get-cart-item, saved", "GET /items/ITEM", ""),
+    ("list-cart-items, saved", "GET /items?status=SAVED", ""),
+    ("update-cart-item, to ACTIVE", "PATCH /items/ITEM", r#"{"status": "ACTIVE", "quantity": 7}"#),
+    ("", "PATCH /items/ITEM", SAVED),
+    ("", "POST /items", NEW),
+    ("update-cart-item, to ACTIVE, in the cart already", "PATCH /items/ITEM", ACTIVE),
+    ("checkout-cart", "POST /checkout", "{}"),
+    ("list-cart-items, purchased", "GET /items?status=PURCHASED", ""),
+    ("get-order", "GET /orders/ORDER", ""),
+    ("list-orders", "GET /orders", ""),
+    ("update-order, to SHIPPED or CANCELLED", "PATCH /orders/ORDER", r#"{"status": "SHIPPED"}"#),
+    ("update-order, to DELIVERED", "PATCH /orders/ORDER", r#"{"status": "DELIVERED"}"#),
+    ("list-cart-items, shipped or cancelled", "GET /items?status=SHIPPED", ""),
+    ("add-cart-item", "POST /items", NEW),
+    ("remove-cart-item", "DELETE /items/ITEM", ""),
+    ("add-cart-item", "POST /items", NEW),
+    ("", "PATCH /items/ITEM", SAVED),
+    ("remove-cart-item, saved", "DELETE /items/ITEM", ""),
+    ("", "POST /cart/accounts/G-1/items", NEW),
+    ("merge-carts", "POST /cart/accounts/N-1/merge", r#"{"fromAccountId": "G-1"}"#),
+];
 
-    fn assert(&mut self, function: &str, case: &Case, answer: &Answer) {
-        assert!(matches!(answer.status, 200 | 201 | 202 | 204), "{function}: {}", answer.body);
-        assert_eq!(consumed(answer), declared(&cost_of(&cart::patterns(), function, case)), "{function} of {case:?}");
-        self.functions.insert(function.to_owned());
-    }
-
-    /// Returns the input of the cost functions: the size and number of the cart items with a
-    /// status, and the size of the idempotency record. All of these cart items must have the same
-    /// size.
-    async fn case(&self, status: Status, key: Option<&str>) -> Case {
-        let stored = Stored::read(&self.stack).await;
-        let cart_items: Vec<usize> =
-            stored.cart_items.iter().filter(|cart_item| cart_item.sort.status == status).map(bytes).collect();
-        let cart_item = cart_items.first().copied().unwrap_or_default();
-        assert!(cart_items.iter().all(|bytes| *bytes == cart_item), "items must have the same size: {cart_items:?}");
-        let record = key.map(|key| stored.record(key).expect("a record"));
-        Case {
-            cart_item,
-            cart_items: cart_items.len(),
-            record: record.map(|record| table::size(record).expect("a size")),
-            product: table::size(&product("S-1")).expect("a size"),
-            products: 0,
-            contents: stored.contents_bytes("A-1"),
-            order: stored.orders.first().map_or(0, |order| table::size(order).expect("a size")),
-            orders: stored.orders.len(),
-            lines: stored.lines.first().map_or(0, |lines| table::size(lines).expect("a size")),
-        }
-    }
-
-    async fn post(&self, path: &str, key: Option<&str>, body: &Value) -> Answer {
-        match key {
-            Some(key) => self.client.post_once(path, key, body).await,
-            None => self.client.post(path, body).await,
-        }
-    }
-
-    async fn add(&self, sku: &str, key: Option<&str>) -> Answer {
-        self.post(ITEMS, key, &new(sku)).await
-    }
-
-    async fn add_some(&self, range: std::ops::Range<usize>) {
-        for number in range {
-            let added = self.add(&sku(number), None).await;
-            assert_eq!(added.status, 201, "{}", added.body);
-        }
-    }
-}
-
-fn bytes(cart_item: &CartItem) -> usize {
-    table::size(cart_item).expect("a size")
-}
-
-fn new(sku: &str) -> Value {
-    json!({"sku": sku})
-}
-
-/// Returns a SKU. All SKUs have the same length.
-fn sku(number: usize) -> String {
-    format!("S-{number:02}-{}", "x".repeat(20))
-}
-
-fn escaped(sku: &str) -> String {
-    sku.bytes().fold(String::new(), |path, byte| path + &format!("%{byte:02X}"))
-}
-
-/// Returns the longest SKU that the cart accepts.
-async fn largest() -> String {
-    let measured = Measured::start().await;
-    let sku = |bytes: usize| "\u{1F455}".repeat(bytes / 4) + &"x".repeat(bytes % 4);
-    // The SKU is stored twice: as an attribute and as an index key.
-    let (mut fits, mut refused) = (1, MAX_BYTES / 2);
-    while refused - fits > 1 {
-        let middle = fits.midpoint(refused);
-        stock(&measured.stack, [sku(middle)]).await;
-        match measured.add(&sku(middle), None).await.status {
-            201 => fits = middle,
-            status => {
-                assert_eq!(status, 413, "{middle} bytes");
-                refused = middle;
-            }
-        }
-    }
-    sku(fits)
-}
-
-fn cart_items(case: Case, cart_items: usize) -> Case {
-    Case { cart_items, ..case }
-}
-
-#[tokio::test]
-async fn a_small_item_consumes_its_declared_cost() {
-    let bought = measure_all_patterns("S-1").await;
-    assert!(bytes(&bought) < MAX_BYTES / 2);
-}
-
-#[tokio::test]
-async fn the_largest_item_consumes_its_declared_cost() {
-    let bought = measure_all_patterns(&largest().await).await;
-    let bytes = bytes(&bought);
-    // The reserve is for a checkout at another price, and for larger numbers.
-    assert!((MAX_BYTES - 150..=MAX_BYTES).contains(&bytes), "{bytes} bytes: the cart may accept a larger item");
-}
-
-/// Measures every access pattern with a route on one cart item, and returns the shipped item. Jobs
-/// are measured on a large order.
-async fn measure_all_patterns(sku: &str) -> CartItem {
-    let mut measured = Measured::start().await;
-    let client = measured.client.clone();
-    measured.products(sku).await;
-    let added = measured.add(sku, None).await;
-    let active = measured.case(Status::Active, None).await;
-    measured.assert("add-cart-item", &cart_items(active, 0), &added);
-    let more = measured.add(sku, None).await;
-    measured.assert("add-cart-item, in the cart already", &active, &more);
-    let path = added.headers["location"].to_str().expect("text").to_owned();
-    let counted = client.patch(&path, &json!({"quantity": 5})).await;
-    measured.assert("update-cart-item, quantity", &active, &counted);
-    measured.assert("get-cart-item", &active, &client.get(&path).await);
-    measured.assert("list-cart-items", &active, &client.get(ITEMS).await);
-    let of_sku = format!("/cart/skus/{}/items", escaped(sku));
-    measured.assert("list-sku-items", &active, &client.get(&of_sku).await);
-    let saved = client.patch(&path, &json!({"status": "SAVED"})).await;
-    let case = measured.case(Status::Saved, None).await;
-    measured.assert("update-cart-item, to SAVED", &Case { contents: active.contents, ..case }, &saved);
-    let counted = client.patch(&path, &json!({"quantity": 6})).await;
-    measured.assert("update-cart-item, quantity of a saved item", &case, &counted);
-    measured.assert("get-cart-item, saved", &case, &client.get(&path).await);
-    measured.assert("list-cart-items, saved", &case, &client.get(&format!("{ITEMS}?status=SAVED")).await);
-    let back = client.patch(&path, &json!({"status": "ACTIVE", "quantity": 7})).await;
-    measured.assert("update-cart-item, to ACTIVE", &Case { cart_items: 0, contents: active.contents, ..case }, &back);
-    client.patch(&path, &json!({"status": "SAVED"})).await;
-    measured.add(sku, None).await;
-    let joined = client.patch(&path, &json!({"status": "ACTIVE"})).await;
-    let case = Case { contents: active.contents, ..case };
-    measured.assert("update-cart-item, to ACTIVE, in the cart already", &case, &joined);
-    let active = measured.case(Status::Active, None).await;
-    let bought = measured.post(CHECKOUT, None, &json!({})).await;
-    let purchased = measured.case(Status::Purchased, None).await;
-    let case = Case { cart_item: purchased.cart_item, contents: active.contents, ..purchased };
-    measured.assert("checkout-cart", &case, &bought);
-    let list = client.get(&format!("{ITEMS}?status=PURCHASED")).await;
-    measured.assert("list-cart-items, purchased", &purchased, &list);
-    measured.orders(&bought, purchased).await;
-    measured.removes(sku).await;
-    measured.merges(sku).await;
-    let labels = labels(&cart::patterns()).into_iter().filter(|label| !OF_JOBS.contains(&label.as_str()));
-    assert_eq!(measured.functions, labels.collect(), "a pattern was not measured");
-    let shipped = Stored::read(&measured.stack).await.cart_items;
-    shipped.into_iter().find(|cart_item| cart_item.sort.status == Status::Shipped).expect("a shipped item")
-}
-
-/// Patterns that `a_large_order_and_its_jobs_consume_their_declared_cost` measures.
+/// Patterns of large orders and jobs. The contract measures the last two.
 const OF_JOBS: [&str; 5] = [
     "checkout-cart, over 32 items",
     "update-order, to SHIPPED or CANCELLED, over 32 items",
@@ -203,278 +81,228 @@ const OF_JOBS: [&str; 5] = [
     "retry-cart-job",
 ];
 
-impl Measured {
-    /// Puts, gets and lists the product.
-    async fn products(&mut self, sku: &str) {
-        let path = format!("/cart/products/{}", escaped(sku));
-        let put = self.client.put(&path, &json!({"name": "Product", "price": "12.50", "currency": "USD"})).await;
-        let size = |sku: &str| table::size(&product(sku)).expect("a size");
-        let case = Case { product: size(sku), ..self.case(Status::Active, None).await };
-        self.assert("put-product", &case, &put);
-        let client = self.client.clone();
-        self.assert("get-product", &case, &client.get(&path).await);
-        let list = client.get("/cart/products?limit=3").await;
-        self.assert("list-products", &Case { products: 3, product: size("S-1"), ..case }, &list);
-        let again = client.put(&path, &json!({"name": "Product", "price": "12.500", "currency": "USD"})).await;
-        assert_eq!((again.status, consumed(&again)), (200, reads("Products", Units::whole(1))), "nothing changes");
+/// Sends a request such as `GET /orders`, relative to the account `A-1`.
+async fn ask(client: &Client, request: &str, key: &str, body: &str) -> Answer {
+    let (method, path) = request.split_once(' ').expect("a method and a path");
+    let account = if path.starts_with("/cart/") { "" } else { "/cart/accounts/A-1" };
+    let mut asking = client.request(method, &format!("{account}{path}"));
+    if !key.is_empty() {
+        asking = asking.header("idempotency-key", key);
     }
+    send(if body.is_empty() { asking } else { asking.json(&serde_json::from_str(body).expect("JSON")) }).await
+}
 
-    /// Merges the item of a guest into a cart without contents.
-    async fn merges(&mut self, sku: &str) {
-        let added = self.client.post("/cart/accounts/G-1/items", &new(sku)).await;
-        assert_eq!(added.status, 201, "{}", added.body);
-        let stored = Stored::read(&self.stack).await;
-        let item = stored.cart_items.iter().find(|item| item.account.as_str() == "G-1").expect("an item");
-        let contents = stored.contents_bytes("G-1");
-        let case = Case { cart_item: bytes(item), cart_items: 1, contents, ..self.case(Status::Saved, None).await };
-        let merged = self.client.post("/cart/accounts/N-1/merge", &json!({"fromAccountId": "G-1"})).await;
-        self.assert("merge-carts", &case, &merged);
+fn assert_cost(label: &str, case: &Case, answer: &Answer) {
+    assert!((200..300).contains(&answer.status), "{label}: {}", answer.body);
+    assert_eq!(consumed(answer), declared(&cost_of(&cart::patterns(), label, case)), "{label} of {case:?}");
+}
+
+/// The sizes of the items with a status, of the cart and its order, and of the record with a key.
+async fn sizes(stack: &Stack, status: &str, key: Option<&str>) -> Case {
+    let stored = items(stack).await;
+    let of = |prefix: &str| -> Vec<usize> {
+        let found = stored.iter().filter(|item| item["SK"].as_s().is_ok_and(|sort| sort.starts_with(prefix)));
+        found.map(bytes).collect()
+    };
+    let one = |prefix: &str| of(prefix).into_iter().max().unwrap_or_default();
+    let found = of(&format!("{status}#"));
+    Case {
+        cart_item: found.iter().sum::<usize>().div_ceil(found.len().max(1)),
+        cart_items: found.len(),
+        contents: one("CART"),
+        record: key.map(|key| one(&format!("IDEMPOTENCY#{key}"))),
+        order: one("ORDER#"),
+        lines: one("LINES#"),
+        ..ONE
     }
+}
 
-    /// Reads, ships and delivers the order.
-    async fn orders(&mut self, bought: &Answer, case: Case) {
-        let client = self.client.clone();
-        let order = format!("/cart/accounts/A-1/orders/{}", bought.body["orderId"].as_str().expect("an id"));
-        self.assert("get-order", &case, &client.get(&order).await);
-        self.assert("list-orders", &case, &client.get("/cart/accounts/A-1/orders").await);
-        let shipped = client.patch(&order, &json!({"status": "SHIPPED"})).await;
-        self.assert("update-order, to SHIPPED or CANCELLED", &case, &shipped);
-        let delivered = client.patch(&order, &json!({"status": "DELIVERED"})).await;
-        self.assert("update-order, to DELIVERED", &case, &delivered);
-        let shipped = self.case(Status::Shipped, None).await;
-        let list = client.get(&format!("{ITEMS}?status=SHIPPED")).await;
-        self.assert("list-cart-items, shipped or cancelled", &shipped, &list);
+/// Measures every access pattern with a route on one cart item, whose size is returned. Additions
+/// and checkouts have idempotency keys of this length, if any.
+async fn play(sku: &str, key_length: Option<usize>) -> usize {
+    let stack = stocked(stack()).await;
+    stock(&stack, [sku]).await;
+    let client = Client::operator(&stack);
+    let escaped = sku.bytes().fold(String::new(), |path, byte| path + &format!("%{byte:02X}"));
+    let (mut item, mut order, mut measured) = (String::new(), String::new(), BTreeSet::new());
+    for (number, (label, request, body)) in STORY.into_iter().enumerate() {
+        let is_keyed = request.starts_with("POST") && !request.ends_with("/merge");
+        let key = key_length.filter(|_| is_keyed).map(|length| format!("{number:0>length$}"));
+        let request = request.replace("SKU", &escaped).replace("ITEM", &item).replace("ORDER", &order);
+        let answer = ask(&client, &request, key.as_deref().unwrap_or_default(), &body.replace("SKU", sku)).await;
+        assert!((200..300).contains(&answer.status), "{request}: {}", answer.body);
+        if label.is_empty() {
+            continue;
+        }
+        for (name, id) in [("itemId", &mut item), ("orderId", &mut order)] {
+            if let Some(new) = answer.body[name].as_str() {
+                new.clone_into(id);
+            }
+        }
+        let is_empty = label == "add-cart-item" && !measured.contains(label);
+        let record = if key.is_some() { sizes(&stack, "", key.as_deref()).await.record } else { None };
+        assert_cost(label, &Case { cart_items: usize::from(!is_empty), record, ..ONE }, &answer);
+        measured.insert(label.to_owned());
     }
+    let labels = labels(&cart::patterns()).into_iter().filter(|label| !OF_JOBS.contains(&label.as_str()));
+    assert_eq!(measured, labels.collect(), "a pattern was not measured");
+    let shipped = sizes(&stack, "SHIPPED", None).await.cart_item;
+    stack.stop().await;
+    shipped
+}
 
-    async fn removes(&mut self, sku: &str) {
-        for status in ["ACTIVE", "SAVED"] {
-            let added = self.add(sku, None).await;
-            let path = added.headers["location"].to_str().expect("text").to_owned();
-            let active = self.case(Status::Active, None).await;
-            self.client.patch(&path, &json!({"status": status})).await;
-            let removed = send_delete(&self.client, &path).await;
-            self.assert(
-                if status == "SAVED" { "remove-cart-item, saved" } else { "remove-cart-item" },
-                &active,
-                &removed,
-            );
+/// Returns the longest SKU that the cart accepts.
+async fn largest() -> String {
+    let stack = stocked(stack()).await;
+    let client = Client::operator(&stack);
+    let sku = |bytes: usize| "\u{1F455}".repeat(bytes / 4) + &"x".repeat(bytes % 4);
+    // The SKU is stored twice: as an attribute and as an index key.
+    let (mut fits, mut refused) = (1, MAX_BYTES / 2);
+    while refused - fits > 1 {
+        let middle = fits.midpoint(refused);
+        stock(&stack, [sku(middle)]).await;
+        match client.post(ITEMS, &json!({"sku": sku(middle)})).await.status {
+            201 => fits = middle,
+            status => {
+                assert_eq!(status, 413, "{middle} bytes");
+                refused = middle;
+            }
         }
     }
-}
-
-async fn send_delete(client: &Client, path: &str) -> Answer {
-    system_tests::send(client.request("DELETE", path)).await
-}
-
-#[tokio::test]
-async fn a_large_order_and_its_jobs_consume_their_declared_cost() {
-    let mut measured = Measured::of(without_jobs().await).await;
-    let client = measured.client.clone();
-    measured.add_some(0..70).await;
-    let active = measured.case(Status::Active, None).await;
-    let bought = measured.post(CHECKOUT, None, &json!({})).await;
-    let stored = measured.case(Status::Active, None).await;
-    let case = Case { order: stored.order, lines: stored.lines, ..active };
-    measured.assert("checkout-cart, over 32 items", &case, &bought);
-    let order = bought.body["orderId"].as_str().expect("an id");
-    let moved = client.invoke("continue-cart-job", &job_event(order, "PURCHASED")).await;
-    measured.assert("continue-cart-job", &Case { contents: stored.contents, ..case }, &moved);
-    let purchased = measured.case(Status::Purchased, None).await;
-    assert_eq!(purchased.cart_items, 70);
-    let path = format!("/cart/accounts/A-1/orders/{order}");
-    let shipped = client.patch(&path, &json!({"status": "SHIPPED"})).await;
-    let case = Case { order: purchased.order, ..case };
-    measured.assert("update-order, to SHIPPED or CANCELLED, over 32 items", &case, &shipped);
-    // The job fails because it cannot read the lines. An operator repairs them and retries the job.
-    let engine = measured.stack.client().expect("a client");
-    let table = measured.stack.table("Cart").expect("a table").to_owned();
-    let key = [("PK", "A-1".to_owned()), ("SK", format!("LINES#{order}"))];
-    let key = key.map(|(name, value)| (name.to_owned(), AttributeValue::S(value)));
-    let lines = engine.get_item().table_name(&table).set_key(Some(key.into())).send().await.expect("the lines").item;
-    damage(&measured.stack, "Cart", |item| attribute(item, "Type") == "OrderLines", "Lines", DAMAGES[0]).await;
-    let job = format!("/cart/jobs/{order}-SHIPPED");
-    let event = job_event(order, "SHIPPED");
-    client.invoke("continue-cart-job", &event).await;
-    let failed = client.get(&job).await;
-    let reason = "A stored OrderLines cannot be read.";
-    assert_eq!((&failed.body["status"], &failed.body["reason"]), (&json!("failed"), &json!(reason)));
-    measured.assert("get-cart-job", &case, &failed);
-    engine.put_item().table_name(&table).set_item(lines).send().await.expect("repaired");
-    let retried = client.post(&format!("{job}/retry"), &json!({})).await;
-    assert_eq!(retried.headers["location"], job.as_str());
-    measured.assert("retry-cart-job", &case, &retried);
-    client.invoke("continue-cart-job", &event).await;
-    let done = client.get(&job).await.body;
-    assert_eq!((&done["status"], &done["done"]), (&json!("done"), &json!(70)), "{done}");
-    assert_eq!(measured.case(Status::Shipped, None).await.cart_items, 70);
-    assert_eq!(measured.functions, OF_JOBS.map(str::to_owned).into(), "a pattern was not measured");
+    stack.stop().await;
+    sku(fits)
 }
 
 #[tokio::test]
-async fn an_idempotency_key_consumes_its_declared_cost() {
-    let long = "k".repeat(128);
-    for (sku, key) in [("S-1".to_owned(), "K-1"), (largest().await, long.as_str())] {
-        let mut measured = Measured::start().await;
-        stock(&measured.stack, [&sku]).await;
-        let (more, order) = (format!("M{}", &key[1..]), format!("O{}", &key[1..]));
-        let added = measured.add(&sku, Some(key)).await;
-        let case = measured.case(Status::Active, Some(key)).await;
-        measured.assert("add-cart-item", &cart_items(case, 0), &added);
-        let grown = measured.add(&sku, Some(&more)).await;
-        let case = measured.case(Status::Active, Some(&more)).await;
-        measured.assert("add-cart-item, in the cart already", &case, &grown);
-        let active = measured.case(Status::Active, None).await;
-        let bought = measured.post(CHECKOUT, Some(&order), &json!({})).await;
-        let purchased = measured.case(Status::Purchased, Some(&order)).await;
-        measured.assert("checkout-cart", &Case { contents: active.contents, ..purchased }, &bought);
-    }
+async fn a_small_item_consumes_its_declared_cost() {
+    assert!(play("S-1", None).await < MAX_BYTES / 2);
 }
 
+#[tokio::test]
+async fn the_largest_item_consumes_its_declared_cost() {
+    let bytes = play(&largest().await, Some(128)).await;
+    // The reserve is for a checkout at another price, and for larger numbers.
+    assert!((MAX_BYTES - 150..=MAX_BYTES).contains(&bytes), "{bytes} bytes: the cart may accept a larger item");
+}
+
+/// A checkout moves 32 items itself. With 70 items, the contents of the cart have several KB.
 #[tokio::test]
 async fn a_cart_of_several_items_consumes_its_declared_cost() {
-    join_all([5, 32].map(async |count| {
-        for key in [None, Some("K-1")] {
-            let mut measured = Measured::start().await;
-            measured.add_some(0..count - 1).await;
-            let added = measured.add(&sku(count - 1), None).await;
-            let active = measured.case(Status::Active, None).await;
-            assert_eq!(active.cart_items, count);
-            measured.assert("add-cart-item", &cart_items(active, count - 1), &added);
-            let more = measured.add(&sku(0), None).await;
-            measured.assert("add-cart-item, in the cart already", &active, &more);
-            let client = measured.client.clone();
-            let listed = client.get(ITEMS).await;
-            measured.assert("list-cart-items", &active, &listed);
-            let page = client.get(&format!("{ITEMS}?limit=3")).await;
-            measured.assert("list-cart-items", &cart_items(active, 3), &page);
-            let bought = measured.post(CHECKOUT, key, &json!({})).await;
-            assert_eq!(bought.body["items"].as_array().map(Vec::len), Some(count));
-            let after = measured.case(Status::Purchased, key).await;
-            let (order, lines, record) = (after.order, after.lines, after.record);
-            measured.assert("checkout-cart", &Case { order, lines, record, ..active }, &bought);
-            let bought = measured.case(Status::Purchased, None).await;
-            let listed = client.get(&format!("{ITEMS}?status=PURCHASED")).await;
-            measured.assert("list-cart-items, purchased", &bought, &listed);
-            if key.is_some() {
-                let again = measured.post(CHECKOUT, key, &json!({})).await;
-                let sum = Units::whole(1) + read(bought.order) + read(bought.lines);
-                assert_eq!(consumed(&again), reads("Cart", sum), "a repeated checkout");
-            }
-        }
-    }))
-    .await;
-}
+    for (count, over) in [(32, ""), (70, ", over 32 items")] {
+        let stack = without_jobs().await;
+        let client = Client::operator(&stack);
+        let ask = async |request: &str, key: &str, body: &str| ask(&client, request, key, body).await;
+        fill(&client, "A-1", count - 1).await;
+        let last = format!(r#"{{"sku": "S-{count}"}}"#);
+        let added = ask("POST /items", "", &last).await;
+        let active = sizes(&stack, "ACTIVE", None).await;
+        assert_eq!(active.cart_items, count);
+        assert_cost("add-cart-item", &active, &added);
+        let item = format!("PATCH /items/{}", text(&added.body, "itemId"));
+        ask(&item, "", SAVED).await;
+        assert_cost("update-cart-item, to ACTIVE", &active, &ask(&item, "", ACTIVE).await);
+        ask(&item, "", SAVED).await;
+        ask("POST /items", "", &last).await;
+        assert_cost("update-cart-item, to ACTIVE, in the cart already", &active, &ask(&item, "", ACTIVE).await);
+        let more = ask("POST /items", "", r#"{"sku": "sku-0"}"#).await;
+        assert_cost("add-cart-item, in the cart already", &active, &more);
+        let active = sizes(&stack, "ACTIVE", None).await;
+        assert_cost("list-cart-items", &active, &ask("GET /items?limit=100", "", "").await);
+        let page = ask("GET /items?limit=3", "", "").await;
+        assert_cost("list-cart-items", &Case { cart_items: 3, ..active }, &page);
 
-#[tokio::test]
-async fn reactivated_items_consume_their_declared_cost() {
-    for others in [0, 20] {
-        for joins in [false, true] {
-            let mut measured = Measured::start().await;
-            let saved = measured.add(&sku(99), None).await;
-            let path = saved.headers["location"].to_str().expect("text").to_owned();
-            let moved = measured.client.patch(&path, &json!({"status": "SAVED"})).await;
-            assert_eq!(moved.status, 200, "{}", moved.body);
-            measured.add_some(0..others).await;
-            if joins {
-                measured.add(&sku(99), None).await;
-            }
-            let case = measured.case(Status::Active, None).await;
-            let back = measured.client.patch(&path, &json!({"status": "ACTIVE"})).await;
-            assert_eq!(back.body["quantity"], if joins { 2 } else { 1 }, "{}", back.body);
-            let contents = Stored::read(&measured.stack).await.contents_bytes("A-1");
-            let variant =
-                if joins { "update-cart-item, to ACTIVE, in the cart already" } else { "update-cart-item, to ACTIVE" };
-            measured.assert(variant, &Case { contents, ..case }, &back);
+        let bought = ask("POST /checkout", "K-1", "{}").await;
+        let Case { order, lines, record, contents, .. } = sizes(&stack, "PURCHASED", Some("K-1")).await;
+        let case = Case { order, lines, ..active };
+        assert_cost(&format!("checkout-cart{over}"), &Case { record, ..case }, &bought);
+        let id = text(&bought.body, "orderId");
+        if over.is_empty() {
+            let again = ask("POST /checkout", "K-1", "{}").await;
+            let sum = Units::whole(1) + read(order) + read(lines);
+            assert_eq!(consumed(&again), reads("Cart", sum), "a repeated checkout");
+        } else {
+            let moved = client.invoke("continue-cart-job", &job_event(id, "PURCHASED")).await;
+            assert_cost("continue-cart-job", &Case { contents, ..case }, &moved);
         }
+        let purchased = sizes(&stack, "PURCHASED", None).await;
+        assert_eq!(purchased.cart_items, count);
+        let listed = ask("GET /items?status=PURCHASED&limit=100", "", "").await;
+        assert_cost("list-cart-items, purchased", &purchased, &listed);
+        let shipped = ask(&format!("PATCH /orders/{id}"), "", r#"{"status": "SHIPPED"}"#).await;
+        let case = Case { order: purchased.order, ..case };
+        assert_cost(&format!("update-order, to SHIPPED or CANCELLED{over}"), &case, &shipped);
+        stack.stop().await;
     }
 }
 
 #[tokio::test]
 async fn items_of_many_customers_consume_their_declared_cost() {
-    let mut measured = Measured::start().await;
+    let stack = stocked(stack()).await;
+    let client = Client::operator(&stack);
     for number in 10..50 {
-        let added = measured.client.post(&format!("/cart/accounts/A-{number}/items"), &new(&sku(0))).await;
+        let added = client.post(&format!("/cart/accounts/A-{number}/items"), &json!({"sku": "S-1"})).await;
         assert_eq!(added.status, 201, "{}", added.body);
     }
-    let case = measured.case(Status::Active, None).await;
+    let case = sizes(&stack, "ACTIVE", None).await;
     assert!(case.cart_item * case.cart_items > 2 * 4_096, "{case:?}");
-    let of_sku = format!("/cart/skus/{}/items", sku(0));
-    let all = measured.client.get(&of_sku).await;
-    measured.assert("list-sku-items", &case, &all);
-    let page = measured.client.get(&format!("{of_sku}?limit=7")).await;
-    measured.assert("list-sku-items", &cart_items(case, 7), &page);
-    let empty = measured.client.get("/cart/skus/none/items").await;
+    assert_cost("list-sku-items", &case, &client.get("/cart/skus/S-1/items").await);
+    let page = client.get("/cart/skus/S-1/items?limit=7").await;
+    assert_cost("list-sku-items", &Case { cart_items: 7, ..case }, &page);
+    let empty = client.get("/cart/skus/none/items").await;
     assert_eq!(consumed(&empty), reads("Cart/GSI1", read_eventually(0)));
+    stack.stop().await;
 }
 
 fn reads(place: &str, units: Units) -> Consumed {
     Consumed::from([(place.to_owned(), (units, Units::ZERO))])
 }
 
-/// Adds the cost of reading a product with eventual consistency.
-fn and_product(mut consumed: Consumed) -> Consumed {
-    consumed.insert("Products".to_owned(), (Units::halves(1), Units::ZERO));
-    consumed
-}
+/// Request, idempotency key and body; status; and halves of read units of `Cart` and `Products`.
+type Step = (&'static str, &'static str, &'static str, u16, Option<(u64, u64)>);
+
+/// Requests that write nothing, in a cart of 20 products, and requests that are not measured. An
+/// unknown product is read again with strong consistency. `NOBODY` is looked up twice, because its
+/// key may just have changed. After the checkout, the pointer of `ITEM` has its new key.
+const REFUSALS: [Step; 15] = [
+    ("POST /items", "K-1", r#"{"sku": "sku-0"}"#, 200, None),
+    ("POST /items", "K-1", r#"{"sku": "sku-0"}"#, 200, Some((4, 1))),
+    ("POST /items", "K-1", r#"{"sku": "sku-1"}"#, 422, Some((4, 1))),
+    ("POST /items", "", r#"{"sku": "unknown"}"#, 409, Some((2, 3))),
+    ("POST /items", "", r#"{"sku": "", "quantity": 0}"#, 400, Some((0, 0))),
+    ("PATCH /items/ITEM", "", r#"{"quantity": 2}"#, 200, Some((4, 0))),
+    ("PATCH /items/NOBODY", "", r#"{"quantity": 1}"#, 404, Some((4, 0))),
+    ("PATCH /items/NOBODY", "", ACTIVE, 404, Some((6, 0))),
+    ("DELETE /items/NOBODY", "", "", 404, Some((4, 0))),
+    ("PUT /cart/products/S-1", "", r#"{"name": "Product", "price": "12.490", "currency": "USD"}"#, 200, Some((0, 2))),
+    ("POST /checkout", "", "{}", 200, None),
+    ("PATCH /items/ITEM", "", r#"{"quantity": 1}"#, 409, Some((6, 0))),
+    ("PATCH /items/ITEM", "", SAVED, 409, Some((6, 0))),
+    ("PATCH /items/ITEM", "", ACTIVE, 409, Some((6, 0))),
+    ("DELETE /items/ITEM", "", "", 409, Some((6, 0))),
+];
 
 #[tokio::test]
 async fn rejected_requests_write_nothing_and_read_only_what_is_necessary() {
-    let measured = Measured::start().await;
-    let client = &measured.client;
-    let nobody = format!("{ITEMS}/{}", "0".repeat(32));
-    let empty = measured.post(CHECKOUT, Some("K-0"), &json!({})).await;
+    let stack = stocked(stack()).await;
+    let client = Client::operator(&stack);
+    let empty = ask(&client, "POST /checkout", "K-0", "{}").await;
     assert_eq!((empty.status, consumed(&empty)), (409, reads("Cart", Units::whole(4))));
-    measured.add_some(0..20).await;
-    let contents = read(measured.case(Status::Active, None).await.contents);
-    let unknown = measured.add("unknown", None).await;
-    // A product that is missing is read again with strong consistency.
-    let mut wanted = reads("Cart", contents);
-    wanted.insert("Products".to_owned(), (Units::halves(3), Units::ZERO));
-    assert_eq!((unknown.status, consumed(&unknown)), (409, wanted));
-    let added = measured.add(&sku(0), Some("K-1")).await;
-    assert_eq!(added.status, 200);
-    let again = measured.add(&sku(0), Some("K-1")).await;
-    let two = reads("Cart", Units::whole(2));
-    assert_eq!((&again.body, consumed(&again)), (&added.body, and_product(two.clone())), "a repeated request");
-    let other = measured.add(&sku(1), Some("K-1")).await;
-    assert_eq!((other.status, consumed(&other)), (422, and_product(two.clone())));
-    let path = format!("{ITEMS}/{}", added.body["itemId"].as_str().expect("an id"));
-    let unchanged = client.patch(&path, &json!({"quantity": 2})).await;
-    assert_eq!((unchanged.status, consumed(&unchanged)), (200, two), "an unchanged item");
-    // A missing item is looked up twice, because its key may just have changed. This id has no
-    // time, so each look reads only the pointer.
-    for body in [json!({"quantity": 1}), json!({"status": "SAVED"}), json!({"status": "ACTIVE"})] {
-        let missing = client.patch(&nobody, &body).await;
-        let looks = if body["status"] == "ACTIVE" { 3 } else { 2 };
-        assert_eq!((missing.status, consumed(&missing)), (404, reads("Cart", Units::whole(looks))), "{body}");
+    let items = fill(&client, "A-1", 20).await;
+    let item = text(items.iter().find(|item| item["sku"] == "sku-0").expect("an item"), "itemId");
+    for (request, key, body, status, halves) in REFUSALS {
+        let sent = request.replace("ITEM", item).replace("NOBODY", &"0".repeat(32));
+        let answer = ask(&client, &sent, key, body).await;
+        assert_eq!(answer.status, status, "{request} {body}: {}", answer.body);
+        let Some((cart, products)) = halves else { continue };
+        let mut wanted = reads("Cart", Units::halves(cart));
+        wanted.extend(reads("Products", Units::halves(products)));
+        wanted.retain(|_, (read, _)| *read != Units::ZERO);
+        assert_eq!(consumed(&answer), wanted, "{request} {body}");
     }
-    let missing = send_delete(client, &nobody).await;
-    assert_eq!((missing.status, consumed(&missing)), (404, reads("Cart", Units::whole(2))));
-    let changed = client.post(CHECKOUT, &json!({"expectedTotal": "0.01"})).await;
-    assert_eq!((changed.status, changed.body["type"].as_str()), (409, Some("/problems/total-changed")));
-    let bought = client.post(CHECKOUT, &json!({})).await;
-    assert_eq!(bought.status, 200);
-    // The first key of the item is missing, and the pointer has the new key.
-    let located = reads("Cart", Units::whole(3));
-    for body in [json!({"quantity": 1}), json!({"status": "SAVED"}), json!({"status": "ACTIVE"})] {
-        let refused = client.patch(&path, &body).await;
-        assert_eq!((refused.status, consumed(&refused)), (409, located.clone()), "{body}");
+    let stranger = Client::caller(&stack, "cart:read cart:write", &["A-2"]);
+    for request in ["GET /items", "POST /checkout"] {
+        let answer = ask(&stranger, request, "", "").await;
+        assert_eq!((answer.status, consumed(&answer)), (403, Consumed::new()), "{request}");
     }
-    let refused = send_delete(client, &path).await;
-    assert_eq!((refused.status, consumed(&refused)), (409, located));
-    let stranger = Client::caller(&measured.stack, "cart:read cart:write", &["A-2"]);
-    let order = format!("/cart/accounts/A-1/orders/{}", bought.body["orderId"].as_str().expect("an id"));
-    for answer in [
-        client.post(ITEMS, &json!({"sku": "", "quantity": 0})).await,
-        stranger.post(ITEMS, &new("S-1")).await,
-        stranger.get(ITEMS).await,
-        stranger.patch(&path, &json!({"quantity": 1})).await,
-        send_delete(&stranger, &path).await,
-        stranger.post(CHECKOUT, &json!({})).await,
-        stranger.get(&order).await,
-        stranger.patch(&order, &json!({"status": "CANCELLED"})).await,
-    ] {
-        assert!(matches!(answer.status, 400 | 403), "{}", answer.body);
-        assert_eq!(consumed(&answer), Consumed::new(), "{}", answer.body);
-    }
+    stack.stop().await;
 }

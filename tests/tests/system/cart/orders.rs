@@ -5,100 +5,75 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use jiff::SignedDuration;
 use local::Stack;
 use serde_json::{Value, json};
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::time::Duration;
 use system_tests::{
     Answer, Client, assert_problem,
     cart::{
-        MAX_ITEMS, MAX_MOVED_AT_ONCE, Shop, checkout_of, items_of, model::Stored, path, product, put_products, stack,
-        stocked,
+        MAX_ITEMS, MAX_MOVED_AT_ONCE, Shop, checkout_of, in_yen, items_of, path, put_products, stack, stocked, stored,
     },
     changed,
     clock::{At, MILLISECOND, time},
-    drained,
     faults::{Call, Fault, MOMENTS, Moment, Process, Proxy},
-    parsed,
     patterns::function_named,
     send, text, texts,
 };
 
 const START: &str = "2026-01-02T10:30:00.123Z";
 const MINUTE: Duration = Duration::from_mins(1);
+const JOB: &str = "continue-cart-job";
+/// Number of items that a checkout leaves to a job.
+const MANY: usize = MAX_MOVED_AT_ONCE + 8;
 
 fn order_of(account: &str, order: &Value) -> String {
     format!("/cart/accounts/{account}/orders/{}", text(order, "orderId"))
 }
 
-async fn put(client: &Client, sku: &str, price: &str, active: bool) {
-    let body = json!({"name": sku, "price": price, "currency": "USD", "active": active});
-    assert!(client.put(&format!("/cart/products/{sku}"), &body).await.status < 300);
-}
-
-async fn buy(at: At<'_>, account: &str, body: &Value) -> Answer {
-    at.post(&checkout_of(account), body).await
+/// The SKUs and prices of items, sorted.
+fn prices(items: &Value) -> Vec<String> {
+    let items = items.as_array().expect("items").iter();
+    let mut prices: Vec<_> = items.map(|item| format!("{} {}", text(item, "sku"), text(item, "price"))).collect();
+    prices.sort();
+    prices
 }
 
 #[tokio::test]
-async fn checkout_charges_the_current_prices() {
+async fn a_checkout_charges_the_current_prices_or_changes_nothing() {
     let shop = Shop::open(30).await;
     let at = shop.at(time(START));
+    let put = async |price: &str, active: bool| {
+        let body = json!({"name": "tea", "price": price, "currency": "USD", "active": active});
+        assert_eq!(shop.now.put("/cart/products/tea", &body).await.status, 200);
+    };
+    let buy = async |body: Value| at.post(&checkout_of("A-1"), &body).await;
     at.add("A-1", "tea", 3).await;
     at.add("A-1", "cup", 2).await;
-    put(&shop.now, "tea", "4.10", true).await;
-    let order = buy(at, "A-1", &json!({"expectedTotal": "37.28"})).await;
-    assert_eq!(order.status, 200, "{}", order.body);
-    let body = &order.body;
-    assert_eq!(
-        (&body["total"], &body["currency"], &body["status"]),
-        (&json!("37.28"), &json!("USD"), &json!("PLACED"))
-    );
-    let lines = body["items"].as_array().expect("items");
-    let lines: BTreeSet<_> =
-        lines.iter().map(|line| (text(line, "sku"), text(line, "name"), text(line, "price"))).collect();
-    assert_eq!(lines, BTreeSet::from([("cup", "Product", "12.49"), ("tea", "tea", "4.10")]));
-    // Later prices change neither the order nor the purchased items.
-    put(&shop.now, "tea", "9.99", true).await;
-    assert_eq!(at.get(&order_of("A-1", body)).await.body, *body);
-    let bought = at.of_account("A-1", "PURCHASED").await;
-    assert_eq!(texts(&bought, "price").into_iter().collect::<BTreeSet<_>>(), BTreeSet::from(["12.49", "4.10"]));
-    assert!(bought.iter().all(|one| one["orderId"] == body["orderId"] && one["priceChanged"].is_null()), "{bought:?}");
-    shop.stack.stop().await;
-}
-
-#[tokio::test]
-async fn checkout_with_another_total_or_a_missing_product_changes_nothing() {
-    let shop = Shop::open(30).await;
-    let at = shop.at(time(START));
-    let tea = at.add("A-1", "tea", 3).await;
-    at.add("A-1", "cup", 2).await;
-    put(&shop.now, "tea", "4.10", true).await;
-    let before = system_tests::cart::stored(&shop.stack).await;
+    put("4.10", true).await;
+    let before = stored(&shop.stack).await;
     for expected in [json!("62.45"), json!("37.27"), json!(0), json!("37.281"), json!("-37.28")] {
-        let refused = buy(at, "A-1", &json!({"expectedTotal": expected})).await;
+        let refused = buy(json!({"expectedTotal": expected})).await;
         assert_problem(&refused, 409, "total-changed");
-        let (total, items) = (&refused.body["total"], refused.body["items"].as_array().expect("items"));
-        assert_eq!((total, &refused.body["currency"]), (&json!("37.28"), &json!("USD")));
-        let prices: BTreeMap<_, _> = texts(items, "sku").into_iter().zip(texts(items, "price")).collect();
-        assert_eq!(prices, BTreeMap::from([("cup", "12.49"), ("tea", "4.10")]));
+        assert_eq!((text(&refused.body, "total"), text(&refused.body, "currency")), ("37.28", "USD"));
+        assert_eq!(prices(&refused.body["items"]), ["cup 12.49", "tea 4.10"]);
     }
-    put(&shop.now, "tea", "4.10", false).await;
-    let refused = buy(at, "A-1", &json!({})).await;
+    put("4.10", false).await;
+    let refused = buy(json!({})).await;
     assert_problem(&refused, 409, "product-unavailable");
     assert!(text(&refused.body, "detail").contains("tea"), "{}", refused.body);
-    put_products(
-        &shop.stack,
-        [cart::Product { price: money::Money::new(parsed("400"), parsed("JPY")).expect("a price"), ..product("tea") }],
-    )
-    .await;
-    assert_problem(&buy(at, "A-1", &json!({})).await, 409, "cart-currency");
-    let lonely = buy(at, "A-1", &json!({"expectedCurrency": "USD"})).await;
-    assert_problem(&lonely, 400, "invalid-request");
-    assert_eq!(lonely.body["errors"][0]["pointer"], "/body/expectedTotal", "{}", lonely.body);
-    assert!(system_tests::cart::stored(&shop.stack).await == before);
-    assert_eq!(at.delete(&path(&tea)).await.status, 204);
-    assert_eq!(buy(at, "A-1", &json!({"expectedTotal": 24.98})).await.status, 200);
+    put_products(&shop.stack, [in_yen("tea")]).await;
+    assert_problem(&buy(json!({})).await, 409, "cart-currency");
+    let lonely = buy(json!({"expectedCurrency": "USD"})).await;
+    assert_eq!((lonely.status, &lonely.body["errors"][0]["pointer"]), (400, &json!("/body/expectedTotal")));
+    assert!(stored(&shop.stack).await == before);
+    put("4.10", true).await;
+    let order = buy(json!({"expectedTotal": 37.28})).await.body;
+    assert_eq!(["total", "currency", "status"].map(|name| text(&order, name)), ["37.28", "USD", "PLACED"]);
+    assert_eq!(prices(&order["items"]), ["cup 12.49", "tea 4.10"]);
+    // Later prices change neither the order nor the purchased items.
+    put("9.99", true).await;
+    assert_eq!(at.get(&order_of("A-1", &order)).await.body, order);
+    let bought = at.of_account("A-1", "PURCHASED").await;
+    assert!(bought.iter().all(|one| one["orderId"] == order["orderId"] && one["priceChanged"].is_null()), "{bought:?}");
+    assert_eq!(prices(&bought.into()), ["cup 12.49", "tea 4.10"]);
     shop.stack.stop().await;
 }
 
@@ -110,66 +85,51 @@ async fn orders_are_listed_newest_first_without_their_lines() {
         // The clock goes back between orders. The order of the cart still has a later time.
         let at = shop.at(time(START) + number % 3 * MILLISECOND);
         at.add("A-1", "tea", 1).await;
-        let order = buy(at, "A-1", &json!({})).await.body;
-        orders.insert(0, order);
+        orders.insert(0, at.post(&checkout_of("A-1"), &json!({})).await.body);
     }
     let at = shop.at(time(START));
-    let times = texts(&orders, "placedAt");
-    assert!(times.is_sorted_by(|one, other| one > other), "{times:?}");
+    assert!(texts(&orders, "placedAt").is_sorted_by(|one, other| one > other), "{orders:?}");
     for order in &mut orders {
         assert_eq!(at.get(&order_of("A-1", order)).await.body, *order);
         order.as_object_mut().expect("an object").remove("items");
     }
-    for limit in [1, 5, 12, 100] {
-        assert_eq!(at.all(&format!("/cart/accounts/A-1/orders?limit={limit}")).await.0, orders, "{limit}");
-    }
-    assert_eq!(at.all("/cart/accounts/A-2/orders").await.0, Vec::<Value>::new());
-    let unknown = at.get("/cart/accounts/A-2/orders/O-1").await;
-    assert_problem(&unknown, 404, "not-found");
+    assert_eq!(at.all("/cart/accounts/A-1/orders?limit=5").await.0, orders);
     assert_problem(&at.get(&order_of("A-2", &orders[0])).await, 404, "not-found");
     shop.stack.stop().await;
 }
 
+/// The statuses that an order takes in turn, those that it refuses afterwards, and the status of
+/// its items.
+const LIVES: [(&[&str], &[&str], &str); 3] = [
+    (&["SHIPPED", "SHIPPED"], &["CANCELLED"], "SHIPPED"),
+    (&["SHIPPED", "DELIVERED", "DELIVERED"], &["SHIPPED", "CANCELLED"], "SHIPPED"),
+    (&["CANCELLED", "CANCELLED"], &["SHIPPED", "DELIVERED"], "CANCELLED"),
+];
+
 #[tokio::test]
 async fn the_items_of_an_order_follow_its_status() {
     let shop = Shop::open(30).await;
-    let (at, later) = (shop.at(time(START)), shop.at(time(START) + MILLISECOND * 1_000));
-    for (statuses, of_items) in [
-        (vec!["SHIPPED", "SHIPPED", "DELIVERED", "DELIVERED"], "SHIPPED"),
-        (vec!["CANCELLED", "CANCELLED"], "CANCELLED"),
-    ] {
-        let account = format!("A-{of_items}");
-        let items = [at.add(&account, "tea", 2).await, at.add(&account, "cup", 1).await];
-        let order = buy(at, &account, &json!({})).await.body;
-        let path_of = order_of(&account, &order);
-        for status in statuses {
-            let changed = later.patch(&path_of, &json!({"status": status})).await;
-            assert_eq!((changed.status, &changed.body["status"]), (200, &json!(status)), "{}", changed.body);
+    let at = shop.at(time(START));
+    for (number, (statuses, refused, of_items)) in LIVES.into_iter().enumerate() {
+        let account = format!("A-{number}");
+        let item = at.add(&account, "tea", 2).await;
+        let order = at.post(&checkout_of(&account), &json!({})).await.body;
+        let to = async |status: &str| at.patch(&order_of(&account, &order), &json!({"status": status})).await;
+        assert_problem(&to("DELIVERED").await, 409, "order-status");
+        for status in statuses.iter().copied() {
+            let changed = to(status).await;
+            assert_eq!((changed.status, text(&changed.body, "status")), (200, status), "{}", changed.body);
         }
-        for status in ["PURCHASED", "SHIPPED", "CANCELLED"] {
-            let listed = later.of_account(&account, status).await;
-            assert_eq!(listed.len(), if status == of_items { 2 } else { 0 }, "{status}: {listed:?}");
-            assert_eq!(
-                later.of_sku("tea", status).await.iter().filter(|one| one["accountId"] == *account).count(),
-                listed.len() / 2
-            );
+        for status in refused.iter().copied() {
+            assert_problem(&to(status).await, 409, "order-status");
         }
-        for item in &items {
-            let read = later.get(&path(item)).await.body;
-            assert_eq!((&read["status"], &read["orderId"]), (&json!(of_items), &order["orderId"]));
-            assert_problem(&later.patch(&path(item), &json!({"quantity": 9})).await, 409, "purchased");
-            assert_problem(&later.delete(&path(item)).await, 409, "purchased");
-        }
-        for status in ["SHIPPED", "DELIVERED", "CANCELLED"] {
-            let refused = later.patch(&path_of, &json!({"status": status})).await;
-            let is_same = refused.body["status"] == status;
-            assert!(is_same || refused.body["type"] == "/problems/order-status", "{status}: {}", refused.body);
-        }
-        for body in [json!({}), json!({"status": "PLACED"}), json!({"status": "shipped"}), json!({"status": null})] {
-            assert_eq!(later.patch(&path_of, &body).await.status, 400, "{body}");
-        }
-        let stored = Stored::read(&shop.stack).await;
-        stored.check(parsed(START));
+        let read = at.get(&path(&item)).await.body;
+        assert_eq!((text(&read, "status"), &read["orderId"]), (of_items, &order["orderId"]));
+        assert_eq!(at.of_account(&account, "PURCHASED").await, Vec::<Value>::new());
+        assert_eq!(at.of_account(&account, of_items).await, [read.clone()]);
+        assert!(at.of_sku("tea", of_items).await.contains(&read));
+        assert_problem(&at.patch(&path(&item), &json!({"quantity": 9})).await, 409, "purchased");
+        assert_problem(&at.delete(&path(&item)).await, 409, "purchased");
     }
     shop.stack.stop().await;
 }
@@ -181,14 +141,12 @@ pub(crate) async fn without_jobs() -> Stack {
 }
 
 /// Fills a cart with products of different quantities. Returns the cart items, newest first.
-async fn fill(client: &Client, account: &str, count: usize) -> Vec<Value> {
+pub(crate) async fn fill(client: &Client, account: &str, count: usize) -> Vec<Value> {
     for number in 0..count {
         let body = json!({"sku": format!("sku-{number}"), "quantity": number % 7 + 1});
         assert_eq!(client.post(&items_of(account), &body).await.status, 201);
     }
-    let (items, _) = client.all(&format!("{}?limit=100", items_of(account))).await;
-    assert_eq!(items.len(), count);
-    items
+    client.all(&format!("{}?limit=100", items_of(account))).await.0
 }
 
 /// The event of the stream of jobs.
@@ -201,111 +159,92 @@ pub(crate) fn job_event(order: &str, status: &str) -> Value {
     }]})
 }
 
-/// Runs the job, and kills it directly before and after each of its calls. Calls `check` after each
-/// death. Returns the number of deaths.
-async fn run_killed_at_every_call(stack: &Stack, event: &Value, check: impl AsyncFn()) -> usize {
-    let proxy = Proxy::start(stack.dynamo_url()).await;
-    let mut deaths = 0;
-    for number in 1..100 {
-        for moment in MOMENTS {
-            let process = Process::start(stack, &proxy, "continue-cart-job", &function_named("continue-cart-job"));
+/// An order of the account `A-1` whose items a job has to move, when the test runs it.
+struct Large {
+    stack: Stack,
+    client: Client,
+    /// The items before the checkout.
+    before: Vec<Value>,
+    order: Value,
+}
+
+impl Large {
+    async fn order(count: usize) -> Self {
+        let stack = without_jobs().await;
+        let client = Client::operator(&stack);
+        let before = fill(&client, "A-1", count).await;
+        let order = client.post(&checkout_of("A-1"), &json!({})).await.body;
+        assert_eq!(order["items"].as_array().map(Vec::len), Some(count), "{order}");
+        Self { stack, client, before, order }
+    }
+
+    fn event(&self, status: &str) -> Value {
+        job_event(text(&self.order, "orderId"), status)
+    }
+
+    async fn run(&self, status: &str) {
+        let answer = self.client.invoke(JOB, &self.event(status)).await;
+        assert_eq!(answer.body["batchItemFailures"], json!([]), "{}", answer.body);
+    }
+
+    /// Changes the status of the order.
+    async fn to(&self, status: &str) -> Answer {
+        self.client.patch(&order_of("A-1", &self.order), &json!({"status": status})).await
+    }
+
+    fn job(&self, status: &str) -> String {
+        format!("/cart/jobs/{}-{status}", text(&self.order, "orderId"))
+    }
+
+    /// The items with a status.
+    async fn listed(&self, status: &str) -> Vec<Value> {
+        self.client.all(&format!("{}?status={status}&limit=27", items_of("A-1"))).await.0
+    }
+
+    /// Checks that all reads show the order as purchased, and nothing in the cart.
+    async fn must_be_bought(&self) {
+        let Self { client, order, .. } = self;
+        let lines = order["items"].as_array().expect("items");
+        assert_eq!(client.get(&items_of("A-1")).await.body["items"], json!([]));
+        let bought = self.listed("PURCHASED").await;
+        assert_eq!(bought.len(), lines.len());
+        for (one, line) in bought.iter().zip(lines) {
+            assert_eq!((&one["orderId"], text(one, "status")), (&order["orderId"], "PURCHASED"));
+            assert!(["itemId", "quantity", "price"].iter().all(|name| one[name] == line[name]), "{one} {line}");
+        }
+        for item in self.before.iter().step_by(37) {
+            assert_eq!(client.get(&path(item)).await.body["status"], "PURCHASED");
+        }
+        assert_eq!(client.get(&order_of("A-1", order)).await.body, *order);
+    }
+
+    /// Checks that all items of the order are stored once, with this status, and that no job still
+    /// has to move them.
+    async fn must_be_moved(&self, status: &str) {
+        let stored = stored(&self.stack).await;
+        for item in stored.values() {
+            assert!(item["Moving"].is_null() || item["Moving"] == json!({}), "{item}");
+            let is_moved = text(item, "SK").starts_with(&format!("{status}#"));
+            assert!(is_moved || item["Type"] != "CartItem" || item["Sku"] == "cup", "{item}");
+        }
+        assert_eq!(texts(&self.listed(status).await, "itemId"), texts(&self.before, "itemId"));
+    }
+
+    /// Runs the job, and kills it directly before and after each of its calls. Calls `check` after
+    /// each death. Returns the number of deaths.
+    async fn run_killed_at_every_call(&self, status: &str, check: impl AsyncFn()) -> usize {
+        let proxy = Proxy::start(self.stack.dynamo_url()).await;
+        let moments = (1..100).flat_map(|number| MOMENTS.map(|moment| (number, moment)));
+        for (deaths, (number, moment)) in moments.enumerate() {
+            let process = Process::start(&self.stack, &proxy, JOB, &function_named(JOB));
             proxy.rule(move |call| if call.number == number { Fault::Death(moment) } else { Fault::None });
-            if let Some(invocation) = process.run(event, MINUTE).await {
-                let calls: Vec<_> = proxy.calls().into_iter().map(|call| call.action).collect();
-                println!("{deaths} deaths, then {:?} after {calls:?}", invocation.answer);
+            if process.run(&self.event(status), MINUTE).await.is_some() {
                 return deaths;
             }
-            deaths += 1;
             check().await;
         }
+        unreachable!("the job does not end");
     }
-    unreachable!("the job does not end");
-}
-
-/// Checks that all reads of the account show the order as purchased, and nothing in the cart.
-async fn must_be_bought(client: &Client, account: &str, before: &[Value], order: &Value) {
-    let lines = order["items"].as_array().expect("items");
-    assert_eq!(client.get(&items_of(account)).await.body["items"], json!([]));
-    for limit in [7, 100] {
-        let (bought, _) = client.all(&format!("{}?status=PURCHASED&limit={limit}", items_of(account))).await;
-        assert_eq!(texts(&bought, "itemId"), texts(lines, "itemId"), "{limit}");
-        let is_of_order = |one: &Value| one["orderId"] == order["orderId"] && one["status"] == "PURCHASED";
-        assert!(bought.iter().all(is_of_order), "{bought:?}");
-        for (one, line) in bought.iter().zip(lines) {
-            assert_eq!((&one["quantity"], &one["price"]), (&line["quantity"], &line["price"]));
-        }
-    }
-    for item in before.iter().step_by(37) {
-        let read = client.get(&path(item)).await.body;
-        assert_eq!((&read["status"], &read["orderId"]), (&json!("PURCHASED"), &order["orderId"]));
-    }
-    assert_eq!(client.get(&order_of(account, order)).await.body, *order);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn an_order_of_200_lines_is_visible_as_a_whole_while_its_job_is_killed_at_every_call() {
-    let stack = without_jobs().await;
-    let client = Client::operator(&stack);
-    let before = fill(&client, "A-1", MAX_ITEMS).await;
-    let order = client.post(&checkout_of("A-1"), &json!({})).await.body;
-    assert_eq!(order["items"].as_array().map(Vec::len), Some(MAX_ITEMS), "{order}");
-    must_be_bought(&client, "A-1", &before, &order).await;
-    // The items cannot be changed or bought again, although they are still stored as ACTIVE.
-    assert_eq!(client.get("/cart/skus/sku-0/items").await.body["items"].as_array().map(Vec::len), Some(1));
-    assert_problem(&client.patch(&path(&before[0]), &json!({"quantity": 9})).await, 409, "purchased");
-    assert_problem(&client.post(&checkout_of("A-1"), &json!({})).await, 409, "cart-empty");
-    let id = text(&order, "orderId");
-    let deaths = run_killed_at_every_call(&stack, &job_event(id, "PURCHASED"), async || {
-        must_be_bought(&client, "A-1", &before, &order).await;
-    })
-    .await;
-    assert!(deaths > 10, "{deaths}");
-    must_be_bought(&client, "A-1", &before, &order).await;
-    let stored = Stored::read(&stack).await;
-    stored.check(parsed(START));
-    assert!(!stored.is_moving(), "{:?}", stored.orders);
-    assert_eq!(stored.cart_items.len(), MAX_ITEMS, "each item is stored once");
-    assert_eq!(
-        client.get("/cart/skus/sku-0/items?status=PURCHASED").await.body["items"].as_array().map(Vec::len),
-        Some(1)
-    );
-
-    // The product team ships the order. Its items follow in another job.
-    let shipped = client.patch(&order_of("A-1", &order), &json!({"status": "SHIPPED"})).await;
-    assert_eq!((shipped.status, &shipped.body["status"]), (200, &json!("SHIPPED")));
-    run_killed_at_every_call(&stack, &job_event(id, "SHIPPED"), async || {}).await;
-    let (items, _) = client.all(&format!("{}?status=SHIPPED&limit=100", items_of("A-1"))).await;
-    assert_eq!(texts(&items, "itemId"), texts(order["items"].as_array().expect("items"), "itemId"));
-    let stored = Stored::read(&stack).await;
-    stored.check(parsed(START));
-    assert!(!stored.is_moving() && stored.cart_items.len() == MAX_ITEMS);
-    stack.stop().await;
-}
-
-#[tokio::test]
-async fn a_job_moves_the_items_of_a_large_order_and_restores_an_item_that_was_deleted_by_hand() {
-    let shop = Shop::open(30).await;
-    fill(&shop.now, "A-1", MAX_MOVED_AT_ONCE + 8).await;
-    let order = shop.now.post(&checkout_of("A-1"), &json!({})).await.body;
-    drained(&shop.now, "continue-cart-job").await;
-    let bought = Stored::read(&shop.stack).await.cart_items;
-    delete(&shop.stack, "Cart", "A-1", &bought[3].sort.to_string()).await;
-    let shipped = shop.now.patch(&order_of("A-1", &order), &json!({"status": "SHIPPED"})).await;
-    assert_eq!(shipped.status, 200);
-    drained(&shop.now, "continue-cart-job").await;
-    let stored = Stored::read(&shop.stack).await;
-    assert!(!stored.is_moving());
-    let is_shipped = |item: &cart::CartItem| item.sort.status == keys::cart::Status::Shipped;
-    assert_eq!(stored.cart_items.iter().filter(|item| is_shipped(item)).count(), MAX_MOVED_AT_ONCE + 8);
-    let job = shop.now.get(&format!("/cart/jobs/{}-SHIPPED", text(&order, "orderId"))).await.body;
-    assert_eq!((&job["kind"], &job["status"]), (&json!("move-items"), &json!("done")), "{job}");
-    let retry = shop.now.post(&format!("/cart/jobs/{}-SHIPPED/retry", text(&order, "orderId")), &json!({})).await;
-    assert_problem(&retry, 409, "job-not-failed");
-    shop.stack.stop().await;
-}
-
-fn value(text: &str) -> AttributeValue {
-    AttributeValue::S(text.to_owned())
 }
 
 async fn delete(stack: &Stack, table: &str, partition: &str, sort: &str) {
@@ -314,46 +253,8 @@ async fn delete(stack: &Stack, table: &str, partition: &str, sort: &str) {
     delete.send().await.expect("deleted");
 }
 
-/// Places an order whose items a job has to move, and returns it.
-async fn buy_many(client: &Client) -> Value {
-    fill(client, "A-1", MAX_MOVED_AT_ONCE + 8).await;
-    client.post(&checkout_of("A-1"), &json!({})).await.body
-}
-
-async fn run_job(client: &Client, order: &Value, status: &str) {
-    let answer = client.invoke("continue-cart-job", &job_event(text(order, "orderId"), status)).await;
-    assert_eq!(answer.body["batchItemFailures"], json!([]), "{}", answer.body);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_job_that_runs_again_after_its_order_was_shipped_changes_nothing() {
-    let stack = without_jobs().await;
-    let (client, proxy) = (Client::operator(&stack), Proxy::start(stack.dynamo_url()).await);
-    let order = buy_many(&client).await;
-    let path = order_of("A-1", &order);
-    // The job has moved all items, but dies before it records its end.
-    let process = Process::start(&stack, &proxy, "continue-cart-job", &function_named("continue-cart-job"));
-    let is_end = |call: &Call| call.action == "UpdateItem" && call.body.to_string().contains(r#""S":"done""#);
-    proxy.rule(move |call| if is_end(call) { Fault::Death(Moment::Before) } else { Fault::None });
-    assert!(process.run(&job_event(text(&order, "orderId"), "PURCHASED"), MINUTE).await.is_none());
-    assert!(!Stored::read(&stack).await.is_moving());
-    assert_eq!(client.patch(&path, &json!({"status": "SHIPPED"})).await.status, 200);
-    run_job(&client, &order, "PURCHASED").await;
-    let item = &order["items"][0];
-    let item = client.get(&format!("{}/{}", items_of("A-1"), text(item, "itemId"))).await.body;
-    assert_eq!(item["status"], "SHIPPED", "an item has the status of its order before it was moved: {item}");
-    for _ in 0..2 {
-        run_job(&client, &order, "SHIPPED").await;
-    }
-    assert_eq!(client.patch(&path, &json!({"status": "DELIVERED"})).await.status, 200);
-    for status in ["PURCHASED", "SHIPPED"] {
-        run_job(&client, &order, status).await;
-    }
-    let stored = Stored::read(&stack).await;
-    stored.check(parsed(START));
-    let shipped = stored.cart_items.iter().filter(|item| item.sort.status == keys::cart::Status::Shipped).count();
-    assert_eq!((stored.cart_items.len(), shipped), (MAX_MOVED_AT_ONCE + 8, MAX_MOVED_AT_ONCE + 8));
-    stack.stop().await;
+fn value(text: &str) -> AttributeValue {
+    AttributeValue::S(text.to_owned())
 }
 
 /// Replaces an attribute of an item by a text that cannot be read.
@@ -364,92 +265,106 @@ async fn damage(stack: &Stack, sort: &str, attribute: &str) {
     update.expression_attribute_values(":a", value("?")).send().await.expect("damaged");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn an_order_of_200_lines_is_visible_as_a_whole_while_its_job_is_killed_at_every_call() {
+    let large = Large::order(MAX_ITEMS).await;
+    large.must_be_bought().await;
+    // The items cannot be changed or bought again, although they are still stored as ACTIVE.
+    assert_problem(&large.client.patch(&path(&large.before[0]), &json!({"quantity": 9})).await, 409, "purchased");
+    assert_problem(&large.client.post(&checkout_of("A-1"), &json!({})).await, 409, "cart-empty");
+    let deaths = large.run_killed_at_every_call("PURCHASED", async || large.must_be_bought().await).await;
+    assert!(deaths > 10, "{deaths}");
+    large.must_be_bought().await;
+    large.must_be_moved("PURCHASED").await;
+    // The product team ships the order. Its items follow in another job.
+    assert_eq!(large.to("SHIPPED").await.status, 200);
+    large.run_killed_at_every_call("SHIPPED", async || {}).await;
+    large.must_be_moved("SHIPPED").await;
+    large.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_that_runs_again_after_its_order_was_shipped_changes_nothing() {
+    let large = Large::order(MANY).await;
+    let proxy = Proxy::start(large.stack.dynamo_url()).await;
+    // The job has moved all items, but dies before it records its end.
+    let process = Process::start(&large.stack, &proxy, JOB, &function_named(JOB));
+    let is_end = |call: &Call| call.action == "UpdateItem" && call.body.to_string().contains(r#""S":"done""#);
+    proxy.rule(move |call| if is_end(call) { Fault::Death(Moment::Before) } else { Fault::None });
+    assert!(process.run(&large.event("PURCHASED"), MINUTE).await.is_none());
+    large.must_be_moved("PURCHASED").await;
+    assert_eq!(large.to("SHIPPED").await.status, 200);
+    large.run("PURCHASED").await;
+    let item = large.client.get(&path(&large.before[0])).await.body;
+    assert_eq!(item["status"], "SHIPPED", "an item has the status of its order before it was moved: {item}");
+    large.run("SHIPPED").await;
+    assert_eq!(large.to("DELIVERED").await.status, 200);
+    large.run("PURCHASED").await;
+    large.run("SHIPPED").await;
+    large.must_be_moved("SHIPPED").await;
+    large.stack.stop().await;
+}
+
+/// The job needs only the lines. It also restores an item that was deleted by hand.
 #[tokio::test]
 async fn an_unreadable_item_does_not_stop_the_job_of_its_order() {
-    let stack = without_jobs().await;
-    let client = Client::operator(&stack);
-    let order = buy_many(&client).await;
-    let active = Stored::read(&stack).await.cart_items;
-    damage(&stack, &active[5].sort.to_string(), "Quantity").await;
-    run_job(&client, &order, "PURCHASED").await;
-    let job = client.get(&format!("/cart/jobs/{}-PURCHASED", text(&order, "orderId"))).await.body;
-    assert_eq!(job["status"], "done", "{job}");
-    let (bought, _) = client.all(&format!("{}?status=PURCHASED&limit=100", items_of("A-1"))).await;
-    assert_eq!(bought.len(), MAX_MOVED_AT_ONCE + 8);
-    let stored = Stored::read(&stack).await;
-    stored.check(parsed(START));
-    assert!(!stored.is_moving());
-    stack.stop().await;
+    let large = Large::order(MANY).await;
+    let Large { stack, client, before, .. } = &large;
+    let active: Vec<_> = stored(stack).await.into_keys().filter(|(_, sort)| sort.starts_with("ACTIVE#")).collect();
+    damage(stack, &active[5].1, "Quantity").await;
+    delete(stack, "Cart", "A-1", &active[7].1).await;
+    // The contents of the cart are restored without the items that the job has to move.
+    delete(stack, "Cart", "A-1", "CART").await;
+    let more = client.post(&items_of("A-1"), &json!({"sku": "cup"})).await;
+    assert_eq!(more.status, 201, "{}", more.body);
+    assert_eq!(texts(&large.listed("PURCHASED").await, "itemId"), texts(before, "itemId"));
+    large.run("PURCHASED").await;
+    assert_eq!(client.get(&items_of("A-1")).await.body["items"], json!([more.body]));
+    large.must_be_moved("PURCHASED").await;
+    let job = client.get(&large.job("PURCHASED")).await.body;
+    assert_eq!((text(&job, "kind"), text(&job, "status")), ("move-items", "done"), "{job}");
+    let retried = client.post(&format!("{}/retry", large.job("PURCHASED")), &json!({})).await;
+    assert_problem(&retried, 409, "job-not-failed");
+    // Without the lines, the job fails.
+    assert_eq!(large.to("CANCELLED").await.status, 200);
+    damage(stack, &format!("LINES#{}", text(&large.order, "orderId")), "Lines").await;
+    client.invoke(JOB, &large.event("CANCELLED")).await;
+    let job = client.get(&large.job("CANCELLED")).await.body;
+    assert_eq!((text(&job, "status"), text(&job, "reason")), ("failed", "A stored OrderLines cannot be read."));
+    large.stack.stop().await;
 }
 
 #[tokio::test]
 async fn the_next_request_for_an_order_starts_its_lost_job_again() {
-    let stack = without_jobs().await;
-    let client = Client::operator(&stack);
-    let order = buy_many(&client).await;
-    let (path, job) = (order_of("A-1", &order), format!("{}-PURCHASED", text(&order, "orderId")));
-    delete(&stack, "CartJobs", &format!("JOB#{job}"), "JOB").await;
-    let later = At::new(&stack, &client, jiff::Timestamp::now() + SignedDuration::from_mins(2));
-    assert_problem(&later.patch(&path, &json!({"status": "SHIPPED"})).await, 503, "unavailable");
-    assert_eq!(client.get(&format!("/cart/jobs/{job}")).await.body["status"], "running");
-    run_job(&client, &order, "PURCHASED").await;
-    assert_eq!(later.patch(&path, &json!({"status": "CANCELLED"})).await.status, 200);
-    run_job(&client, &order, "CANCELLED").await;
-    assert!(!Stored::read(&stack).await.is_moving());
-    stack.stop().await;
+    let large = Large::order(MANY).await;
+    let job = large.job("PURCHASED");
+    delete(&large.stack, "CartJobs", &job.replace("/cart/jobs/", "JOB#"), "JOB").await;
+    let later = At::new(&large.stack, &large.client, jiff::Timestamp::now() + SignedDuration::from_mins(2));
+    let to = async |status: &str| later.patch(&order_of("A-1", &large.order), &json!({"status": status})).await;
+    assert_problem(&to("SHIPPED").await, 503, "unavailable");
+    assert_eq!(large.client.get(&job).await.body["status"], "running");
+    large.run("PURCHASED").await;
+    assert_eq!(to("CANCELLED").await.status, 200);
+    large.stack.stop().await;
 }
 
-#[tokio::test]
-async fn deleted_contents_are_restored_without_the_items_of_an_order_that_is_moving() {
-    let stack = without_jobs().await;
-    let client = Client::operator(&stack);
-    let order = buy_many(&client).await;
-    delete(&stack, "Cart", "A-1", "CART").await;
-    let more = client.post(&items_of("A-1"), &json!({"sku": "sku-0"})).await;
-    assert_eq!(more.status, 201, "{}", more.body);
-    assert_eq!(client.get(&items_of("A-1")).await.body["items"], json!([more.body]));
-    let bought = async || client.all(&format!("{}?status=PURCHASED&limit=100", items_of("A-1"))).await.0;
-    let lines = order["items"].as_array().expect("items");
-    assert_eq!(texts(&bought().await, "itemId"), texts(lines, "itemId"));
-    run_job(&client, &order, "PURCHASED").await;
-    assert_eq!(texts(&bought().await, "itemId"), texts(lines, "itemId"));
-    let stored = Stored::read(&stack).await;
-    stored.check(parsed(START));
-    assert!(!stored.is_moving());
-    stack.stop().await;
-}
-
-/// The request has the same outcome as in a cart whose contents are complete.
 #[tokio::test]
 async fn each_change_restores_deleted_contents() {
     let stack = stocked(stack()).await;
     let client = Client::operator(&stack);
-    let saved = json!({"status": "SAVED"});
-    for change in 0..6 {
-        let mut outcomes = Vec::new();
-        for account in ["A-1", "A-2"].map(|name| format!("{name}-{change}")) {
-            fill(&client, &account, 2).await;
-            let pot = client.post(&items_of(&account), &json!({"sku": "pot"})).await.body;
-            assert_eq!(client.patch(&path(&pot), &saved).await.status, 200);
-            let first = client.get(&items_of(&account)).await.body["items"][0].clone();
-            if account.starts_with("A-1") {
-                delete(&stack, "Cart", &account, "CART").await;
-                let read = client.get(&items_of(&account)).await;
-                assert_eq!(read.body["items"].as_array().map(Vec::len), Some(2), "reads show the stored items");
-            }
-            let answer = match change {
-                0 => client.patch(&path(&first), &json!({"quantity": 5})).await,
-                1 => send(client.request("DELETE", &path(&first))).await,
-                2 => client.patch(&path(&pot), &json!({"status": "ACTIVE"})).await,
-                3 => client.post(&items_of(&account), &json!({"sku": "cup"})).await,
-                4 => client.post_once(&items_of(&account), "K", &json!({"sku": "sku-0"})).await,
-                _ => client.post(&checkout_of(&account), &json!({})).await,
-            };
-            let left = client.all(&items_of(&account)).await.0;
-            outcomes.push((answer.status, answer.body["quantity"].clone(), left.len()));
-        }
-        assert_eq!(outcomes[0], outcomes[1], "change {change}");
-        Stored::read(&stack).await.check(parsed(START));
+    for change in 0..4 {
+        let account = format!("A-{change}");
+        let items = fill(&client, &account, 2).await;
+        delete(&stack, "Cart", &account, "CART").await;
+        assert_eq!(client.all(&items_of(&account)).await.0, items, "reads show the stored items");
+        let answer = match change {
+            0 => client.patch(&path(&items[0]), &json!({"quantity": 5})).await,
+            1 => send(client.request("DELETE", &path(&items[0]))).await,
+            2 => client.post(&items_of(&account), &json!({"sku": "sku-0"})).await,
+            _ => client.post(&checkout_of(&account), &json!({})).await,
+        };
+        let left = client.all(&items_of(&account)).await.0.len();
+        assert_eq!((answer.status, left), [(200, 2), (204, 1), (200, 2), (200, 0)][change], "{}", answer.body);
     }
     stack.stop().await;
 }

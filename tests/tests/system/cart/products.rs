@@ -4,56 +4,45 @@
 use futures::future::join_all;
 use local::Rates;
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
 use system_tests::{
-    Client, assert_problem,
-    cart::{Shop, items_of, path, product, put_products, stack},
-    texts,
+    Answer, Client, assert_problem,
+    cart::{Shop, checkout_of, in_yen, items_of, path, product, put_products, stack, stock},
+    send, text, texts,
 };
 
 const TEA: &str = "/cart/products/tea";
 
-fn tea(price: &str, more: &Value) -> Value {
+/// Puts a product with this price, and with more members.
+async fn put(client: &Client, price: &str, more: Value) -> Answer {
     let mut body = json!({"name": "Green tea", "price": price, "currency": "USD"});
     body.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
-    body
-}
-
-async fn put(client: &Client, path: &str, body: &Value) -> Value {
-    let answer = client.put(path, body).await;
-    assert!(matches!(answer.status, 200 | 201), "{path} {body}: {}", answer.body);
-    answer.body
+    client.put(TEA, &body).await
 }
 
 #[tokio::test]
 async fn each_change_of_a_product_has_a_version() {
     let stack = stack().start().await.expect("a stack");
     let client = Client::operator(&stack);
-    let created = client.put(TEA, &tea("4.5", &json!({}))).await;
-    let stored = |version: i64, price: &str, active: bool| {
-        json!({"sku": "tea", "name": "Green tea", "price": price, "currency": "USD", "active": active,
-            "version": version})
-    };
-    assert_eq!((created.status, &created.body), (201, &stored(1, "4.50", true)), "{}", created.body);
-    assert_eq!(created.headers["location"], TEA);
-    for (body, wanted) in [
-        (tea("4.50", &json!({})), stored(1, "4.50", true)),
-        (tea("4.60", &json!({"version": 1})), stored(2, "4.60", true)),
-        (tea("4.70", &json!({})), stored(3, "4.70", true)),
-        (tea("4.70", &json!({"active": false, "version": 3})), stored(4, "4.70", false)),
+    for (price, more, wanted) in [
+        ("4.5", json!({}), (201, 1, "4.50", true)),
+        ("4.50", json!({}), (200, 1, "4.50", true)),
+        ("4.60", json!({"version": 1}), (200, 2, "4.60", true)),
+        ("4.70", json!({}), (200, 3, "4.70", true)),
+        ("4.70", json!({"active": false, "version": 3}), (200, 4, "4.70", false)),
         // A repeated request changes nothing, although its version is old.
-        (tea("4.70", &json!({"active": false, "version": 3})), stored(4, "4.70", false)),
+        ("4.70", json!({"active": false, "version": 3}), (200, 4, "4.70", false)),
     ] {
-        assert_eq!(put(&client, TEA, &body).await, wanted, "{body}");
-        assert_eq!(client.get(TEA).await.body, wanted);
+        let (status, version, price_of, active) = wanted;
+        let answer = put(&client, price, more).await;
+        let stored = json!({"sku": "tea", "name": "Green tea", "price": price_of, "currency": "USD", "active": active,
+            "version": version});
+        assert_eq!((answer.status, &answer.body), (status, &stored));
+        assert_eq!(client.get(TEA).await.body, stored);
     }
-    assert_problem(&client.put(TEA, &tea("9", &json!({"version": 3}))).await, 412, "another-version");
-    let changes = (0..10).map(|number| tea(&format!("{number}"), &json!({"version": 4})));
-    let answers = join_all(changes.map(async |body| client.put(TEA, &body).await.status)).await;
+    assert_problem(&put(&client, "9", json!({"version": 3})).await, 412, "another-version");
+    let changes = (0..10).map(|number| format!("{number}"));
+    let answers = join_all(changes.map(async |price| put(&client, &price, json!({"version": 4})).await.status)).await;
     assert_eq!(answers.iter().filter(|status| **status == 200).count(), 1, "one change per version: {answers:?}");
-    let changes = (0..10).map(|number| tea(&format!("1{number}"), &json!({})));
-    join_all(changes.map(async |body| put(&client, TEA, &body).await)).await;
-    assert_eq!(client.get(TEA).await.body["version"], 15);
     stack.stop().await;
 }
 
@@ -64,9 +53,9 @@ async fn a_new_product_can_be_added_immediately() {
     let stack = stack().hostile(1, rates).start().await.expect("a stack");
     let client = Client::operator(&stack);
     for number in 0..10 {
-        let sku = format!("tea-{number}");
-        put(&client, &format!("/cart/products/{sku}"), &tea("4.50", &json!({}))).await;
-        let added = client.post(&items_of("Ann"), &json!({"sku": sku})).await;
+        let body = json!({"name": "Tea", "price": "4.50", "currency": "USD"});
+        assert_eq!(client.put(&format!("/cart/products/tea-{number}"), &body).await.status, 201);
+        let added = client.post(&items_of("Ann"), &json!({"sku": format!("tea-{number}")})).await;
         assert_eq!(added.status, 201, "{}", added.body);
     }
     stack.stop().await;
@@ -80,12 +69,9 @@ async fn customers_see_active_products_only() {
         (0..30).map(|number| cart::Product { active: number % 3 > 0, ..product(&format!("sku-{number:02}")) });
     put_products(&stack, products).await;
     for (client, wanted) in [(&operator, 30), (&customer, 20)] {
-        for limit in [1, 7, 100] {
-            let (listed, _) = client.all(&format!("/cart/products?limit={limit}")).await;
-            let skus = texts(&listed, "sku");
-            assert!(skus.is_sorted() && listed.len() == wanted, "{limit}: {skus:?}");
-            assert_eq!(skus.iter().collect::<BTreeSet<_>>().len(), wanted);
-        }
+        let (listed, _) = client.all("/cart/products?limit=7").await;
+        let skus = texts(&listed, "sku");
+        assert!(skus.is_sorted_by(|one, other| one < other) && skus.len() == wanted, "{skus:?}");
     }
     assert_eq!(operator.get("/cart/products/sku-00").await.body["active"], false);
     assert_problem(&customer.get("/cart/products/sku-00").await, 404, "not-found");
@@ -97,58 +83,102 @@ async fn customers_see_active_products_only() {
 async fn cart_items_copy_the_product_and_reads_mark_later_changes() {
     let shop = Shop::open(30).await;
     let customer = Client::caller(&shop.stack, "cart:read cart:write", &["A-1"]);
-    put(&shop.now, TEA, &tea("4.50", &json!({}))).await;
-    let add = async || customer.post(&items_of("A-1"), &json!({"sku": "tea"})).await.body;
-    let added = add().await;
-    assert_eq!((&added["name"], &added["price"], &added["quantity"]), (&json!("Green tea"), &json!("4.50"), &json!(1)));
-    let marked = |changed: Option<bool>, unavailable: Option<bool>| {
-        let mut wanted = added.clone();
-        let marks = [("priceChanged", changed), ("unavailable", unavailable)];
-        let marks = marks.into_iter().filter_map(|(name, mark)| Some((name.to_owned(), mark?.into())));
-        wanted.as_object_mut().expect("an object").extend(marks);
-        wanted
-    };
-    for (product, changed, unavailable) in [
-        (tea("4.60", &json!({})), Some(true), None),
-        (tea("4.60", &json!({"active": false})), None, Some(true)),
-        (tea("4.50", &json!({})), None, None),
-        (json!({"name": "Black tea", "price": "4.50", "currency": "USD"}), None, None),
+    put(&shop.now, "4.50", json!({})).await;
+    let add = async || customer.post(&items_of("A-1"), &json!({"sku": "tea"})).await;
+    let added = add().await.body;
+    assert_eq!((text(&added, "name"), text(&added, "price"), &added["quantity"]), ("Green tea", "4.50", &json!(1)));
+    for (price, more, mark) in [
+        ("4.60", json!({}), "priceChanged"),
+        ("4.60", json!({"active": false}), "unavailable"),
+        ("4.50", json!({}), ""),
+        ("4.50", json!({"name": "Black tea"}), ""),
+        ("5.00", json!({}), "priceChanged"),
     ] {
-        put(&shop.now, TEA, &product).await;
-        let wanted = marked(changed, unavailable);
-        assert_eq!(customer.get(&path(&added)).await.body, wanted, "{product}");
-        assert_eq!(customer.get(&items_of("A-1")).await.body["items"], json!([wanted]), "{product}");
-        assert_eq!(shop.now.get("/cart/skus/tea/items").await.body["items"], json!([wanted]), "{product}");
+        put(&shop.now, price, more).await;
+        let mut wanted = added.clone();
+        wanted.as_object_mut().expect("an object").extend((!mark.is_empty()).then(|| (mark.to_owned(), json!(true))));
+        assert_eq!(customer.get(&path(&added)).await.body, wanted);
+        assert_eq!(customer.get(&items_of("A-1")).await.body["items"], json!([wanted]));
+        assert_eq!(shop.now.get("/cart/skus/tea/items").await.body["items"], json!([wanted]));
+        if mark == "unavailable" {
+            assert_problem(&add().await, 409, "product-unavailable");
+        }
     }
     // A saved item keeps its price and is marked, too. Another addition takes the new price.
-    put(&shop.now, TEA, &tea("5.00", &json!({}))).await;
     let saved = customer.patch(&path(&added), &json!({"status": "SAVED"})).await;
-    assert_eq!((saved.status, &saved.body["price"]), (200, &json!("4.50")));
+    assert_eq!((saved.status, text(&saved.body, "price")), (200, "4.50"));
     let list = customer.get(&format!("{}?status=SAVED", items_of("A-1"))).await.body;
-    assert_eq!((&list["items"][0]["priceChanged"], &list["items"][0]["price"]), (&json!(true), &json!("4.50")));
+    assert_eq!((&list["items"][0]["priceChanged"], text(&list["items"][0], "price")), (&json!(true), "4.50"));
     customer.patch(&path(&added), &json!({"status": "ACTIVE"})).await;
-    let more = add().await;
-    assert_eq!((&more["price"], &more["quantity"], &more["itemId"]), (&json!("5.00"), &json!(2), &added["itemId"]));
+    let more = add().await.body;
+    assert_eq!((text(&more, "price"), &more["quantity"], &more["itemId"]), ("5.00", &json!(2), &added["itemId"]));
     shop.stack.stop().await;
 }
 
 #[tokio::test]
 async fn a_cart_has_one_currency() {
     let shop = Shop::open(30).await;
-    let in_yen = json!({"name": "Cup", "price": "1200", "currency": "JPY"});
-    put(&shop.now, "/cart/products/cup", &in_yen).await;
-    let at = |account: &str| (account.to_owned(), items_of(account));
-    let (_, items) = at("A-1");
-    let cup = shop.now.post(&items, &json!({"sku": "cup"})).await.body;
-    assert_problem(&shop.now.post(&items, &json!({"sku": "tea"})).await, 409, "cart-currency");
+    put_products(&shop.stack, [in_yen("cup")]).await;
+    let add = async |account: &str, sku: &str| shop.now.post(&items_of(account), &json!({"sku": sku})).await;
+    let cup = add("A-1", "cup").await.body;
+    assert_problem(&add("A-1", "tea").await, 409, "cart-currency");
     shop.now.patch(&path(&cup), &json!({"status": "SAVED"})).await;
-    assert_eq!(shop.now.post(&items, &json!({"sku": "tea"})).await.status, 201, "saved items do not count");
+    assert_eq!(add("A-1", "tea").await.status, 201, "saved items do not count");
     assert_problem(&shop.now.patch(&path(&cup), &json!({"status": "ACTIVE"})).await, 409, "cart-currency");
     // The only item of a cart may change its currency with its product.
-    let (_, items) = at("A-2");
-    shop.now.post(&items, &json!({"sku": "tea"})).await;
-    put(&shop.now, TEA, &json!({"name": "Tea", "price": "3", "currency": "EUR"})).await;
-    let more = shop.now.post(&items, &json!({"sku": "tea"})).await;
-    assert_eq!((more.status, &more.body["currency"]), (200, &json!("EUR")), "{}", more.body);
+    add("A-2", "tea").await;
+    put(&shop.now, "3", json!({"currency": "EUR"})).await;
+    let more = add("A-2", "tea").await;
+    assert_eq!((more.status, text(&more.body, "currency")), (200, "EUR"), "{}", more.body);
+    // An expected total is in the currency that the customer has seen, or in the named one.
+    put(&shop.now, "3", json!({})).await;
+    let buy = async |body: Value| shop.now.post(&checkout_of("A-2"), &body).await;
+    assert_problem(&buy(json!({"expectedTotal": "6.00"})).await, 409, "total-changed");
+    let bought = buy(json!({"expectedTotal": "6.00", "expectedCurrency": "USD"})).await;
+    assert_eq!((bought.status, text(&bought.body, "currency")), (200, "USD"), "{}", bought.body);
+    shop.stack.stop().await;
+}
+
+/// Price in the request, currency, and price in the response.
+const PRICES: [(&str, &str, &str); 8] = [
+    ("0.1", "USD", "0.10"),
+    ("1.005", "KWD", "1.005"),
+    ("999999999999.99", "USD", "999999999999.99"),
+    ("900719925474.09", "USD", "900719925474.09"),
+    ("\"123456789012.345\"", "KWD", "123456789012.345"),
+    ("100.00", "JPY", "100"),
+    ("0", "USD", "0.00"),
+    ("\"0.0001\"", "CLF", "0.0001"),
+];
+
+/// Ids as in a path, and as in a body.
+const IDS: [(&str, &str); 5] =
+    [("a%2523b", "a%23b"), ("%2F", "/"), ("a+b", "a+b"), ("%C3%A4%F0%9F%92%B6", "ä💶"), ("items", "items")];
+
+#[tokio::test]
+async fn prices_and_ids_are_returned_as_they_were_sent() {
+    let shop = Shop::open(30).await;
+    let client = &shop.now;
+    for (number, (price, currency, wanted)) in PRICES.into_iter().enumerate() {
+        let body = format!(r#"{{"name": "Tea", "price": {price}, "currency": "{currency}"}}"#);
+        let put = send(client.request("PUT", TEA).header("content-type", "application/json").body(body)).await;
+        let added = client.post(&items_of(&format!("A-{number}")), &json!({"sku": "tea"})).await.body;
+        for body in [&put.body, &added, &client.get(TEA).await.body, &client.get(&path(&added)).await.body] {
+            assert_eq!((text(body, "price"), text(body, "currency")), (wanted, currency), "{price}");
+        }
+    }
+    for (escaped, id) in IDS {
+        stock(&shop.stack, [id]).await;
+        let created = client.post(&items_of(escaped), &json!({"sku": id, "quantity": 9_999})).await;
+        assert_eq!((text(&created.body, "accountId"), text(&created.body, "sku")), (id, id), "{}", created.body);
+        let location = created.headers["location"].to_str().expect("ASCII");
+        assert_eq!(client.get(location).await.body, created.body);
+        for list in [items_of(escaped), format!("/cart/skus/{escaped}/items")] {
+            assert_eq!(client.get(&list).await.body["items"], json!([created.body]));
+        }
+        let bought = client.post(&checkout_of(escaped), &json!({"expectedTotal": "124887.51"})).await.body;
+        let order = client.get(&format!("/cart/accounts/{escaped}/orders/{}", text(&bought, "orderId"))).await;
+        assert_eq!((text(&bought, "accountId"), &order.body), (id, &bought));
+    }
     shop.stack.stop().await;
 }

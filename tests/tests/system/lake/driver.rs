@@ -1,27 +1,28 @@
-//! Invokes the function as Lambda does for a stream: with batches, redeliveries and killed
-//! invocations.
+//! Invokes the exporter with Firehose and S3 in process.
 
 use super::stub::Stub;
-use aws_config::{BehaviorVersion, Region, SdkConfig, retry::RetryConfig};
+use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_sdk_firehose::config::{Credentials, SharedCredentialsProvider};
-use function::{Clients, Context, Invocation, Service, Settings};
-use serde_json::{Value, json};
-use std::{
-    pin::pin,
-    task::Poll,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+use aws_smithy_runtime_api::client::{
+    http::{SharedHttpConnector, http_client_fn},
+    stalled_stream_protection::StalledStreamProtectionConfig,
 };
+use function::{Clients, Context, Invocation, Service, Settings};
+use serde_json::Value;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use table::Dynamo;
 
 pub(crate) fn clients(stub: &Stub) -> Clients {
+    let stub = stub.clone();
     let config = SdkConfig::builder()
         .behavior_version(BehaviorVersion::latest())
         .region(Region::from_static("us-east-1"))
         .credentials_provider(SharedCredentialsProvider::new(Credentials::new("local", "local", None, None, "local")))
-        .retry_config(RetryConfig::standard().with_initial_backoff(Duration::from_millis(10)))
+        .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
+        .http_client(http_client_fn(move |_, _| SharedHttpConnector::new(stub.clone())))
         .build();
     let dynamo = Dynamo::new(&aws_sdk_dynamodb::Client::new(&config), system_tests::random());
-    Clients::new(dynamo, config).at("firehose", &stub.url).at("s3", &stub.url)
+    Clients::new(dynamo, config).at("firehose", "http://stub").at("s3", "http://stub")
 }
 
 pub(crate) fn settings<const N: usize>(more: [(&str, &str); N]) -> Settings {
@@ -30,8 +31,7 @@ pub(crate) fn settings<const N: usize>(more: [(&str, &str); N]) -> Settings {
 }
 
 pub(crate) fn service(stub: &Stub) -> Service {
-    let function = lake::patterns::export_changes::function();
-    function.bind(&settings([]), clients(stub)).expect("valid settings")
+    lake::patterns::export_changes::function().bind(&settings([]), clients(stub)).expect("valid settings")
 }
 
 pub(crate) async fn invoke(service: &Service, event: Value, time: Duration) -> Invocation {
@@ -48,57 +48,4 @@ pub(crate) fn lowest_failure(invocation: Invocation) -> Option<String> {
     let failures = answer["batchItemFailures"].as_array().expect("a report").clone();
     assert!(failures.len() <= 1, "{failures:?}");
     failures.first().map(|failure| failure["itemIdentifier"].as_str().expect("a number").to_owned())
-}
-
-/// Polls the future at most `polls` times, and then drops it.
-async fn killed_after<T>(polls: usize, work: impl Future<Output = T>) -> Option<T> {
-    let (mut work, mut left) = (pin!(work), polls);
-    std::future::poll_fn(|context| {
-        if left == 0 {
-            return Poll::Ready(None);
-        }
-        left -= 1;
-        work.as_mut().poll(context).map(Some)
-    })
-    .await
-}
-
-/// Statistics of a processed shard.
-#[derive(Debug, Default)]
-pub(crate) struct Drive {
-    pub(crate) invocations: usize,
-    pub(crate) killed: usize,
-    pub(crate) redelivered: usize,
-}
-
-/// Delivers the records of a shard to the function in the same way as Lambda: in order, and in
-/// batches.
-///
-/// Redelivers a batch from its first failed record. Redelivers the whole batch if the invocation is
-/// killed. `polls` returns the number of polls after which the next invocation is killed.
-pub(crate) async fn drive(
-    service: &Service,
-    records: &[Value],
-    mut size: impl FnMut() -> usize,
-    mut polls: impl FnMut() -> Option<usize>,
-) -> Drive {
-    let (mut next, mut drive) = (0, Drive::default());
-    while next < records.len() {
-        drive.invocations += 1;
-        assert!(drive.invocations < 200 + records.len(), "the shard is never completed: {drive:?} at {next}");
-        let batch = &records[next..records.len().min(next + size())];
-        let work = invoke(service, json!({ "Records": batch }), Duration::from_mins(1));
-        match killed_after(polls().unwrap_or(usize::MAX), work).await {
-            None => drive.killed += 1,
-            Some(invocation) => match lowest_failure(invocation) {
-                None => next += batch.len(),
-                Some(number) => {
-                    let is_it = |record: &Value| record["dynamodb"]["SequenceNumber"] == number.as_str();
-                    next += batch.iter().position(is_it).expect("a record of the batch");
-                    drive.redelivered += 1;
-                }
-            },
-        }
-    }
-    drive
 }

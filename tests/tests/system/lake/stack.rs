@@ -18,7 +18,7 @@ use system_tests::{
 const DAY: i64 = 24 * 60 * 60;
 
 /// Reads all rows of a table.
-fn rows(lake: &Path, table: &str) -> Vec<Value> {
+pub(crate) fn rows(lake: &Path, table: &str) -> Vec<Value> {
     let folder = lake.join("local-lake-lake").join("changes").join(table);
     let hours = fs::read_dir(folder).into_iter().flatten().map(|hour| hour.expect("an hour").path());
     let files = hours.flat_map(|hour| fs::read_dir(hour).expect("files")).map(|file| file.expect("a file").path());
