@@ -24,34 +24,27 @@ use crate::{
     faults::{Fault, Net, Network, Rates, fragile},
     trace::Trace,
     workloads,
-    world::{Exchange, World, lock},
+    world::{Exchange, Reply, World, lock},
 };
 
 /// Virtual time after which a case must have ended.
 const LONGEST: Duration = Duration::from_hours(24 * 3);
 
-/// A step of a client.
 #[derive(Debug, Clone)]
 pub(crate) struct Step {
-    /// Number of the step in the case.
     pub(crate) id: u32,
-    /// Number of the client.
     pub(crate) client: u32,
     /// Pause before the step in milliseconds.
     pub(crate) pause: u64,
-    /// What the client does.
     pub(crate) action: Value,
 }
 
 /// What the clients of a service do, and the rules that must hold.
 pub(crate) trait Workload: Send + Sync {
-    /// The stacks that the case needs.
     fn stacks(&self) -> &'static [&'static str];
 
-    /// Draws the action of a step.
     fn action(&self, draw: &mut Draw) -> Value;
 
-    /// Number of steps of a case.
     fn steps(&self, draw: &mut Draw) -> u64 {
         draw.between(8, 30)
     }
@@ -59,7 +52,6 @@ pub(crate) trait Workload: Send + Sync {
     /// Creates the data that the clients use, without faults.
     fn prepare<'a>(&'a self, world: &'a Arc<World>) -> BoxFuture<'a, ()>;
 
-    /// Executes a step.
     fn act<'a>(&'a self, world: &'a Arc<World>, step: &'a Step, label: &'a str) -> BoxFuture<'a, ()>;
 
     /// Ends the day of the service, without faults.
@@ -67,68 +59,42 @@ pub(crate) trait Workload: Send + Sync {
         Box::pin(async {})
     }
 
-    /// Reports the broken rules.
     fn verify<'a>(&'a self, world: &'a Arc<World>, history: &'a [Exchange]) -> BoxFuture<'a, ()>;
 }
 
 /// A case, as a replay file stores it.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct Case {
-    /// The service.
     pub(crate) service: String,
-    /// The seed.
     pub(crate) seed: u64,
-    /// Steps that are left out.
-    #[serde(default)]
     pub(crate) dropped: BTreeSet<u32>,
-    /// Faults that do not happen.
-    #[serde(default)]
     pub(crate) muted: BTreeSet<String>,
-    /// Conditions that are left out ([`Rates::CONDITIONS`]).
-    #[serde(default)]
+    /// Conditions that are left out ([`Rates::conditions`]).
     pub(crate) without: BTreeSet<String>,
     /// What the case shows, for a reader.
-    #[serde(default)]
     pub(crate) note: String,
 }
 
 impl Case {
-    /// The whole case of a seed.
     pub(crate) fn new(service: &str, seed: u64) -> Self {
-        Self {
-            service: service.to_owned(),
-            seed,
-            dropped: BTreeSet::new(),
-            muted: BTreeSet::new(),
-            without: BTreeSet::new(),
-            note: String::new(),
-        }
+        Self { service: service.to_owned(), seed, ..Self::default() }
     }
 }
 
-/// Result of a case.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    /// The broken rules.
     pub(crate) violations: Vec<String>,
-    /// The trace.
     pub(crate) trace: Trace,
     /// The faults that happened, by the label of their call.
     pub(crate) faults: Vec<(String, Fault)>,
-    /// The steps.
     pub(crate) steps: Vec<Step>,
-    /// Number of calls.
     pub(crate) calls: u32,
-    /// The requests.
     pub(crate) history: Vec<Exchange>,
-    /// The conditions of the case ([`Rates::CONDITIONS`]).
     pub(crate) conditions: Vec<&'static str>,
 }
 
 /// Runs the case on this thread.
-///
-/// # Errors
-/// A message if the services can't be started.
 pub(crate) fn run(case: &Case) -> Result<Outcome, String> {
     let workload = workloads::of(&case.service).ok_or_else(|| format!("there is no workload {}", case.service))?;
     // The retries of the SDK and of `table` draw their pauses from this generator.
@@ -221,20 +187,13 @@ fn running(world: &World) -> Vec<String> {
     let items = tables.flat_map(|table| world.stack.items(&table.name).unwrap_or_default());
     let in_state = |item: &Value, state: &str| item["State"]["S"] == state;
     let name = |item: &Value| format!("{}|{}", item["PK"]["S"], item["SK"]["S"]);
-    let (mut running, mut failed) = (Vec::new(), Vec::new());
+    let mut running = Vec::new();
     for item in items {
+        let text = format!("a job failed: {} {}", name(&item), item["Reason"]["S"]);
         if in_state(&item, "running") {
             running.push(name(&item));
-        } else if in_state(&item, "failed") {
-            failed.push(format!("{} {}", name(&item), item["Reason"]["S"]));
-        }
-    }
-    if world.net.is_quiet() {
-        for job in failed {
-            let text = format!("a job failed: {job}");
-            if !world.violations().contains(&text) {
-                world.violation(text);
-            }
+        } else if in_state(&item, "failed") && world.net.is_quiet() && !world.violations().contains(&text) {
+            world.violation(text);
         }
     }
     running
@@ -245,7 +204,7 @@ fn check_keys(world: &World, history: &[Exchange]) {
     for exchange in history.iter().filter(|exchange| exchange.ask.key.is_some() && exchange.ask.method == "POST") {
         let mut successes = exchange.replies.iter().filter(|reply| matches!(reply.status, 200..=299));
         let Some(first) = successes.next() else { continue };
-        let ids = |reply: &crate::world::Reply| {
+        let ids = |reply: &Reply| {
             let names = ["transactionId", "holdId", "paymentId", "orderId", "itemId", "activityId", "jobId"];
             names.map(|name| reply.body[name].as_str().unwrap_or_default().to_owned())
         };

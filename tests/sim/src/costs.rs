@@ -25,8 +25,8 @@ const WITHOUT_MAXIMUM: [&str; 8] = [
     "get-statement",
 ];
 
-/// Units that a function consumes only in some states, by function, and table or index. The cost
-/// functions leave them out. The formulas of the documentation name most of them.
+/// Units that a function consumes only in some states, by function, and table or index. The
+/// formulas of the documentation name most of them.
 const SOMETIMES: [(&str, &str, u64, u64); 28] = [
     // The job that deletes the object of a file, and the reference that was added last.
     ("remove-reference-record", "WellnessJobs", 0, 2),
@@ -79,7 +79,6 @@ const SOMETIMES: [(&str, &str, u64, u64); 28] = [
 /// attempt before, or starts a job for them.
 const OF_REPETITION: Units = Units::whole(2);
 
-/// Units of one successful request.
 #[derive(Debug)]
 pub(crate) struct Spent {
     label: String,

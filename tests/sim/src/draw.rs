@@ -2,12 +2,10 @@
 //! choices of the other steps.
 use fastrand::Rng;
 
-/// Random choices of one label.
 #[derive(Debug, Clone)]
 pub(crate) struct Draw(Rng);
 
 impl Draw {
-    /// The sequence of the label in a case.
     pub(crate) fn of(seed: u64, label: &str) -> Self {
         // FNV-1a. The generator mixes the bits.
         let hash =
@@ -22,12 +20,10 @@ impl Draw {
         self.0.u64(..limit.max(1))
     }
 
-    /// An index of a list.
     pub(crate) fn index(&mut self, count: usize) -> usize {
         self.0.usize(..count.max(1))
     }
 
-    /// A number between two limits, both inclusive.
     pub(crate) fn between(&mut self, least: u64, most: u64) -> u64 {
         self.0.u64(least..=most)
     }
@@ -37,20 +33,21 @@ impl Draw {
         self.below(1000) < thousandths
     }
 
-    /// One of the values.
     pub(crate) fn one<'a, T>(&mut self, values: &'a [T]) -> &'a T {
         &values[self.index(values.len())]
     }
 
-    /// The index of a weight, by its share.
-    pub(crate) fn weighted(&mut self, weights: &[u64]) -> usize {
-        let mut left = self.below(weights.iter().sum());
-        for (index, weight) in weights.iter().enumerate() {
-            if left < *weight {
-                return index;
+    /// One of the kinds of `name weight, name weight, …`, by its share.
+    pub(crate) fn kind(&mut self, kinds: &'static str) -> &'static str {
+        let kinds = kinds.split(", ").filter_map(|kind| kind.split_once(' '));
+        let kinds: Vec<_> = kinds.filter_map(|(name, weight)| Some((name, weight.parse::<u64>().ok()?))).collect();
+        let mut left = self.below(kinds.iter().map(|(_, weight)| weight).sum());
+        for (name, weight) in kinds {
+            if left < weight {
+                return name;
             }
             left -= weight;
         }
-        0
+        ""
     }
 }

@@ -4,7 +4,7 @@
 use std::{
     collections::BTreeSet,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex,
         atomic::{AtomicBool, AtomicU32, Ordering},
     },
     time::Duration,
@@ -18,6 +18,7 @@ use aws_smithy_runtime_api::client::{
     http::{HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpConnector},
     result::ConnectorError,
 };
+use aws_smithy_runtime_api::http::StatusCode;
 use aws_smithy_types::body::SdkBody;
 use function::{Diagnostic, Invocation};
 use futures::future::BoxFuture;
@@ -27,7 +28,7 @@ use tokio::{
     time::sleep,
 };
 
-use crate::{clock, draw::Draw, trace::Trace};
+use crate::{clock, draw::Draw, trace::Trace, world::lock};
 
 /// A fault of one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,7 +37,6 @@ pub(crate) enum Fault {
     Unsent,
     /// The connection breaks after the effect of the call.
     Lost,
-    /// DynamoDB throttles the call.
     Throttled,
     /// DynamoDB answers 500 without an effect.
     Failed,
@@ -46,7 +46,6 @@ pub(crate) enum Fault {
     Conflict,
     /// The call arrives after the timeout of its attempt.
     Late,
-    /// The function is killed before the call arrives.
     KilledBefore,
     /// The function is killed after the effect of the call.
     KilledAfter,
@@ -64,7 +63,6 @@ pub(crate) enum Fault {
 
 /// Length of an outage in milliseconds. Adjacent outages are one.
 const OUTAGE: u128 = 4_000;
-/// Faults of calls during an outage.
 const DURING_OUTAGES: [Fault; 4] = [Fault::Failed, Fault::Failed, Fault::FailedAfter, Fault::Throttled];
 
 const ALL: [Fault; 11] = [
@@ -81,10 +79,8 @@ const ALL: [Fault; 11] = [
     Fault::Unprocessed,
 ];
 
-/// The faults of a case.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rates {
-    /// Faults that can happen.
     kinds: Vec<Fault>,
     /// Probability of a fault in thousandths of all calls.
     calls: u64,
@@ -92,7 +88,6 @@ pub(crate) struct Rates {
     pub(crate) clients: u64,
     /// Probability in thousandths that a batch of stream records is repeated.
     pub(crate) batches: u64,
-    /// Factor of all latencies.
     slowness: u64,
     /// Probability in thousandths of a long latency.
     stalls: u64,
@@ -102,49 +97,32 @@ pub(crate) struct Rates {
     pub(crate) hostile: local::hostile::Rates,
 }
 
-impl Rates {
-    /// Conditions of a case that can be left out, by name.
-    pub(crate) const CONDITIONS: [&str; 8] = [
-        "stale reads",
-        "index lag",
-        "overlap",
-        "short pages",
-        "stalls",
-        "slowness",
-        "outages",
-        "stream and schedule faults",
-    ];
+/// Name of a condition, whether the case has it, and how it is left out.
+type Condition = (&'static str, bool, fn(&mut Rates));
 
-    /// Leaves out conditions of the case. Names are in [`Rates::CONDITIONS`].
+impl Rates {
+    /// The conditions that can be left out.
+    fn optional(&self) -> [Condition; 8] {
+        [
+            ("stale reads", self.hostile.stale > 0.0, |rates| rates.hostile.stale = 0.0),
+            ("index lag", self.hostile.lag > 0.0, |rates| rates.hostile.lag = 0.0),
+            ("overlap", self.hostile.overlap > 0.0, |rates| rates.hostile.overlap = 0.0),
+            ("short pages", self.hostile.short_page > 0.0, |rates| rates.hostile.short_page = 0.0),
+            ("stalls", self.stalls > 0, |rates| rates.stalls = 0),
+            ("slowness", self.slowness > 1, |rates| rates.slowness = 1),
+            ("outages", self.outages > 0, |rates| rates.outages = 0),
+            ("stream and schedule faults", self.batches > 0, |rates| rates.batches = 0),
+        ]
+    }
+
     pub(crate) fn leave_out(&mut self, names: &BTreeSet<String>) {
-        for name in names {
-            match name.as_str() {
-                "stale reads" => self.hostile.stale = 0.0,
-                "index lag" => self.hostile.lag = 0.0,
-                "overlap" => self.hostile.overlap = 0.0,
-                "short pages" => self.hostile.short_page = 0.0,
-                "stalls" => self.stalls = 0,
-                "slowness" => self.slowness = 1,
-                "outages" => self.outages = 0,
-                "stream and schedule faults" => self.batches = 0,
-                _ => {}
-            }
+        for (_, _, leave_out) in self.optional().into_iter().filter(|(name, ..)| names.contains(*name)) {
+            leave_out(self);
         }
     }
 
-    /// Names of the conditions that the case has.
     pub(crate) fn conditions(&self) -> Vec<&'static str> {
-        let has = [
-            self.hostile.stale > 0.0,
-            self.hostile.lag > 0.0,
-            self.hostile.overlap > 0.0,
-            self.hostile.short_page > 0.0,
-            self.stalls > 0,
-            self.slowness > 1,
-            self.outages > 0,
-            self.batches > 0,
-        ];
-        Self::CONDITIONS.into_iter().zip(has).filter_map(|(name, has)| has.then_some(name)).collect()
+        self.optional().into_iter().filter_map(|(name, has, _)| has.then_some(name)).collect()
     }
 
     /// Factor of the delays of stream records.
@@ -175,7 +153,6 @@ impl Rates {
     }
 }
 
-/// State of the network of a case.
 #[derive(Debug)]
 pub(crate) struct Net {
     pub(crate) seed: u64,
@@ -191,7 +168,6 @@ pub(crate) struct Net {
     pub(crate) wrote: Notify,
 }
 
-/// An invocation of a function.
 #[derive(Debug)]
 pub(crate) struct Running {
     label: String,
@@ -200,7 +176,7 @@ pub(crate) struct Running {
     killed: Notify,
     was_killed: AtomicBool,
     frozen: Mutex<Option<tokio::time::Instant>>,
-    retried: AtomicU32,
+    had_faults: AtomicBool,
 }
 
 impl Running {
@@ -212,18 +188,16 @@ impl Running {
             killed: Notify::new(),
             was_killed: AtomicBool::new(false),
             frozen: Mutex::default(),
-            retried: AtomicU32::new(0),
+            had_faults: AtomicBool::new(false),
         })
     }
 
-    /// Whether a fault killed the invocation.
     pub(crate) fn was_killed(&self) -> bool {
         self.was_killed.load(Ordering::Relaxed)
     }
 
-    /// Whether a fault hit a call of the invocation.
     pub(crate) fn had_faults(&self) -> bool {
-        self.retried.load(Ordering::Relaxed) > 0
+        self.had_faults.load(Ordering::Relaxed)
     }
 
     fn kill(&self) {
@@ -244,7 +218,7 @@ pub(crate) fn fragile(work: BoxFuture<'static, Invocation>) -> BoxFuture<'static
         let mut work = work;
         let thawing = std::future::poll_fn(|context| {
             // A frozen process runs none of its tasks and sees none of its timers.
-            let until = *running.frozen.lock().unwrap_or_else(PoisonError::into_inner);
+            let until = *lock(&running.frozen);
             if let Some(until) = until {
                 let left = until.saturating_duration_since(tokio::time::Instant::now());
                 if !left.is_zero() {
@@ -255,7 +229,7 @@ pub(crate) fn fragile(work: BoxFuture<'static, Invocation>) -> BoxFuture<'static
                     });
                     return std::task::Poll::Pending;
                 }
-                *running.frozen.lock().unwrap_or_else(PoisonError::into_inner) = None;
+                *lock(&running.frozen) = None;
             }
             work.as_mut().poll(context)
         });
@@ -285,7 +259,6 @@ impl Net {
         })
     }
 
-    /// Starts or stops all faults.
     pub(crate) fn set_quiet(&self, quiet: bool) {
         self.quiet.store(quiet, Ordering::Relaxed);
     }
@@ -294,12 +267,10 @@ impl Net {
         self.quiet.load(Ordering::Relaxed)
     }
 
-    /// Faults that happened, with the labels of their calls.
     pub(crate) fn happened(&self) -> Vec<(String, Fault)> {
-        self.happened.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.happened).clone()
     }
 
-    /// Number of calls.
     pub(crate) fn calls(&self) -> u32 {
         self.calls.load(Ordering::Relaxed)
     }
@@ -314,7 +285,7 @@ impl Net {
                 Some("lost") => Fault::AnswerLost,
                 _ => Fault::Repeated,
             };
-            self.happened.lock().unwrap_or_else(PoisonError::into_inner).push((label.to_owned(), fault));
+            lock(&self.happened).push((label.to_owned(), fault));
         }
         strikes
     }
@@ -338,12 +309,11 @@ impl Net {
             _ => true,
         };
         let fault = fault.filter(|fault| !self.is_quiet() && !self.muted.contains(label) && fits(fault))?;
-        self.happened.lock().unwrap_or_else(PoisonError::into_inner).push((label.to_owned(), fault));
+        lock(&self.happened).push((label.to_owned(), fault));
         Some(fault)
     }
 }
 
-/// HTTP client with the network of the case.
 #[derive(Debug)]
 pub(crate) struct Network<T> {
     inner: T,
@@ -380,9 +350,7 @@ impl HttpConnector for Network<SharedHttpConnector> {
         };
         let (before, after) = (latency(), latency());
         let freeze = Duration::from_millis(draw.between(500, 12_000));
-        if fault.is_some() {
-            running.retried.fetch_add(1, Ordering::Relaxed);
-        }
+        running.had_faults.fetch_or(fault.is_some(), Ordering::Relaxed);
         let inner = self.inner.clone();
         HttpConnectorFuture::new(async move {
             if fault == Some(Fault::KilledBefore) {
@@ -391,8 +359,7 @@ impl HttpConnector for Network<SharedHttpConnector> {
                 return std::future::pending().await;
             }
             if fault == Some(Fault::Frozen) {
-                *running.frozen.lock().unwrap_or_else(PoisonError::into_inner) =
-                    Some(tokio::time::Instant::now() + freeze);
+                *lock(&running.frozen) = Some(tokio::time::Instant::now() + freeze);
             }
             let (send, receive) = oneshot::channel();
             tokio::spawn(async move {
@@ -444,7 +411,7 @@ async fn carry(
 
 /// Sends the first half of a batch. The response names the rest as unprocessed.
 async fn partly(inner: &SharedHttpConnector, mut request: HttpRequest) -> Result<HttpResponse, ConnectorError> {
-    let mut body: Value = request.body().bytes().and_then(|body| serde_json::from_slice(body).ok()).unwrap_or_default();
+    let mut body = json_of(request.body());
     let mut rest = json!({});
     for (table, batch) in body["RequestItems"].as_object_mut().into_iter().flatten() {
         match batch {
@@ -470,24 +437,23 @@ async fn partly(inner: &SharedHttpConnector, mut request: HttpRequest) -> Result
     };
     *request.body_mut() = SdkBody::from(body.to_string());
     let answer = inner.call(request).await?;
-    let mut body: Value = answer.body().bytes().and_then(|body| serde_json::from_slice(body).ok()).unwrap_or_default();
+    let mut body = json_of(answer.body());
     if answer.status().is_success() {
         body[left] = rest;
     }
-    let mut changed = HttpResponse::new(answer.status(), SdkBody::from(body.to_string()));
-    changed.headers_mut().insert("content-type", "application/x-amz-json-1.0");
-    Ok(changed)
+    Ok(response(answer.status(), &body))
+}
+
+fn json_of(body: &SdkBody) -> Value {
+    body.bytes().and_then(|body| serde_json::from_slice(body).ok()).unwrap_or_default()
 }
 
 fn refused(status: u16, kind: &str, message: &str) -> HttpResponse {
-    let body = json!({"__type": format!("com.amazonaws.dynamodb.v20120810#{kind}"), "message": message});
-    answer(status, &body)
+    let kind = format!("com.amazonaws.dynamodb.v20120810#{kind}");
+    response(StatusCode::try_from(status).expect("a status"), &json!({"__type": kind, "message": message}))
 }
 
-fn answer(status: u16, body: &Value) -> HttpResponse {
-    let status = status.try_into().unwrap_or(
-        aws_smithy_runtime_api::http::StatusCode::try_from(500).unwrap_or_else(|_| unreachable!("a status")),
-    );
+fn response(status: StatusCode, body: &Value) -> HttpResponse {
     let mut response = HttpResponse::new(status, SdkBody::from(body.to_string()));
     response.headers_mut().insert("content-type", "application/x-amz-json-1.0");
     response
@@ -498,8 +464,7 @@ fn outcome(answer: &Result<HttpResponse, ConnectorError>) -> String {
         Err(_) => "no answer".to_owned(),
         Ok(response) if response.status().is_success() => response.status().as_u16().to_string(),
         Ok(response) => {
-            let body: Value =
-                response.body().bytes().and_then(|body| serde_json::from_slice(body).ok()).unwrap_or_default();
+            let body = json_of(response.body());
             let kind = body["__type"].as_str().unwrap_or_default();
             let reasons = body["CancellationReasons"].as_array().into_iter().flatten();
             let reasons: Vec<_> =
@@ -530,7 +495,7 @@ impl Call {
             let (action, is_write) = (request.method().to_owned(), request.method() != "GET");
             return Self { text: format!("s3 {action} {path}"), action, is_write, is_dynamodb: false, parts: 0 };
         };
-        let body: Value = request.body().bytes().and_then(|body| serde_json::from_slice(body).ok()).unwrap_or_default();
+        let body = json_of(request.body());
         let parts = body["TransactItems"].as_array().map_or(0, Vec::len);
         Self {
             action: action.to_owned(),
@@ -545,19 +510,14 @@ impl Call {
         if self.parts == 0 {
             return refused(400, "TransactionConflictException", "conflict");
         }
-        let reason = |index: usize| {
-            if index == 0 {
-                json!({"Code": "TransactionConflict", "Message": "conflict"})
-            } else {
-                json!({"Code": "None"})
-            }
-        };
+        let mut reasons = vec![json!({"Code": "None"}); self.parts];
+        reasons[0] = json!({"Code": "TransactionConflict", "Message": "conflict"});
         let body = json!({
             "__type": "com.amazonaws.dynamodb.v20120810#TransactionCanceledException",
             "Message": "Transaction cancelled, please refer cancellation reasons for specific reasons [TransactionConflict]",
-            "CancellationReasons": (0..self.parts).map(reason).collect::<Vec<_>>(),
+            "CancellationReasons": reasons,
         });
-        answer(400, &body)
+        response(StatusCode::try_from(400).expect("a status"), &body)
     }
 }
 
@@ -573,10 +533,8 @@ fn key(key: &Value) -> String {
 
 /// Tables and keys of a request.
 fn keys(body: &Value) -> String {
-    let one = |call: &Value| {
-        let named = ["Key", "Item"].iter().find_map(|name| call.get(*name)).map(key);
-        format!("{} {}", table(call), named.unwrap_or_default())
-    };
+    let named = |call: &Value| ["Key", "Item"].iter().find_map(|name| call.get(*name)).map(key).unwrap_or_default();
+    let one = |call: &Value| format!("{} {}", table(call), named(call));
     if let Some(parts) = body["TransactItems"].as_array() {
         let parts = parts.iter().filter_map(Value::as_object).flatten();
         return parts.map(|(kind, call)| format!("{kind} {}", one(call))).collect::<Vec<_>>().join(", ");
@@ -587,10 +545,7 @@ fn keys(body: &Value) -> String {
             let name = name.rsplit_once('-').map_or(name.as_str(), |(_, name)| name);
             let reads = batch["Keys"].as_array().into_iter().flatten().map(|read| format!("{name} {}", key(read)));
             let writes = batch.as_array().into_iter().flatten().filter_map(Value::as_object).flatten();
-            let writes = writes.map(|(kind, write)| {
-                let inner = ["Key", "Item"].iter().find_map(|name| write.get(*name)).map(key);
-                format!("{kind} {name} {}", inner.unwrap_or_default())
-            });
+            let writes = writes.map(|(kind, write)| format!("{kind} {name} {}", named(write)));
             all.extend(reads.chain(writes));
         }
         all.sort();

@@ -1,5 +1,10 @@
-//! Checks histories of single keys for linearizability, with the checker of `todc-utils`.
-use std::{collections::BTreeSet, fmt::Debug, hash::Hash, marker::PhantomData};
+//! Checks histories of single objects for linearizability, with the checker of `todc-utils`.
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Debug,
+    hash::Hash,
+    marker::PhantomData,
+};
 
 use todc_utils::{
     Specification,
@@ -9,73 +14,13 @@ use todc_utils::{
     },
 };
 
-/// An operation with its interval: the positions of its first attempt and of its final response.
-#[derive(Debug, Clone)]
-pub(crate) struct Interval<T> {
-    /// Position of the first attempt.
-    pub(crate) begin: u64,
-    /// Position of the final response.
-    pub(crate) end: u64,
-    /// The operation with its result.
-    pub(crate) operation: T,
-}
-
-/// Whether a sequential order of the operations explains all results.
-pub(crate) fn is_linearizable<S: Specification>(intervals: &[Interval<S::Operation>]) -> bool {
-    if intervals.is_empty() {
-        return true;
-    }
-    let mut actions = Vec::with_capacity(intervals.len() * 2);
-    for (process, interval) in intervals.iter().enumerate() {
-        actions.push((interval.begin, process, Action::Call(interval.operation.clone())));
-        actions.push((interval.end, process, Action::Response(interval.operation.clone())));
-    }
-    actions.sort_by_key(|(at, process, _)| (*at, *process));
-    let actions = actions.into_iter().map(|(_, process, action)| (process, action));
-    WGLChecker::<S>::is_linearizable(History::from_actions(actions.collect()))
-}
-
-/// A number that operations change by a difference and read. Used for balances and counts.
-#[derive(Debug)]
-pub(crate) struct Number;
-
-/// An operation on a number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NumberOperation {
-    /// Adds a difference. The result is the new number, if it is known.
-    Add(i128, Option<i128>),
-    /// Reads the number.
-    Read(i128),
-}
-
-impl Specification for Number {
-    type State = i128;
-    type Operation = NumberOperation;
-
-    fn init() -> i128 {
-        0
-    }
-
-    fn apply(operation: &NumberOperation, state: &i128) -> (bool, i128) {
-        match operation {
-            NumberOperation::Add(difference, after) => {
-                let new = state + difference;
-                let is_valid = after.is_none_or(|after| after == new);
-                (is_valid, if is_valid { new } else { *state })
-            }
-            NumberOperation::Read(number) => (number == state, *state),
-        }
-    }
-}
+use crate::world::{Exchange, World};
 
 /// An object with operations that can have several results, or an unknown number of effects.
 pub(crate) trait Choices {
-    /// State of the object.
     type State: Clone + Debug + Ord + Hash;
-    /// An operation with its result.
     type Operation: Clone + Debug + Ord + Hash;
 
-    /// The first state.
     fn init() -> Self::State;
 
     /// The state after the operation. `None` if the operation is not possible in this state.
@@ -94,7 +39,7 @@ pub(crate) enum Effect<T> {
 
 /// All states that an object with [`Choices`] can have.
 #[derive(Debug)]
-pub(crate) struct Possible<C>(PhantomData<C>);
+struct Possible<C>(PhantomData<C>);
 
 type States<C> = BTreeSet<<C as Choices>::State>;
 
@@ -128,5 +73,132 @@ impl<C: Choices> Specification for Possible<C> {
         }
         close::<C>(&mut next.0, &next.1);
         (!next.0.is_empty(), next)
+    }
+}
+
+/// The operations on objects of one kind, by the name of the object. An operation has the positions
+/// of its first attempt and of its final response.
+pub(crate) struct Histories<C: Choices>(pub(crate) BTreeMap<String, Intervals<C>>);
+
+type Intervals<C> = Vec<(u64, u64, Effect<<C as Choices>::Operation>)>;
+
+impl<C: Choices> Histories<C> {
+    pub(crate) fn new() -> Self {
+        Self(BTreeMap::new())
+    }
+
+    pub(crate) fn push(&mut self, name: &str, (begin, end): (u64, u64), operation: C::Operation) {
+        self.0.entry(name.to_owned()).or_default().push((begin, end, Effect::Certain(operation)));
+    }
+
+    pub(crate) fn add(&mut self, name: &str, exchange: &Exchange, operation: C::Operation) {
+        self.push(name, (exchange.begin, exchange.end), operation);
+    }
+
+    /// From this position on, the operation can happen at any time.
+    pub(crate) fn possible(&mut self, name: &str, begin: u64, operation: C::Operation) {
+        self.0.entry(name.to_owned()).or_default().push((begin, begin, Effect::Possible(operation)));
+    }
+
+    /// Adds a request with its outcome, and its effect in attempts without a known outcome.
+    pub(crate) fn write(
+        &mut self,
+        name: &str,
+        exchange: &Exchange,
+        outcome: Option<C::Operation>,
+        attempt: Option<C::Operation>,
+    ) {
+        if let Some(operation) = outcome {
+            self.add(name, exchange, operation);
+        }
+        if let Some(attempt) = attempt.filter(|_| exchange.attempts > 1) {
+            self.possible(name, exchange.begin, attempt);
+        }
+    }
+
+    /// Adds an operation after all others, such as the look at the stored item.
+    pub(crate) fn end(&mut self, name: &str, operation: C::Operation) {
+        let last = self.0.get(name).into_iter().flatten().map(|(_, end, _)| *end).max().unwrap_or_default() + 1;
+        self.push(name, (last, last), operation);
+    }
+
+    /// The history of each object is linearizable: a sequential order of the operations explains all
+    /// results.
+    pub(crate) fn check(&self, world: &World) {
+        for (name, intervals) in &self.0 {
+            let mut actions = Vec::with_capacity(intervals.len() * 2);
+            for (process, (begin, end, effect)) in intervals.iter().enumerate() {
+                actions.push((*begin, process, Action::Call(effect.clone())));
+                actions.push((*end, process, Action::Response(effect.clone())));
+            }
+            actions.sort_by_key(|(at, process, _)| (*at, *process));
+            let actions: Vec<_> = actions.into_iter().map(|(_, process, action)| (process, action)).collect();
+            if !actions.is_empty() && !WGLChecker::<Possible<C>>::is_linearizable(History::from_actions(actions)) {
+                world.violation(format!("the {name} is not linearizable: {intervals:?}"));
+            }
+        }
+    }
+}
+
+/// A value that requests set, show and delete as one text: an item, or an attribute of an item.
+#[derive(Debug)]
+pub(crate) struct Register;
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Access {
+    Set(String),
+    /// Deletes an item that exists.
+    Remove,
+    /// Deletes the item if it exists.
+    Clear,
+    Show(Option<String>),
+    /// Replaces the text after the last `|`, if the item exists.
+    Change(String),
+}
+
+impl Choices for Register {
+    type State = Option<String>;
+    type Operation = Access;
+
+    fn init() -> Self::State {
+        None
+    }
+
+    fn after(operation: &Access, state: &Self::State) -> Option<Self::State> {
+        match operation {
+            Access::Set(new) => Some(Some(new.clone())),
+            Access::Remove => state.is_some().then_some(None),
+            Access::Clear => Some(None),
+            Access::Show(shown) => (shown == state).then(|| state.clone()),
+            Access::Change(new) => state.as_ref().map(|old| {
+                let kept = old.rfind('|').map_or("", |at| &old[..=at]);
+                Some(format!("{kept}{new}"))
+            }),
+        }
+    }
+}
+
+impl Histories<Register> {
+    /// Adds a request that sets the whole value.
+    pub(crate) fn put(&mut self, name: &str, exchange: &Exchange, value: String) {
+        let set = Access::Set(value);
+        let is_set = matches!(exchange.reply.status, 200 | 201);
+        self.write(name, exchange, is_set.then(|| set.clone()), Some(set));
+    }
+
+    /// Adds a request that deletes an item, with the status of its success.
+    pub(crate) fn delete(&mut self, name: &str, exchange: &Exchange, success: u64, deletion: Access) {
+        let outcome = match exchange.reply.status {
+            404 => Some(Access::Show(None)),
+            status => (status == success).then(|| deletion.clone()),
+        };
+        self.write(name, exchange, outcome, Some(deletion));
+    }
+
+    pub(crate) fn get(&mut self, name: &str, exchange: &Exchange, value: impl Fn(&serde_json::Value) -> String) {
+        if matches!(exchange.reply.status, 200 | 404) {
+            let shown = (exchange.reply.status == 200).then(|| value(&exchange.reply.body));
+            self.add(name, exchange, Access::Show(shown));
+        }
     }
 }

@@ -57,11 +57,14 @@ fn main() -> ExitCode {
 }
 
 fn usage() -> ExitCode {
-    eprintln!("{USAGE}");
+    fail(USAGE)
+}
+
+fn fail(error: &str) -> ExitCode {
+    eprintln!("{error}");
     ExitCode::from(2)
 }
 
-/// Runs the case of a file.
 fn replay(file: &str, options: &BTreeMap<String, String>) -> ExitCode {
     let read = fs::read_to_string(file).map_err(|error| error.to_string());
     let case = read.and_then(|text| serde_json::from_str::<Case>(&text).map_err(|error| error.to_string()));
@@ -70,10 +73,7 @@ fn replay(file: &str, options: &BTreeMap<String, String>) -> ExitCode {
             tell(&case, &outcome, options.contains_key("trace"));
             if outcome.violations.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
         }
-        Err(error) => {
-            eprintln!("{file}: {error}");
-            ExitCode::from(2)
-        }
+        Err(error) => fail(&format!("{file}: {error}")),
     }
 }
 
@@ -85,7 +85,6 @@ struct Found {
     seed: Option<u64>,
 }
 
-/// The cases of files of seeds.
 fn recorded(files: &str) -> Result<BTreeSet<(String, u64)>, String> {
     let mut cases = BTreeSet::new();
     for file in files.split(',') {
@@ -106,10 +105,7 @@ fn many(options: &BTreeMap<String, String>) -> ExitCode {
     };
     let also = match options.get("also").map(|files| recorded(files)).transpose() {
         Ok(also) => also.unwrap_or_default(),
-        Err(error) => {
-            eprintln!("{error}");
-            return ExitCode::from(2);
-        }
+        Err(error) => return fail(&error),
     };
     let count = count + u64::try_from(also.len()).unwrap_or_default();
     let also = also.into_iter().map(|(service, seed)| Case::new(&service, seed));

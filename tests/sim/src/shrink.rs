@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use crate::case::{Case, Outcome, run};
 
-/// Maximum number of runs.
 const MAX_RUNS: usize = 200;
 
 /// Returns the shortest failing case that was found, with its outcome.
@@ -26,13 +25,8 @@ pub(crate) fn shrink(case: &Case, outcome: Outcome) -> (Case, Outcome) {
         let faults: BTreeSet<String> = best.1.faults.iter().map(|(label, _)| label.clone()).collect();
         let faults: Vec<String> = faults.into_iter().collect();
         reduce(&faults, &mut best, |case, part| case.muted.extend(part.iter().cloned()), &mut fails);
-        let conditions = best.1.conditions.clone();
-        reduce(
-            &conditions,
-            &mut best,
-            |case, part| case.without.extend(part.iter().map(|name| (*name).to_owned())),
-            &mut fails,
-        );
+        let conditions: Vec<String> = best.1.conditions.iter().map(|name| (*name).to_owned()).collect();
+        reduce(&conditions, &mut best, |case, part| case.without.extend(part.iter().cloned()), &mut fails);
     }
     best
 }

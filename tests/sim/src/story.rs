@@ -8,15 +8,10 @@ use std::{
 
 use serde_json::Value;
 
-use crate::{
-    case::{Case, Outcome},
-    faults::Fault,
-};
+use crate::case::{Case, Outcome};
 
-/// Longest text of a line.
 const WIDTH: usize = 320;
 
-/// A line of the trace: time, actor and text.
 struct Line<'a> {
     time: &'a str,
     actor: &'a str,
@@ -30,19 +25,9 @@ impl<'a> Line<'a> {
         Some(Self { time, actor, text: text.trim_start() })
     }
 
-    fn is_call(&self) -> bool {
-        self.actor.contains('/')
-    }
-
     /// Label of the invocation or the request.
     fn run(&self) -> &'a str {
         self.actor.split('/').next().unwrap_or_default()
-    }
-
-    /// Whether a client does this in one of its steps.
-    fn is_step(&self) -> bool {
-        let rest = self.actor.strip_prefix('c');
-        rest.is_some_and(|rest| rest.starts_with(|one: char| one.is_ascii_digit()))
     }
 }
 
@@ -64,7 +49,7 @@ pub(crate) fn summary(case: &Case, outcome: &Outcome) -> String {
     }
     let _ = writeln!(out, "\nFaults:{}", if outcome.faults.is_empty() { " none" } else { "" });
     for (label, fault) in &outcome.faults {
-        let _ = writeln!(out, "  {label}: {}", explained(*fault));
+        let _ = writeln!(out, "  {label}: {fault:?}");
     }
     let mentioned = named(outcome, &lines);
     let is_named = |line: &Line<'_>| mentioned.is_some_and(|id| line.text.contains(id));
@@ -73,11 +58,12 @@ pub(crate) fn summary(case: &Case, outcome: &Outcome) -> String {
     let runs: BTreeSet<&str> = lines.iter().filter(is_key).map(Line::run).collect();
     let _ = writeln!(out, "\nWhat happened, with the calls that the rule or a fault names:");
     for line in lines.iter().filter(|line| !matches!(line.actor, "item" | "check")) {
-        let is_told = line.is_step() || line.actor == "case" || runs.contains(line.run());
-        if line.is_call() && is_key(&line) {
-            let _ = writeln!(out, "  {:>9}     {} {}", line.time, line.actor, names.short(line.text));
-        } else if !line.is_call() && is_told {
-            let _ = writeln!(out, "  {:>9} {} {}", line.time, line.actor, names.short(line.text));
+        let (is_call, mut of_client) = (line.actor.contains('/'), line.actor.chars());
+        let is_step = of_client.next() == Some('c') && of_client.next().is_some_and(|one| one.is_ascii_digit());
+        let is_run = is_step || line.actor == "case" || runs.contains(line.run());
+        let (is_told, indent) = if is_call { (is_key(&line), "    ") } else { (is_run, "") };
+        if is_told {
+            let _ = writeln!(out, "  {:>9} {indent}{} {}", line.time, line.actor, names.short(line.text));
         }
     }
     let _ = writeln!(out, "\nStored items that the rule names:");
@@ -94,25 +80,6 @@ fn named<'a>(outcome: &'a Outcome, lines: &[Line<'_>]) -> Option<&'a str> {
     let ids = words.filter(|word| word.len() >= 16 && word.contains(|one: char| one.is_ascii_digit()));
     let counted = ids.map(|id| (lines.iter().filter(|line| line.text.contains(id)).count(), id));
     counted.filter(|(count, _)| *count > 1).min().map(|(_, id)| id)
-}
-
-fn explained(fault: Fault) -> &'static str {
-    match fault {
-        Fault::Unsent => "the connection broke before the call arrived",
-        Fault::Lost => "the connection broke after the effect of the call",
-        Fault::Throttled => "DynamoDB throttled the call",
-        Fault::Failed => "DynamoDB answered 500, without an effect",
-        Fault::FailedAfter => "DynamoDB answered 500, after the effect",
-        Fault::Conflict => "another transaction used an item of the call",
-        Fault::Late => "the call arrived after the timeout of its attempt",
-        Fault::KilledBefore => "the function was killed before the call arrived",
-        Fault::KilledAfter => "the function was killed after the effect of the call",
-        Fault::Frozen => "the function stopped for seconds, and then continued",
-        Fault::Unprocessed => "DynamoDB processed a part of the batch",
-        Fault::RequestLost => "the request of the client did not arrive",
-        Fault::AnswerLost => "the response did not arrive at the client",
-        Fault::Repeated => "a batch of stream records was delivered twice",
-    }
 }
 
 /// Short names of the ids in the responses, such as `payment-1`.
@@ -140,7 +107,6 @@ impl Names {
         if cut.len() < shown.len() { cut + " …" } else { cut }
     }
 
-    /// Adds the ids of the names in the text.
     fn legend(&self, text: &mut String) {
         let mut used: Vec<_> = self.0.iter().filter(|(_, name)| text.contains(name.as_str())).collect();
         used.sort_by_key(|(_, name)| name.rsplit_once('-').map(|(kind, number)| (kind, number.parse::<u32>().ok())));

@@ -1,9 +1,9 @@
 //! The trace of a case: one line per step.
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use sha2::{Digest, Sha256};
 
-use crate::clock;
+use crate::{clock, world::lock};
 
 /// Lines of a case. Clones share the lines.
 #[derive(Debug, Clone, Default)]
@@ -14,18 +14,16 @@ impl Trace {
     pub(crate) fn add(&self, actor: &str, text: impl AsRef<str>) {
         let time = clock::elapsed();
         let line = format!("{:>7}.{:03} {actor:<24} {}", time / 1000, time % 1000, text.as_ref());
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+        lock(&self.0).push(line);
     }
 
-    /// All lines.
     pub(crate) fn lines(&self) -> Vec<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.0).clone()
     }
 
-    /// Hash of all lines.
     pub(crate) fn digest(&self) -> String {
         let mut hash = Sha256::new();
-        for line in self.0.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        for line in lock(&self.0).iter() {
             hash.update(line);
             hash.update("\n");
         }

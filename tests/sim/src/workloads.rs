@@ -1,7 +1,9 @@
 //! What the people of each service do, and the rules that must hold.
+use std::sync::Mutex;
+
 use serde_json::Value;
 
-use crate::case::Workload;
+use crate::{case::Workload, world::lock};
 
 mod bank;
 mod cart;
@@ -9,10 +11,8 @@ mod ledger;
 mod plans;
 mod wellness;
 
-/// Names of all workloads.
 pub(crate) const ALL: &[&str] = &["ledger", "bank", "cart", "wellness", "plans"];
 
-/// The workload of a service.
 pub(crate) fn of(service: &str) -> Option<Box<dyn Workload>> {
     match service {
         "bank" => Some(Box::new(bank::Payments::default())),
@@ -30,6 +30,10 @@ fn attribute<'a>(item: &'a Value, name: &str) -> &'a str {
     value["S"].as_str().or_else(|| value["N"].as_str()).unwrap_or_default()
 }
 
+fn of_type<'a>(items: &'a [Value], kind: &'a str) -> impl Iterator<Item = &'a Value> {
+    items.iter().filter(move |item| item["Type"]["S"] == kind)
+}
+
 /// A text member of a body. Empty if it is missing.
 fn text<'a>(body: &'a Value, member: &str) -> &'a str {
     body[member].as_str().unwrap_or_default()
@@ -40,7 +44,38 @@ fn number(body: &Value, member: &str) -> u64 {
     body[member].as_u64().unwrap_or_default()
 }
 
+fn index(body: &Value, member: &str) -> usize {
+    usize::try_from(number(body, member)).unwrap_or_default()
+}
+
+/// The elements of a list in a body. None if it is missing.
+fn each<'a>(body: &'a Value, member: &'static str) -> impl Iterator<Item = &'a Value> {
+    body[member].as_array().into_iter().flatten()
+}
+
 /// A path segment after a name, such as the user after `/users/`.
 fn after<'a>(path: &'a str, name: &str) -> Option<&'a str> {
     path.split_once(name)?.1.split(['/', '?']).next()
+}
+
+/// One of the newest values, so that several clients use the same one.
+fn recent<T: Clone>(all: &[T], pick: usize, newest: usize) -> Option<T> {
+    all.get(all.len().checked_sub(1 + pick % all.len().clamp(1, newest))?).cloned()
+}
+
+/// One of the newest values that clients know, by the `pick` of the action.
+fn picked<T: Clone>(known: &Mutex<Vec<T>>, action: &Value, newest: usize) -> Option<T> {
+    recent(&lock(known), index(action, "pick"), newest)
+}
+
+/// An amount in hundredths.
+fn minor(amount: &str) -> i128 {
+    let (sign, text) = amount.strip_prefix('-').map_or((1, amount), |text| (-1, text));
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    sign * format!("{whole}{fraction:0<2}").parse::<i128>().unwrap_or_default()
+}
+
+/// An amount of hundredths as text.
+fn cents(amount: u64) -> String {
+    format!("{}.{:02}", amount / 100, amount % 100)
 }

@@ -1,7 +1,7 @@
 //! The services of a case, and the actors around them: clients, stream pollers, schedules and
 //! object events.
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -27,7 +27,6 @@ use crate::{
     trace::Trace,
 };
 
-/// API Gateway's timeout.
 const LONGEST_CALL: Duration = Duration::from_secs(30);
 /// Number of shards of each stream. Each shard has its own pollers.
 const SHARDS: u64 = 2;
@@ -42,54 +41,40 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
-    /// A caller with these claims, which are a JSON object.
-    pub(crate) fn new(name: &str, claims: Value) -> Self {
-        let claims = match claims {
-            Value::Object(claims) => claims,
-            _ => Claims::new(),
-        };
-        Self { name: name.to_owned(), claims }
+    pub(crate) fn new(name: &str, claims: &Value) -> Self {
+        Self { name: name.to_owned(), claims: claims.as_object().cloned().unwrap_or_default() }
     }
 }
 
-/// A request of a client.
 #[derive(Debug, Clone)]
 pub(crate) struct Ask {
-    /// Method in upper case.
     pub(crate) method: &'static str,
     /// Path, with the query after `?`.
     pub(crate) path: String,
-    /// Idempotency key.
     pub(crate) key: Option<String>,
-    /// Body.
-    pub(crate) body: Option<Value>,
+    /// Null if the request has no body.
+    pub(crate) body: Value,
 }
 
 impl Ask {
-    /// A request without a body.
     pub(crate) fn of(method: &'static str, path: impl Into<String>) -> Self {
-        Self { method, path: path.into(), key: None, body: None }
+        Self::with(method, path, Value::Null)
     }
 
-    /// A request with a body.
     pub(crate) fn with(method: &'static str, path: impl Into<String>, body: Value) -> Self {
-        Self { body: Some(body), ..Self::of(method, path) }
+        Self { method, path: path.into(), key: None, body }
     }
 
-    /// Adds an idempotency key.
     pub(crate) fn key(self, key: impl Into<String>) -> Self {
         Self { key: Some(key.into()), ..self }
     }
 }
 
-/// A response.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Reply {
     /// The status. 0 if the client gave up.
     pub(crate) status: u64,
-    /// The body, or null.
     pub(crate) body: Value,
-    /// The headers.
     pub(crate) headers: Value,
 }
 
@@ -100,39 +85,29 @@ impl Reply {
     }
 }
 
-/// A request with its final response.
 #[derive(Debug, Clone)]
 pub(crate) struct Exchange {
-    /// Label of the client and the step.
     pub(crate) label: String,
-    /// Name of the caller.
     pub(crate) caller: String,
-    /// The request.
     pub(crate) ask: Ask,
-    /// The final response.
     pub(crate) reply: Reply,
     /// All responses, in their order. An attempt without a response is absent.
     pub(crate) replies: Vec<Reply>,
-    /// Number of attempts.
     pub(crate) attempts: u32,
     /// Position of the first attempt among all events of the case.
     pub(crate) begin: u64,
-    /// Position of the final response.
     pub(crate) end: u64,
-    /// Virtual time of the first attempt.
     pub(crate) began: Timestamp,
-    /// Virtual time of the final response.
     pub(crate) ended: Timestamp,
 }
 
-/// A case that is running.
 pub(crate) struct World {
-    /// The services.
     pub(crate) stack: InProcess,
     pub(crate) net: Arc<Net>,
     pub(crate) trace: Trace,
     history: Mutex<Vec<Exchange>>,
     violations: Mutex<Vec<String>>,
+    trespasses: Mutex<BTreeSet<String>>,
     events: AtomicU64,
     progress: Mutex<BTreeMap<String, i64>>,
     busy: AtomicU64,
@@ -147,6 +122,7 @@ impl World {
             trace: net.trace.clone(),
             history: Mutex::default(),
             violations: Mutex::default(),
+            trespasses: Mutex::default(),
             events: AtomicU64::new(0),
             progress: Mutex::default(),
             busy: AtomicU64::new(0),
@@ -154,14 +130,12 @@ impl World {
         })
     }
 
-    /// Physical name of the table.
     pub(crate) fn table(&self, name: &str) -> String {
         let tables = &self.stack.template().tables;
         let found = tables.iter().find(|table| table.name.rsplit_once('-').is_some_and(|(_, end)| end == name));
         found.map(|table| table.name.clone()).unwrap_or_default()
     }
 
-    /// All items of a table, sorted by key.
     pub(crate) fn items(&self, name: &str) -> Vec<Value> {
         self.stack.items(&self.table(name)).unwrap_or_else(|error| {
             self.violation(format!("table {name} can't be read: {error}"));
@@ -169,14 +143,12 @@ impl World {
         })
     }
 
-    /// Reports a broken rule.
     pub(crate) fn violation(&self, text: impl Into<String>) {
         let text = text.into();
         self.trace.add("check", format!("VIOLATION {text}"));
         lock(&self.violations).push(text);
     }
 
-    /// Takes the units of all successful requests.
     pub(crate) fn spent(&self) -> Vec<Spent> {
         std::mem::take(&mut *lock(&self.spent))
     }
@@ -235,9 +207,59 @@ impl World {
         reply
     }
 
+    /// Sends the request, and the same one again at the same time if `twice` is set.
+    pub(crate) async fn ask_twice(&self, label: &str, caller: &Caller, ask: Ask, twice: bool) -> Reply {
+        if !twice {
+            return self.ask(label, caller, ask).await;
+        }
+        let again = format!("{label}t");
+        futures::join!(self.ask(label, caller, ask.clone()), self.ask(&again, caller, ask)).0
+    }
+
+    /// Sends a request that must be refused with one of these statuses.
+    pub(crate) async fn trespass(&self, label: &str, caller: &Caller, ask: Ask, refusals: &[u64]) {
+        lock(&self.trespasses).insert(label.to_owned());
+        let text = format!("{label}: {} may {} {}", caller.name, ask.method, ask.path);
+        let Reply { status, body, .. } = self.ask(label, caller, ask).await;
+        if !refusals.contains(&status) {
+            self.violation(format!("{text}: {status} {body}"));
+        }
+    }
+
+    pub(crate) fn is_trespass(&self, exchange: &Exchange) -> bool {
+        lock(&self.trespasses).contains(&exchange.label)
+    }
+
+    /// Reports a request that was refused although it was allowed.
+    pub(crate) fn check_refusal(&self, exchange: &Exchange) {
+        if exchange.reply.status == 403 && !self.is_trespass(exchange) {
+            let Exchange { label, caller, ask, reply, .. } = exchange;
+            self.violation(format!("{label}: {caller} is refused {}: {}", ask.path, reply.body));
+        }
+    }
+
+    pub(crate) fn bucket(&self, name: &str) -> String {
+        let mut buckets = self.stack.template().buckets.iter();
+        buckets.find(|bucket| bucket.ends_with(&format!("-{name}"))).cloned().unwrap_or_default()
+    }
+
+    /// The objects of a bucket whose keys start with the prefix.
+    pub(crate) fn objects(&self, bucket: &str, prefix: &str) -> BTreeMap<String, Vec<u8>> {
+        self.stack.objects(&self.bucket(bucket), prefix).unwrap_or_default()
+    }
+
+    /// Puts an object into a bucket, as a client does.
+    pub(crate) fn upload(&self, label: &str, bucket: &str, key: &str, content: &[u8]) {
+        self.trace.add(label, format!("uploads {key} with {} bytes", content.len()));
+        if let Err(error) = self.stack.put_object(bucket, key, content) {
+            self.violation(format!("{label}: {error}"));
+        }
+        self.net.wrote.notify_waiters();
+    }
+
     /// Sends a request once. `None` if the client gets no response.
     async fn attempt(&self, label: &str, caller: &Caller, ask: &Ask) -> Option<Reply> {
-        let body = ask.body.as_ref().map(Value::to_string);
+        let body = (!ask.body.is_null()).then(|| ask.body.to_string());
         let key = ask.key.as_ref().map_or_else(String::new, |key| format!(" key {key}"));
         let shown = body.as_deref().unwrap_or_default();
         self.trace.add(label, format!("{} asks {} {}{key} {shown}", caller.name, ask.method, ask.path));
@@ -448,17 +470,16 @@ impl World {
         }
     }
 
-    /// Items of all tables, as the trace shows them.
     pub(crate) fn dump(&self) -> Vec<String> {
-        let tables = self.stack.template().tables.iter();
-        let rows = tables.flat_map(|table| {
-            let items = self.stack.items(&table.name).unwrap_or_default();
-            let mut items = items;
-            // The entity tag of an imported object has the time of its file.
-            items.iter_mut().for_each(remove_tags);
-            items.into_iter().map(|item| format!("{} {item}", table.name)).collect::<Vec<_>>()
-        });
-        rows.collect()
+        let mut rows = Vec::new();
+        for table in &self.stack.template().tables {
+            for mut item in self.stack.items(&table.name).unwrap_or_default() {
+                // The entity tag of an imported object has the time of its file.
+                remove_tags(&mut item);
+                rows.push(format!("{} {item}", table.name));
+            }
+        }
+        rows
     }
 }
 
@@ -509,7 +530,6 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Poller of one shard of a stream.
 struct Poller {
     world: Arc<World>,
     function: String,
@@ -541,15 +561,15 @@ impl Poller {
             }
             if !batch.is_empty() {
                 let label = format!("{}#{number}", self.label);
+                let again = format!("{label}.again");
                 self.reorder(&mut batch, &mut draw);
                 let repeats = self.world.net.strikes(&format!("{label}/repeat"), self.world.net.rates.batches);
                 if repeats && draw.happens(500) {
-                    let again = format!("{label}.again");
                     futures::join!(self.deliver(&label, batch.clone()), self.deliver(&again, batch));
                 } else {
                     self.deliver(&label, batch.clone()).await;
                     if repeats {
-                        self.deliver(&format!("{label}.again"), batch).await;
+                        self.deliver(&again, batch).await;
                     }
                 }
             }
@@ -558,7 +578,6 @@ impl Poller {
         }
     }
 
-    /// Whether the record belongs to this shard.
     fn is_own(&self, record: &Value) -> bool {
         let key = record["dynamodb"]["Keys"]["PK"]["S"].as_str().unwrap_or_default();
         key.bytes().map(u64::from).sum::<u64>() % SHARDS == self.shard

@@ -9,34 +9,38 @@ use std::{
 use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
-use todc_utils::Specification;
 use tokio::time::sleep;
 
+use super::{attribute, cents, each, index, number, of_type, picked, text};
 use crate::{
     case::{Step, Workload},
     clock,
     draw::Draw,
-    linear::{Interval, is_linearizable},
+    linear::{Choices, Histories},
     world::{Ask, Caller, Exchange, World, lock},
 };
 
 /// Accounts of the ledger that payments debit and credit. The last one funds the others.
 const ACCOUNTS: usize = 4;
 
-/// State of a case.
 #[derive(Debug, Default)]
 pub(super) struct Payments {
     accounts: Mutex<Vec<String>>,
+    /// Accounts and ids of payments.
     known: Mutex<Vec<(String, String)>>,
     files: Mutex<Vec<String>>,
 }
 
 fn operator() -> Caller {
-    Caller::new("operator", json!({"sub": "operator", "scope": "bank:operate ledger:operate"}))
+    Caller::new("operator", &json!({"sub": "operator", "scope": "bank:operate ledger:operate"}))
 }
 
-fn customer(account: &str) -> Caller {
-    Caller::new("customer", json!({"sub": "customer", "scope": "bank:read bank:write", "account_ids": account}))
+fn customer(name: &str, account: &str) -> Caller {
+    Caller::new(name, &json!({"sub": "customer", "scope": "bank:read bank:write", "account_ids": account}))
+}
+
+fn switched(enabled: bool) -> Ask {
+    Ask::with("PUT", "/bank/dispatching", json!({"enabled": enabled}))
 }
 
 impl Workload for Payments {
@@ -46,22 +50,10 @@ impl Workload for Payments {
 
     fn action(&self, draw: &mut Draw) -> Value {
         let [from, to] = [draw.index(ACCOUNTS - 1), draw.index(ACCOUNTS - 1)];
-        let kinds = [
-            ("schedule", 40),
-            ("cancel", 10),
-            ("move", 8),
-            ("retry", 8),
-            ("get", 12),
-            ("list", 5),
-            ("due", 4),
-            ("overdue", 2),
-            ("dispatch", 9),
-            ("switch", 3),
-            ("import", 6),
-            ("close", 2),
-            ("stranger", 4),
-        ];
-        let kind = kinds[draw.weighted(&kinds.map(|(_, weight)| weight))].0;
+        let kind = draw.kind(
+            "schedule 40, cancel 10, move 8, retry 8, get 12, list 5, due 4, overdue 2, dispatch 9, switch 3, \
+             import 6, close 2, stranger 4",
+        );
         // Many payments are due at once, so that they are dispatched and executed during the
         // faults.
         let longest = *draw.one(&[2, 20, 240]);
@@ -80,10 +72,9 @@ impl Workload for Payments {
                     "userId": format!("user-{number}"), "accountType": if is_source { "external" } else { "checking" },
                     "currency": "USD", "allowNegative": is_source, "posting": if number == 2 { "grouped" } else { "direct" },
                 });
-                let opened = world
-                    .ask(&format!("open-{number}"), &operator(), Ask::with("POST", "/ledger/accounts", terms))
-                    .await;
-                lock(&self.accounts).push(opened.body["accountId"].as_str().unwrap_or_default().to_owned());
+                let ask = Ask::with("POST", "/ledger/accounts", terms);
+                let opened = world.ask(&format!("open-{number}"), &operator(), ask).await;
+                lock(&self.accounts).push(text(&opened.body, "accountId").to_owned());
             }
             for (number, amount) in [(0, "100.00"), (1, "30.00")] {
                 let body = json!({
@@ -98,72 +89,62 @@ impl Workload for Payments {
 
     fn act<'a>(&'a self, world: &'a Arc<World>, step: &'a Step, label: &'a str) -> BoxFuture<'a, ()> {
         Box::pin(async move {
-            let action = &step.action;
-            let account = self.numbered(action, "from");
-            let caller = if action["own"] == true { customer(&account) } else { operator() };
-            let list = format!("/bank/accounts/{account}/payments");
-            match action["do"].as_str().unwrap_or_default() {
-                "schedule" => self.schedule(world, action, label, &caller).await,
-                "cancel" => {
-                    let Some(path) = self.picked(action) else { return };
-                    let operator = operator();
+            let (action, operator) = (&step.action, operator());
+            let account = self.account(index(action, "from"));
+            let payment = picked(&self.known, action, 5);
+            let payment = payment.map(|(account, id)| format!("/bank/accounts/{account}/payments/{id}"));
+            let own = if action["own"] == true { customer("customer", &account) } else { operator.clone() };
+            let ask = match (text(action, "do"), payment) {
+                ("cancel", Some(path)) => {
                     let cancel = Ask::with("PATCH", path, json!({"status": "CANCELLED"}));
-                    let cancelled = world.ask(label, &operator, cancel);
-                    if action["own"] == true {
-                        let again = format!("{label}d");
-                        let dispatch = Ask::of("POST", "/bank/dispatches");
-                        futures::join!(cancelled, world.ask(&again, &operator, dispatch));
-                    } else {
-                        cancelled.await;
+                    if action["own"] != true {
+                        return drop(world.ask(label, &operator, cancel).await);
                     }
+                    let again = format!("{label}d");
+                    let dispatch = Ask::of("POST", "/bank/dispatches");
+                    let both = (world.ask(label, &operator, cancel), world.ask(&again, &operator, dispatch));
+                    return drop(futures::join!(both.0, both.1));
                 }
-                "move" => {
-                    let Some(path) = self.picked(action) else { return };
+                ("move", Some(path)) => {
                     let mut body = json!({"status": action["status"]});
                     if body["status"] == "PROCESSED" {
                         body["transactionId"] = format!("manual-{label}").into();
                     }
-                    world.ask(label, &operator(), Ask::with("PATCH", path, body)).await;
+                    Ask::with("PATCH", path, body)
                 }
-                "retry" => {
-                    let Some(path) = self.picked(action) else { return };
-                    let reply = world.ask(label, &operator(), Ask::of("POST", format!("{path}/retry"))).await;
-                    self.remember(&reply.body);
+                ("retry", Some(path)) => {
+                    let reply = world.ask(label, &operator, Ask::of("POST", format!("{path}/retry"))).await;
+                    return self.remember(&reply.body);
                 }
-                "get" => {
-                    let Some(path) = self.picked(action) else { return };
-                    world.ask(label, &operator(), Ask::of("GET", path)).await;
+                ("get", Some(path)) => Ask::of("GET", path),
+                ("cancel" | "move" | "retry" | "get", None) => return,
+                ("schedule", _) => return self.schedule(world, action, label, &own).await,
+                ("list", _) => {
+                    let list = format!("/bank/accounts/{account}/payments");
+                    return drop(world.ask(label, &own, Ask::of("GET", list)).await);
                 }
-                "list" => drop(world.ask(label, &caller, Ask::of("GET", list)).await),
-                "due" => drop(world.ask(label, &operator(), Ask::of("GET", "/bank/payments/due?limit=5")).await),
-                "overdue" => drop(world.ask(label, &operator(), Ask::of("GET", "/bank/payments/overdue")).await),
-                "dispatch" => drop(world.ask(label, &operator(), Ask::of("POST", "/bank/dispatches")).await),
-                "switch" => {
-                    world
-                        .ask(label, &operator(), Ask::with("PUT", "/bank/dispatching", json!({"enabled": false})))
-                        .await;
-                    sleep(Duration::from_millis(action["amount"].as_u64().unwrap_or_default())).await;
-                    world
-                        .ask(
-                            &format!("{label}b"),
-                            &operator(),
-                            Ask::with("PUT", "/bank/dispatching", json!({"enabled": true})),
-                        )
-                        .await;
+                ("due", _) => Ask::of("GET", "/bank/payments/due?limit=5"),
+                ("overdue", _) => Ask::of("GET", "/bank/payments/overdue"),
+                ("dispatch", _) => Ask::of("POST", "/bank/dispatches"),
+                ("switch", _) => {
+                    world.ask(label, &operator, switched(false)).await;
+                    sleep(Duration::from_millis(number(action, "amount"))).await;
+                    return drop(world.ask(&format!("{label}b"), &operator, switched(true)).await);
                 }
-                "close" => {
+                ("close", _) => {
                     let day = (clock::now() - SignedDuration::from_hours(24)).to_string()[..10].to_owned();
-                    world.ask(label, &operator(), Ask::of("POST", format!("/bank/days/{day}/close"))).await;
+                    Ask::of("POST", format!("/bank/days/{day}/close"))
                 }
-                "stranger" => self.trespass(world, action, label).await,
-                _ => self.import(world, action, label),
-            }
+                ("stranger", payment) => return self.trespass(world, action, label, payment).await,
+                _ => return self.import(world, action, label),
+            };
+            world.ask(label, &operator, ask).await;
         })
     }
 
     fn finish<'a>(&'a self, world: &'a Arc<World>) -> BoxFuture<'a, ()> {
         Box::pin(async move {
-            world.ask("enable", &operator(), Ask::with("PUT", "/bank/dispatching", json!({"enabled": true}))).await;
+            world.ask("enable", &operator(), switched(true)).await;
             // Half of the cases have faults during the last dispatches and at the end of the day.
             let mut draw = Draw::of(world.net.seed, "end of the day");
             let (is_quiet, is_early) = (is_quiet_at_the_end(world), draw.happens(500));
@@ -208,21 +189,20 @@ impl Workload for Payments {
 
     fn verify<'a>(&'a self, world: &'a Arc<World>, history: &'a [Exchange]) -> BoxFuture<'a, ()> {
         Box::pin(async move {
-            let (open, archived) = (world.items("PaymentScheduler"), world.items("TransactionHistory"));
-            let open: Vec<Value> = open.into_iter().filter(is_payment).collect();
-            let archived: Vec<Value> = archived.into_iter().filter(is_payment).collect();
+            let [open, archived] = ["PaymentScheduler", "TransactionHistory"].map(|table| payments(world, table));
+            let all: Vec<&Value> = open.iter().chain(&archived).collect();
             check_places(world, &open, &archived);
-            check_retries(world, &open, &archived);
-            check_acknowledged(world, history, &open, &archived);
-            check_ledger(world, history, &open, &archived);
-            self.check_imports(world, &open, &archived).await;
-            check_status(world, history, open.iter().chain(&archived));
-            for exchange in history.iter().filter(|one| one.caller == "customer" && one.reply.status == 403) {
-                world.violation(format!("{}: a customer is refused: {}", exchange.label, exchange.reply.body));
+            check_retries(world, &all);
+            check_acknowledged(world, history, &all);
+            check_ledger(world, history, &all);
+            self.check_imports(world, &all).await;
+            check_status(world, history, &all);
+            for exchange in history {
+                world.check_refusal(exchange);
             }
             for day in days(world) {
-                let reply =
-                    world.ask(&format!("day-{day}"), &operator(), Ask::of("GET", format!("/bank/days/{day}"))).await;
+                let ask = Ask::of("GET", format!("/bank/days/{day}"));
+                let reply = world.ask(&format!("day-{day}"), &operator(), ask).await;
                 check_day(world, &day, &reply.body, history, &archived);
             }
         })
@@ -234,14 +214,9 @@ impl Payments {
         lock(&self.accounts).get(number).cloned().unwrap_or_default()
     }
 
-    fn numbered(&self, action: &Value, member: &str) -> String {
-        self.account(usize::try_from(action[member].as_u64().unwrap_or_default()).unwrap_or_default())
-    }
-
-    fn data(&self, action: &Value) -> Value {
-        let amount = action["amount"].as_u64().unwrap_or(1);
-        let credit = if action["valid"] == true { self.numbered(action, "to") } else { "nowhere".to_owned() };
-        json!({"creditAccountId": credit, "amount": format!("{}.{:02}", amount / 100, amount % 100), "currency": "USD"})
+    fn data(&self, action: &Value, amount: u64) -> Value {
+        let credit = if action["valid"] == true { self.account(index(action, "to")) } else { "nowhere".to_owned() };
+        json!({"creditAccountId": credit, "amount": cents(amount), "currency": "USD"})
     }
 
     fn remember(&self, payment: &Value) {
@@ -250,58 +225,38 @@ impl Payments {
         }
     }
 
-    /// Path of a recent payment.
-    fn picked(&self, action: &Value) -> Option<String> {
-        let known = lock(&self.known);
-        let pick = usize::try_from(action["pick"].as_u64().unwrap_or_default()).unwrap_or_default();
-        let (account, id) = known.get(known.len().checked_sub(1 + pick % known.len().clamp(1, 5))?)?;
-        Some(format!("/bank/accounts/{account}/payments/{id}"))
-    }
-
     async fn schedule(&self, world: &World, action: &Value, label: &str, caller: &Caller) {
         let due = clock::now() + SignedDuration::from_secs(action["seconds"].as_i64().unwrap_or_default());
-        let body = json!({"scheduledTime": format!("{due:.0}"), "data": self.data(action)});
-        let path = format!("/bank/accounts/{}/payments", self.numbered(action, "from"));
+        let body = json!({"scheduledTime": format!("{due:.0}"), "data": self.data(action, number(action, "amount"))});
+        let path = format!("/bank/accounts/{}/payments", self.account(index(action, "from")));
         let ask = Ask::with("POST", path, body).key(label);
-        let reply = if action["twice"] == true {
-            let again = format!("{label}t");
-            futures::join!(world.ask(label, caller, ask.clone()), world.ask(&again, caller, ask)).0
-        } else {
-            world.ask(label, caller, ask).await
-        };
-        self.remember(&reply.body);
+        self.remember(&world.ask_twice(label, caller, ask, action["twice"] == true).await.body);
     }
 
-    /// Requests of a customer for the account of another one. They are refused.
-    async fn trespass(&self, world: &World, action: &Value, label: &str) {
-        let (account, pick) = (self.numbered(action, "from"), action["pick"].as_u64().unwrap_or_default());
-        let mut stranger = customer("another-account");
-        "stranger".clone_into(&mut stranger.name);
-        let list = format!("/bank/accounts/{account}/payments");
+    /// Requests of a customer for the account of another one.
+    async fn trespass(&self, world: &World, action: &Value, label: &str, payment: Option<String>) {
+        let list = format!("/bank/accounts/{}/payments", self.account(index(action, "from")));
         let due = format!("{:.0}", clock::now() + SignedDuration::from_mins(1));
-        let ask = match (pick % 5, self.picked(action)) {
+        let data = self.data(action, number(action, "amount"));
+        let ask = match (number(action, "pick") % 5, payment) {
             (0, Some(path)) => Ask::of("GET", path),
             (1, Some(path)) => Ask::with("PATCH", path, json!({"status": "CANCELLED"})),
-            (2, _) => Ask::with("POST", list, json!({"scheduledTime": due, "data": self.data(action)})).key(label),
+            (2, _) => Ask::with("POST", list, json!({"scheduledTime": due, "data": data})).key(label),
             // Only operators retry and dispatch payments.
             (3, Some(path)) => Ask::of("POST", format!("{path}/retry")),
             _ => Ask::of("GET", list),
         };
-        let reply = world.ask(label, &stranger, ask.clone()).await;
-        if reply.status != 403 {
-            world.violation(format!("{label}: a stranger may {} {}: {}", ask.method, ask.path, reply.status));
-        }
+        world.trespass(label, &customer("stranger", "another-account"), ask, &[403]).await;
     }
 
     /// Uploads a file of payments. Another upload can have the same name.
     fn import(&self, world: &World, action: &Value, label: &str) {
-        let pick = action["pick"].as_u64().unwrap_or_default();
+        let pick = number(action, "pick");
         let due = clock::now() + SignedDuration::from_secs(30 + action["seconds"].as_i64().unwrap_or_default());
+        let account = self.account(index(action, "from"));
         let line = |number: u64| {
-            let mut one = action.clone();
-            one["amount"] = (1 + number).into();
-            let time = format!("{due:.0}");
-            json!({"id": format!("{label}-{number}"), "accountId": self.numbered(action, "from"), "scheduledTime": time, "data": self.data(&one)}).to_string()
+            let (id, data) = (format!("{label}-{number}"), self.data(action, 1 + number));
+            json!({"id": id, "accountId": account, "scheduledTime": format!("{due:.0}"), "data": data}).to_string()
         };
         let mut lines: Vec<String> = (0..=pick % 7).map(line).collect();
         if pick.is_multiple_of(3) {
@@ -311,58 +266,43 @@ impl Payments {
             lines.push(line(0));
         }
         let name = format!("file-{label}");
-        let bucket = world
-            .stack
-            .template()
-            .lambdas
-            .iter()
-            .flat_map(|lambda| &lambda.objects)
-            .find(|trigger| trigger.prefix == "inbox/");
-        let Some(bucket) = bucket.map(|trigger| trigger.bucket.clone()) else { return };
-        world.trace.add(label, format!("uploads {name} with {} lines", lines.len()));
-        if let Err(error) = world.stack.put_object(&bucket, &format!("inbox/{name}.jsonl"), lines.join("\n").as_bytes())
-        {
-            world.violation(format!("{label}: {error}"));
-        }
-        world.net.wrote.notify_waiters();
+        let Some(bucket) = world.stack.template().inbox() else { return };
+        world.upload(label, bucket, &format!("inbox/{name}.jsonl"), lines.join("\n").as_bytes());
         lock(&self.files).push(name);
     }
 
     /// Every file was imported, and each line was counted once.
-    async fn check_imports(&self, world: &World, open: &[Value], archived: &[Value]) {
+    async fn check_imports(&self, world: &World, payments: &[&Value]) {
         let files = lock(&self.files).clone();
         for name in files {
-            let reply = world
-                .ask(&format!("import-{name}"), &operator(), Ask::of("GET", format!("/bank/imports/{name}")))
-                .await;
-            let number = |member: &str| reply.body[member].as_u64().unwrap_or_default();
-            let is_sum = number("read") == number("scheduled") + number("duplicates") + number("rejected");
-            if reply.body["status"] != "done" || !is_sum || number("lines") != number("read") {
-                world.violation(format!("the import {name} is not complete: {}", reply.body));
+            let ask = Ask::of("GET", format!("/bank/imports/{name}"));
+            let body = world.ask(&format!("import-{name}"), &operator(), ask).await.body;
+            let sum: u64 = ["scheduled", "duplicates", "rejected"].map(|member| number(&body, member)).iter().sum();
+            let is_sum = number(&body, "read") == sum && number(&body, "lines") == sum;
+            if body["status"] != "done" || !is_sum {
+                world.violation(format!("the import {name} is not complete: {body}"));
             }
         }
-        let mut ids = BTreeMap::<&str, u32>::new();
-        for payment in open.iter().chain(archived) {
-            *ids.entry(id_of(payment)).or_default() += 1;
-        }
-        if let Some((id, count)) = ids.iter().find(|(_, count)| **count > 1) {
-            world.violation(format!("the payment {id} is stored {count} times"));
+        let mut ids = BTreeSet::new();
+        if let Some(payment) = payments.iter().find(|payment| !ids.insert(id_of(payment))) {
+            world.violation(format!("the payment {} is stored twice", id_of(payment)));
         }
     }
 }
 
-/// Whether the item is a payment or an archived payment. Guards have another form.
-fn is_payment(item: &Value) -> bool {
-    item["Data"].is_object() && item["GSI1SK"].is_object()
+/// The payments or archived payments in a table. Guards have another form.
+fn payments(world: &World, table: &str) -> Vec<Value> {
+    let items = world.items(table).into_iter();
+    items.filter(|item| item["Data"].is_object() && item["GSI1SK"].is_object()).collect()
 }
 
 /// Sort key of a payment: `<scheduled time>#<payment id>` or similar. It is unique.
 fn id_of(item: &Value) -> &str {
-    item["SK"]["S"].as_str().unwrap_or_default()
+    attribute(item, "SK")
 }
 
 fn status_of(item: &Value) -> &str {
-    item["GSI1SK"]["S"].as_str().unwrap_or_default().split('#').next().unwrap_or_default()
+    attribute(item, "GSI1SK").split('#').next().unwrap_or_default()
 }
 
 /// Whether the end of the day has no faults.
@@ -372,24 +312,22 @@ fn is_quiet_at_the_end(world: &World) -> bool {
 
 /// Payments with a status that are not archived.
 fn with_status(world: &World, status: &str) -> Vec<Value> {
-    let items = world.items("PaymentScheduler").into_iter().filter(is_payment);
-    items.filter(|item| status_of(item) == status).collect()
+    payments(world, "PaymentScheduler").into_iter().filter(|item| status_of(item) == status).collect()
 }
 
-/// Payments that are not settled.
 fn open(world: &World) -> Vec<Value> {
     ["SCHEDULED", "PENDING"].into_iter().flat_map(|status| with_status(world, status)).collect()
 }
 
-/// Path of a stored payment.
 fn path_of(item: &Value) -> String {
-    let (account, id) = (item["PK"]["S"].as_str().unwrap_or_default(), id_of(item).rsplit('#').next());
-    format!("/bank/accounts/{account}/payments/{}", id.unwrap_or_default())
+    let id = id_of(item).rsplit('#').next().unwrap_or_default();
+    format!("/bank/accounts/{}/payments/{id}", attribute(item, "PK"))
 }
 
-/// Waits until the bank has executed all payments. Faults stop after ten minutes, and attempts
-/// without an outcome wait up to an hour.
+/// Waits until the bank has executed all payments, except those that an operator has set to
+/// `PENDING`. Faults stop after ten minutes, and attempts without an outcome wait up to an hour.
 async fn wait_for_outcomes(world: &World) {
+    let is_by_hand = |item: &Value| status_of(item) == "PENDING" && item["Execution"].is_null();
     for number in 0..90 {
         sleep(Duration::from_mins(2)).await;
         if open(world).iter().all(is_by_hand) {
@@ -402,18 +340,10 @@ async fn wait_for_outcomes(world: &World) {
     world.net.set_quiet(true);
 }
 
-/// Whether an operator has set the payment to `PENDING`, so that the bank does not execute it.
-fn is_by_hand(item: &Value) -> bool {
-    status_of(item) == "PENDING" && item["Execution"].is_null()
-}
-
-/// Whether a request may have set one of these statuses. An attempt without a response may have.
-fn has_patch(history: &[Exchange], is_wanted: impl Fn(&str) -> bool) -> bool {
-    history.iter().any(|one| {
-        one.ask.method == "PATCH"
-            && (one.reply.status == 200 || one.attempts > 1)
-            && one.ask.body.as_ref().and_then(|body| body["status"].as_str()).is_some_and(&is_wanted)
-    })
+/// Whether the request may have set one of these statuses. An attempt without a response may have.
+fn may_set(one: &Exchange, is_wanted: impl Fn(&str) -> bool) -> bool {
+    let is_possible = one.reply.status == 200 || one.attempts > 1;
+    one.ask.method == "PATCH" && is_possible && one.ask.body["status"].as_str().is_some_and(is_wanted)
 }
 
 /// Starts the close of the days of all payments.
@@ -424,16 +354,15 @@ async fn close_all(world: &World, label: &str) {
     }
 }
 
-/// Days of all payments.
 fn days(world: &World) -> BTreeSet<String> {
-    let items = world.items("PaymentScheduler").into_iter().chain(world.items("TransactionHistory"));
-    let times = items.filter(is_payment).filter_map(|item| time_of(&item));
-    times.map(|time| time.to_string()[..10].to_owned()).collect()
+    let items = ["PaymentScheduler", "TransactionHistory"].into_iter().flat_map(|table| payments(world, table));
+    items.filter_map(|item| day_of(&item)).collect()
 }
 
-/// The scheduled time in the keys of a payment.
-fn time_of(item: &Value) -> Option<Timestamp> {
-    id_of(item).split('#').find_map(|part| part.parse().ok())
+/// The day of the scheduled time in the keys of a payment.
+fn day_of(item: &Value) -> Option<String> {
+    let time = id_of(item).split('#').find_map(|part| part.parse::<Timestamp>().ok())?;
+    Some(time.to_string()[..10].to_owned())
 }
 
 /// Each payment is in exactly one table, and all are settled and archived.
@@ -450,67 +379,61 @@ fn check_places(world: &World, open: &[Value], archived: &[Value]) {
 }
 
 /// A failed payment has at most one retry.
-fn check_retries(world: &World, open: &[Value], archived: &[Value]) {
+fn check_retries(world: &World, payments: &[&Value]) {
     let mut retried = BTreeSet::new();
-    for payment in open.iter().chain(archived) {
+    for payment in payments {
         let Some(failed) = payment["RetryOf"]["S"].as_str() else { continue };
-        if !retried.insert((payment["PK"]["S"].as_str(), failed)) {
+        if !retried.insert((attribute(payment, "PK"), failed)) {
             world.violation(format!("the failed payment {failed} has two retries"));
         }
     }
 }
 
 /// Every acknowledged payment is stored.
-fn check_acknowledged(world: &World, history: &[Exchange], open: &[Value], archived: &[Value]) {
-    let stored: BTreeSet<String> = open.iter().chain(archived).map(|item| id_of(item).to_owned()).collect();
+fn check_acknowledged(world: &World, history: &[Exchange], payments: &[&Value]) {
     for exchange in history.iter().filter(|one| one.ask.method == "POST" && one.reply.status == 201) {
         let Some(id) = exchange.reply.body["paymentId"].as_str() else { continue };
-        if !stored.iter().any(|key| key.contains(id)) {
+        if !payments.iter().any(|payment| id_of(payment).contains(id)) {
             world.violation(format!("{}: the acknowledged payment {id} is not stored", exchange.label));
         }
     }
 }
 
 /// Each processed payment has exactly one transaction in the ledger, and no other payment has one.
-fn check_ledger(world: &World, history: &[Exchange], open: &[Value], archived: &[Value]) {
+fn check_ledger(world: &World, history: &[Exchange], payments: &[&Value]) {
     let ledger = world.items("FinancialTransactions");
-    let posted: Vec<&Value> = ledger
-        .iter()
-        .filter(|item| item["Type"]["S"] == "Transaction" && item["TransactionType"]["S"] == "payment")
-        .collect();
-    let posted: BTreeSet<&str> = posted.iter().filter_map(|item| item["ID"]["S"].as_str()).collect();
+    let posted = of_type(&ledger, "Transaction").filter(|item| attribute(item, "TransactionType") == "payment");
+    let posted: BTreeMap<&str, &Value> = posted.map(|item| (attribute(item, "ID"), item)).collect();
     let mut paid = BTreeSet::new();
-    for payment in open.iter().chain(archived) {
-        let transaction = ["TransactionID", "GSI2PK"].iter().find_map(|name| payment[*name]["S"].as_str());
-        let is_manual = transaction.is_some_and(|id| id.contains("manual-"));
-        match (status_of(payment), transaction) {
-            ("PROCESSED", Some(id)) if !is_manual => {
-                let id = id.rsplit('#').next().unwrap_or(id);
-                if !posted.contains(id) {
-                    world.violation(format!(
-                        "the payment {} is PROCESSED, but the ledger has no transaction {id}",
-                        id_of(payment)
-                    ));
-                }
-                if !paid.insert(id.to_owned()) {
-                    world.violation(format!("two payments have the transaction {id}"));
-                }
-            }
-            ("PROCESSED", None) => world.violation(format!("the payment {} has no transaction", id_of(payment))),
-            _ => {}
+    for payment in payments.iter().filter(|payment| status_of(payment) == "PROCESSED") {
+        let id = match attribute(payment, "TransactionID") {
+            "" => attribute(payment, "GSI2PK"),
+            id => id,
+        };
+        if id.is_empty() {
+            world.violation(format!("the payment {} has no transaction", id_of(payment)));
+            continue;
+        }
+        if id.contains("manual-") {
+            continue;
+        }
+        let id = id.rsplit('#').next().unwrap_or(id);
+        if !posted.contains_key(id) {
+            let payment = id_of(payment);
+            world.violation(format!("the payment {payment} is PROCESSED, but the ledger has no transaction {id}"));
+        }
+        if !paid.insert(id) {
+            world.violation(format!("two payments have the transaction {id}"));
         }
     }
     // An operator can record an outcome that the ledger does not confirm.
     let is_by_hand = |payment: &str| {
-        let own: Vec<Exchange> =
-            history.iter().filter(|one| !payment.is_empty() && one.ask.path.ends_with(payment)).cloned().collect();
-        has_patch(&own, |status| matches!(status, "FAILED" | "PROCESSED"))
+        let mut own = history.iter().filter(|one| !payment.is_empty() && one.ask.path.ends_with(payment));
+        own.any(|one| may_set(one, |status| matches!(status, "FAILED" | "PROCESSED")))
     };
-    let key_of = |id: &str| {
-        let header = ledger.iter().find(|item| item["Type"]["S"] == "Transaction" && item["ID"]["S"] == id);
-        header.and_then(|header| header["IdempotencyKey"]["S"].as_str()).unwrap_or_default()
-    };
-    let unpaid: Vec<&&str> = posted.iter().filter(|id| !paid.contains(**id) && !is_by_hand(key_of(id))).collect();
+    let unpaid =
+        posted.iter().filter(|(id, item)| !paid.contains(*id) && !is_by_hand(attribute(item, "IdempotencyKey")));
+    let unpaid: Vec<_> = unpaid.map(|(id, _)| id).collect();
     if !unpaid.is_empty() {
         world.violation(format!("the ledger has transactions without a PROCESSED payment: {unpaid:?}"));
     }
@@ -518,16 +441,14 @@ fn check_ledger(world: &World, history: &[Exchange], open: &[Value], archived: &
 
 /// The certificate counts each archived payment of the day once.
 fn check_day(world: &World, day: &str, body: &Value, history: &[Exchange], archived: &[Value]) {
-    let of_day: Vec<&Value> =
-        archived.iter().filter(|item| time_of(item).is_some_and(|time| time.to_string()[..10] == *day)).collect();
+    let of_day = archived.iter().filter(|item| day_of(item).as_deref() == Some(day));
     let mut expected = BTreeMap::<&str, u64>::new();
-    for payment in &of_day {
+    for payment in of_day {
         *expected.entry(status_of(payment)).or_default() += 1;
     }
-    let certificates: Vec<&Value> =
-        std::iter::once(body).chain(body["supplements"].as_array().into_iter().flatten()).collect();
+    let certificates: Vec<&Value> = std::iter::once(body).chain(each(body, "supplements")).collect();
     for status in ["PROCESSED", "FAILED", "CANCELLED"] {
-        let counted: u64 = certificates.iter().map(|one| one["counts"][status].as_u64().unwrap_or_default()).sum();
+        let counted: u64 = certificates.iter().map(|one| number(&one["counts"], status)).sum();
         let expected = expected.get(status).copied().unwrap_or_default();
         if body["status"] == "closed" && counted != expected {
             world.violation(format!(
@@ -538,51 +459,44 @@ fn check_day(world: &World, day: &str, body: &Value, history: &[Exchange], archi
     if body["status"] != "closed" {
         world.violation(format!("the day {day} is not closed: {body}"));
     }
-    let by_hand = has_patch(history, |status| status != "CANCELLED");
+    let by_hand = history.iter().any(|one| may_set(one, |status| status != "CANCELLED"));
     // During faults, a close can meet a payment whose outcome could not be recorded yet.
     let quiet = if is_quiet_at_the_end(world) { 0 } else { certificates.len().saturating_sub(1) };
-    let discrepancies: u64 =
-        certificates[quiet..].iter().map(|one| one["discrepancyCount"].as_u64().unwrap_or_default()).sum();
+    let discrepancies: u64 = certificates[quiet..].iter().map(|one| number(one, "discrepancyCount")).sum();
     if discrepancies > 0 && !by_hand {
         world.violation(format!("the certificates of {day} have discrepancies: {body}"));
     }
 }
 
 /// Status of a payment. The bank itself dispatches and executes payments at any time.
-#[derive(Debug)]
 struct Life;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum LifeOperation {
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Move {
     /// A request changes the status.
     Change(&'static str, &'static str),
     /// A request changes the status, or finds it changed.
     Set(&'static str, &'static str),
-    /// A response shows the status.
     Show(String),
 }
 
-impl Specification for Life {
+impl Choices for Life {
     type State = String;
-    type Operation = LifeOperation;
+    type Operation = Move;
 
     fn init() -> String {
         "SCHEDULED".to_owned()
     }
 
-    fn apply(operation: &LifeOperation, state: &String) -> (bool, String) {
-        let reaches = |to: &str| {
-            state == to
-                || matches!(
-                    (state.as_str(), to),
-                    ("SCHEDULED", "PENDING" | "PROCESSED" | "FAILED") | ("PENDING", "PROCESSED" | "FAILED")
-                )
+    fn after(operation: &Move, state: &String) -> Option<String> {
+        let reaches = |to: &str| match (state.as_str(), to) {
+            ("SCHEDULED", "PENDING" | "PROCESSED" | "FAILED") | ("PENDING", "PROCESSED" | "FAILED") => true,
+            (state, to) => state == to,
         };
         match operation {
-            LifeOperation::Change(from, to) if reaches(from) => (true, (*to).to_owned()),
-            LifeOperation::Set(from, to) if state == to || reaches(from) => (true, (*to).to_owned()),
-            LifeOperation::Show(status) if reaches(status) => (true, status.clone()),
-            _ => (false, state.clone()),
+            Move::Change(from, to) => reaches(from).then(|| (*to).to_owned()),
+            Move::Set(from, to) => (state == to || reaches(from)).then(|| (*to).to_owned()),
+            Move::Show(status) => reaches(status).then(|| status.clone()),
         }
     }
 }
@@ -594,7 +508,7 @@ fn shown(exchange: &Exchange) -> Option<(&str, &str)> {
     match exchange.reply.status {
         200 | 201 => Some((body["paymentId"].as_str()?, body["status"].as_str()?)),
         409 if exchange.attempts > 1 && exchange.ask.method == "PATCH" => {
-            let wanted = exchange.ask.body.as_ref()?["status"].as_str()?;
+            let wanted = exchange.ask.body["status"].as_str()?;
             let is_set = body["detail"].as_str()?.ends_with(&format!("is {wanted}."));
             is_set.then_some((exchange.ask.path.rsplit('/').next()?, wanted))
         }
@@ -603,36 +517,26 @@ fn shown(exchange: &Exchange) -> Option<(&str, &str)> {
 }
 
 /// The history of each payment's status is linearizable.
-fn check_status<'a>(world: &World, history: &[Exchange], stored: impl Iterator<Item = &'a Value>) {
-    let mut payments = BTreeMap::<String, Vec<Interval<LifeOperation>>>::new();
+fn check_status(world: &World, history: &[Exchange], stored: &[&Value]) {
+    let mut payments = Histories::<Life>::new();
     for exchange in history {
         let Some((id, status)) = shown(exchange) else { continue };
-        let operation = match (exchange.ask.method, status) {
-            ("PATCH", "CANCELLED") => LifeOperation::Change("SCHEDULED", "CANCELLED"),
-            ("PATCH", "PENDING") => LifeOperation::Change("SCHEDULED", "PENDING"),
-            ("PATCH", "PROCESSED") => LifeOperation::Change("PENDING", "PROCESSED"),
-            ("PATCH", "FAILED") => LifeOperation::Change("PENDING", "FAILED"),
-            ("GET" | "POST", status) => LifeOperation::Show(status.to_owned()),
-            _ => continue,
+        let change = match status {
+            "CANCELLED" => ("SCHEDULED", "CANCELLED"),
+            "PENDING" => ("SCHEDULED", "PENDING"),
+            "PROCESSED" => ("PENDING", "PROCESSED"),
+            _ => ("PENDING", "FAILED"),
         };
-        let operation = match operation {
-            LifeOperation::Change(from, to) if exchange.reply.status == 409 => LifeOperation::Set(from, to),
-            operation => operation,
+        let operation = match exchange.ask.method {
+            "PATCH" if exchange.reply.status == 409 => Move::Set(change.0, change.1),
+            "PATCH" => Move::Change(change.0, change.1),
+            _ => Move::Show(status.to_owned()),
         };
-        let interval = Interval { begin: exchange.begin, end: exchange.end, operation };
-        payments.entry(id.to_owned()).or_default().push(interval);
+        payments.add(&format!("status of payment {id}"), exchange, operation);
     }
-    // The stored status is the last response.
-    let end = history.iter().map(|exchange| exchange.end).max().unwrap_or_default();
     for payment in stored {
         let id = id_of(payment).rsplit('#').next().unwrap_or_default();
-        let operation = LifeOperation::Show(status_of(payment).to_owned());
-        let interval = Interval { begin: end + 1, end: end + 2, operation };
-        payments.entry(id.to_owned()).or_default().push(interval);
+        payments.end(&format!("status of payment {id}"), Move::Show(status_of(payment).to_owned()));
     }
-    for (id, intervals) in payments {
-        if !is_linearizable::<Life>(&intervals) {
-            world.violation(format!("the status of payment {id} is not linearizable: {intervals:?}"));
-        }
-    }
+    payments.check(world);
 }

@@ -1,7 +1,6 @@
 //! Wellness administration: plans, sections, parts, references, templates, files, exports and
 //! erasures of companies with items of the same ids.
 use std::{
-    collections::BTreeSet,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -9,17 +8,16 @@ use std::{
 use futures::future::BoxFuture;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 use tokio::time::sleep;
 
 use super::{
-    number, text,
-    wellness::{COMPANIES, Known, admin, employee, operator, other, plan_time},
+    index, number, recent, text,
+    wellness::{Activities, COMPANIES, Known, admin, employee, hex, key_of_url, operator, other, plan_time},
 };
 use crate::{
     case::{Step, Workload},
     draw::Draw,
-    world::{Ask, Exchange, Reply, World, lock},
+    world::{Ask, Exchange, World, lock},
 };
 
 mod histories;
@@ -58,7 +56,6 @@ struct Form {
     version: u64,
 }
 
-/// An uploaded file.
 #[derive(Debug, Clone)]
 struct Sent {
     company: String,
@@ -66,14 +63,11 @@ struct Sent {
     key: String,
 }
 
-/// State of a case.
 #[derive(Debug, Default)]
 pub(super) struct Programs {
-    activities: Mutex<Vec<Known>>,
+    activities: Activities,
     templates: Mutex<Vec<Form>>,
     files: Mutex<Vec<Sent>>,
-    /// Labels of the requests that must be refused.
-    trespasses: Mutex<BTreeSet<String>>,
     /// The items of the quiet company before the first step.
     quiet: Mutex<Vec<Value>>,
 }
@@ -86,14 +80,13 @@ fn in_days(days: u64) -> String {
     plan_time(SignedDuration::from_hours(24 * i64::try_from(days).unwrap_or_default()))
 }
 
-fn hex(content: &[u8]) -> String {
-    Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat()
+fn with_tag(tag: &str) -> Value {
+    json!({"name": tag, "data": {"tag": tag}})
 }
 
-fn picked<T: Clone>(all: &[T], pick: u64) -> Option<T> {
-    let pick = usize::try_from(pick).unwrap_or_default();
-    // Clients choose among the newest four, so that several of them use the same one.
-    all.get(all.len().checked_sub(1 + pick % all.len().clamp(1, 4))?).cloned()
+/// A section of this name.
+fn section(tag: &str) -> Value {
+    json!({"name": tag, "startDate": "2031-01-01", "endDate": "2032-12-31"})
 }
 
 impl Workload for Programs {
@@ -102,44 +95,12 @@ impl Workload for Programs {
     }
 
     fn action(&self, draw: &mut Draw) -> Value {
-        let kinds = [
-            ("plan", 6),
-            ("section", 6),
-            ("activity", 9),
-            ("instantiate", 5),
-            ("move", 8),
-            ("status", 6),
-            ("end", 4),
-            ("part", 9),
-            ("remove-part", 5),
-            ("record", 8),
-            ("update", 9),
-            ("replace", 7),
-            ("remove-record", 7),
-            ("attach", 14),
-            ("detach", 7),
-            ("template", 6),
-            ("change-template", 6),
-            ("remove-template", 4),
-            ("file", 5),
-            ("send-again", 2),
-            ("remove-file", 3),
-            ("hire", 7),
-            ("remove", 2),
-            ("join", 7),
-            ("correct", 4),
-            ("erase", 5),
-            ("export", 3),
-            ("export-quiet", 2),
-            ("erase-quiet", 2),
-            ("list", 8),
-            ("get", 8),
-            ("job", 3),
-            ("stranger", 7),
-            ("rivals", 6),
-            ("hurry", 8),
-        ];
-        let kind = kinds[draw.weighted(&kinds.map(|(_, weight)| weight))].0;
+        let kind = draw.kind(
+            "plan 6, section 6, activity 9, instantiate 5, move 8, status 6, end 4, part 9, remove-part 5, record 8, \
+             update 9, replace 7, remove-record 7, attach 14, detach 7, template 6, change-template 6, \
+             remove-template 4, file 5, send-again 2, remove-file 3, hire 7, remove 2, join 7, correct 4, erase 5, \
+             export 3, export-quiet 2, erase-quiet 2, list 8, get 8, job 3, stranger 7, rivals 6, hurry 8",
+        );
         let is_venue = draw.happens(500);
         json!({
             "do": kind, "company": COMPANIES[usize::from(draw.happens(250))], "user": draw.one(&USERS),
@@ -207,8 +168,8 @@ impl Workload for Programs {
     fn verify<'a>(&'a self, world: &'a Arc<World>, history: &'a [Exchange]) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             let items = world.items("Activities");
-            owners::check_walls(world, history, &lock(&self.trespasses), &items);
-            let is_allowed = |one: &&Exchange| !lock(&self.trespasses).contains(&one.label);
+            owners::check_walls(world, history, &items);
+            let is_allowed = |one: &&Exchange| !world.is_trespass(one);
             let history: &[Exchange] = &history.iter().filter(is_allowed).cloned().collect::<Vec<_>>();
             stored::check(world, history, &items);
             super::wellness::stored::check_places(world, &items);
@@ -224,7 +185,6 @@ impl Workload for Programs {
 }
 
 impl Programs {
-    /// Creates the data of a company.
     async fn found(&self, world: &World, company: &str) {
         let (caller, root) = (admin(company), root_of(company));
         let label = |what: &str| format!("first-{company}-{what}");
@@ -234,14 +194,12 @@ impl Programs {
             asks.push((*user, Ask::with("PUT", format!("{root}/employees/{user}"), body)));
         }
         for section in &SECTIONS[..2] {
-            let body =
-                json!({"name": format!("{company} {section}"), "startDate": "2031-01-01", "endDate": "2032-12-31"});
+            let body = self::section(&format!("{company} {section}"));
             asks.push((*section, Ask::with("PUT", format!("{root}/sections/{section}"), body)));
         }
         let records = [("venues", "v-0"), ("venues", "v-1"), ("venues", OF_TEMPLATES), ("courses", "c-0")];
         for (facet, id) in records {
-            let tag = format!("{company} {}", label(id));
-            let body = json!({"name": tag, "data": {"tag": tag}});
+            let body = with_tag(&format!("{company} {}", label(id)));
             asks.push((id, Ask::with("PUT", format!("{root}/references/{facet}/{id}"), body)));
         }
         let body = json!({"name": format!("{company} plan"), "startDate": "2031-01-01", "endDate": "2031-06-30"});
@@ -269,19 +227,6 @@ impl Programs {
         }
     }
 
-    fn picked(&self, action: &Value) -> Option<Known> {
-        let company = text(action, "company");
-        let own: Vec<Known> = lock(&self.activities).iter().filter(|known| known.company == company).cloned().collect();
-        picked(&own, number(action, "pick"))
-    }
-
-    fn learn(&self, id: &str, version: &Value) {
-        let Some(version) = version.as_u64() else { return };
-        if let Some(known) = lock(&self.activities).iter_mut().find(|known| known.id == id) {
-            known.version = known.version.max(version);
-        }
-    }
-
     async fn create(&self, world: &World, action: &Value, label: &str) {
         let company = text(action, "company");
         let tag = format!("{company} {label}");
@@ -289,7 +234,7 @@ impl Programs {
         if action["do"] == "instantiate" {
             let is_own = |form: &Form| form.company.as_deref().is_none_or(|owner| owner == company);
             let own: Vec<Form> = lock(&self.templates).iter().filter(|form| is_own(form)).cloned().collect();
-            let Some(form) = picked(&own, number(action, "pick")) else { return };
+            let Some(form) = recent(&own, index(action, "pick"), 4) else { return };
             body["templateId"] = form.id.into();
             body["name"] = tag.into();
         } else {
@@ -309,19 +254,16 @@ impl Programs {
         }
         let ask = Ask::with("POST", format!("{}/activities", root_of(company)), body).key(label);
         let reply = world.ask(label, &admin(company), ask).await;
-        if let Some(id) = reply.body["activityId"].as_str() {
-            let known = Known { company: company.to_owned(), id: id.to_owned(), version: 1 };
-            lock(&self.activities).push(known);
-        }
+        self.activities.add(company, &reply.body);
     }
 
     /// Changes an activity, one of its parts, or one of its references.
     async fn change(&self, world: &World, action: &Value, label: &str) {
-        let Some(Known { company, id, version }) = self.picked(action) else { return };
+        let Some(Known { company, id, version }) = self.activities.picked(action) else { return };
         let tag = format!("{company} {label}");
         let path = format!("{}/activities/{id}", root_of(&company));
         let part = text(action, "part");
-        let file = (action["all"] == true).then(|| self.file(&company, number(action, "pick"))).flatten();
+        let file = (action["all"] == true).then(|| self.file(&company, index(action, "pick"))).flatten();
         let reference = match file {
             Some(file) => format!("{path}/references/files/{}", file.id),
             None => format!("{path}/references/{}/{}", text(action, "facet"), text(action, "id")),
@@ -351,10 +293,10 @@ impl Programs {
         };
         let is_removal = ask.method == "DELETE";
         let reply = world.ask(label, &admin(&company), ask).await;
-        self.learn(&id, &reply.body["version"]);
+        self.activities.learn(&id, &reply.body["version"]);
         if reply.status == 412 || is_removal {
             let read = world.ask(&format!("{label}v"), &admin(&company), Ask::of("GET", path)).await;
-            self.learn(&id, &read.body["version"]);
+            self.activities.learn(&id, &read.body["version"]);
         }
     }
 
@@ -377,8 +319,7 @@ impl Programs {
             }
             return;
         }
-        let own: Vec<Form> = lock(&self.templates).iter().filter(|form| form.company == owner).cloned().collect();
-        let Some(Form { id, version, .. }) = picked(&own, number(action, "pick")) else { return };
+        let Some(Form { id, version, .. }) = self.template(owner.as_deref(), index(action, "pick")) else { return };
         let path = format!("{path}/{id}");
         let ask = if action["do"] == "remove-template" {
             Ask::of("DELETE", path)
@@ -397,9 +338,14 @@ impl Programs {
         }
     }
 
-    fn file(&self, company: &str, pick: u64) -> Option<Sent> {
+    fn template(&self, owner: Option<&str>, pick: usize) -> Option<Form> {
+        let is_own = |form: &&Form| form.company.as_deref() == owner;
+        recent(&lock(&self.templates).iter().filter(is_own).cloned().collect::<Vec<_>>(), pick, 4)
+    }
+
+    fn file(&self, company: &str, pick: usize) -> Option<Sent> {
         let own: Vec<Sent> = lock(&self.files).iter().filter(|file| file.company == company).cloned().collect();
-        picked(&own, pick)
+        recent(&own, pick, 4)
     }
 
     /// Creates a file and uploads its content, which may be of another type.
@@ -411,23 +357,23 @@ impl Programs {
         let ask = Ask::with("POST", format!("{}/files", root_of(company)), body).key(label);
         let reply = world.ask(label, &admin(company), ask).await;
         let Some(id) = reply.body["fileId"].as_str() else { return };
-        let url = text(&reply.body["upload"], "url").split('?').next().unwrap_or_default();
-        let Some(key) = url.find("uploads/").map(|at| url[at..].to_owned()) else {
+        let url = text(&reply.body["upload"], "url");
+        let Some(key) = key_of_url(url, "uploads/") else {
             return world.violation(format!("{label}: no key in {url}"));
         };
-        let sent = Sent { company: company.to_owned(), id: id.to_owned(), key };
+        let sent = Sent { company: company.to_owned(), id: id.to_owned(), key: key.to_owned() };
         if action["unsent"] != true {
-            send(world, label, &sent.key, content);
+            world.upload(label, &world.bucket("files"), key, content);
         }
         lock(&self.files).push(sent);
     }
 
     async fn change_file(&self, world: &World, action: &Value, label: &str) {
         let company = text(action, "company");
-        let Some(file) = self.file(company, number(action, "pick")) else { return };
+        let Some(file) = self.file(company, index(action, "pick")) else { return };
         if action["do"] == "send-again" {
             // The presigned request is valid for 15 minutes, also after the removal of the file.
-            return send(world, label, &file.key, CONTENT);
+            return world.upload(label, &world.bucket("files"), &file.key, CONTENT);
         }
         let path = format!("{}/references/files/{}", root_of(company), file.id);
         world.ask(label, &admin(company), Ask::of("DELETE", path)).await;
@@ -438,24 +384,21 @@ impl Programs {
         let (caller, root) = (admin(company), root_of(company));
         let tag = format!("{company} {label}");
         let record = format!("{root}/references/{}/{}", text(action, "facet"), text(action, "id"));
-        let activity = self.picked(action);
+        let activity = self.activities.picked(action);
         let ask = match text(action, "do") {
             "plan" => {
                 let (first, last) = (&action["period"][0], &action["period"][1]);
                 let body = json!({"name": tag, "startDate": first, "endDate": last});
                 Ask::with("PUT", format!("{root}/plans/{}", text(action, "plan")), body)
             }
-            "section" => {
-                let body = json!({"name": tag, "startDate": "2031-01-01", "endDate": "2032-12-31"});
-                Ask::with("PUT", format!("{root}/sections/{}", text(action, "section")), body)
-            }
+            "section" => Ask::with("PUT", format!("{root}/sections/{}", text(action, "section")), section(&tag)),
             "move" => {
                 let Some(known) = activity else { return };
                 let section = if action["all"] == true { Value::Null } else { action["section"].clone() };
                 let path = format!("{root}/activities/{}/section", known.id);
                 Ask::with("PUT", path, json!({"sectionId": section}))
             }
-            "record" => Ask::with("PUT", record, json!({"name": tag, "data": {"tag": tag}})),
+            "record" => Ask::with("PUT", record, with_tag(&tag)),
             "update" => Ask::with("PATCH", record, json!({"data": {"tag": tag}})),
             "replace" => {
                 let (old, new) = (text(action, "venue"), text(action, "new-venue"));
@@ -499,22 +442,21 @@ impl Programs {
     /// An administrator adds a reference, and changes or removes its record at once. The index does
     /// not show the reference yet.
     async fn hurry(&self, world: &World, action: &Value, label: &str) {
-        let Some(known) = self.picked(action) else { return };
+        let Some(known) = self.activities.picked(action) else { return };
         let (caller, root) = (admin(&known.company), root_of(&known.company));
         let of = format!("references/{}/{}", text(action, "facet"), text(action, "id"));
         let record = format!("{root}/{of}");
         let tag = |suffix: &str| format!("{} {label}{suffix}", known.company);
-        let body = json!({"name": tag("a"), "data": {"tag": tag("a")}});
-        world.ask(&format!("{label}a"), &caller, Ask::with("PUT", record.clone(), body)).await;
+        let put = |suffix: &str| Ask::with("PUT", record.as_str(), with_tag(&tag(suffix)));
+        world.ask(&format!("{label}a"), &caller, put("a")).await;
         let attach = format!("{root}/activities/{}/{of}", known.id);
         world.ask(&format!("{label}b"), &caller, Ask::of("PUT", attach)).await;
         let last = match number(action, "pick") % 3 {
-            0 => Ask::with("PATCH", record, json!({"data": {"tag": tag("c")}})),
-            1 => Ask::of("DELETE", record),
+            0 => Ask::with("PATCH", record.as_str(), json!({"data": {"tag": tag("c")}})),
+            1 => Ask::of("DELETE", record.as_str()),
             _ => {
-                let body = json!({"name": tag("c"), "data": {"tag": tag("c")}});
-                world.ask(&format!("{label}c"), &caller, Ask::with("PUT", record.clone(), body)).await;
-                Ask::of("DELETE", record)
+                world.ask(&format!("{label}c"), &caller, put("c")).await;
+                Ask::of("DELETE", record.as_str())
             }
         };
         world.ask(label, &caller, last).await;
@@ -524,19 +466,18 @@ impl Programs {
     /// activity, and one of them does it again.
     async fn rivals(&self, world: &World, action: &Value, label: &str) {
         let (company, caller) = (text(action, "company"), admin(text(action, "company")));
-        let (root, known) = (root_of(company), self.picked(action));
-        let put = |suffix: &str, section: usize| {
+        let (root, known) = (root_of(company), self.activities.picked(action));
+        let put = |suffix: &str, number: usize| {
             let tag = format!("{company} {label}{suffix}");
             if action["limited"] == true {
                 let path = format!("{root}/references/{}/{}", text(action, "facet"), text(action, "id"));
-                return Ask::with("PUT", path, json!({"name": tag, "data": {"tag": tag}}));
+                return Ask::with("PUT", path, with_tag(&tag));
             }
             if let Some(known) = known.as_ref().filter(|_| action["based"] == true) {
                 let path = format!("{root}/activities/{}/section", known.id);
-                return Ask::with("PUT", path, json!({"sectionId": SECTIONS[section]}));
+                return Ask::with("PUT", path, json!({"sectionId": SECTIONS[number]}));
             }
-            let body = json!({"name": tag, "startDate": "2031-01-01", "endDate": "2032-12-31"});
-            Ask::with("PUT", format!("{root}/sections/{}", text(action, "section")), body)
+            Ask::with("PUT", format!("{root}/sections/{}", text(action, "section")), section(&tag))
         };
         let (first, second) = (format!("{label}a"), format!("{label}b"));
         let twice = async {
@@ -546,7 +487,6 @@ impl Programs {
         futures::join!(world.ask(&first, &caller, put("a", 1)), twice);
     }
 
-    /// Reads one item.
     async fn get(&self, world: &World, action: &Value, label: &str) {
         let (company, user) = (text(action, "company"), text(action, "user"));
         let root = root_of(company);
@@ -557,41 +497,38 @@ impl Programs {
                 (employee(company, user), record)
             }
             3 => {
-                let own: Vec<Form> = lock(&self.templates).clone();
-                let own: Vec<Form> = own.into_iter().filter(|form| form.company.as_deref() == Some(company)).collect();
-                let Some(form) = picked(&own, number(action, "pick") / 7) else { return };
+                let Some(form) = self.template(Some(company), index(action, "pick") / 7) else { return };
                 (admin(company), format!("{root}/templates/{}", form.id))
             }
             4 => {
-                let Some(file) = self.file(company, number(action, "pick") / 7) else { return };
+                let Some(file) = self.file(company, index(action, "pick") / 7) else { return };
                 (admin(company), format!("{root}/references/files/{}", file.id))
             }
             5 if action["all"] == true => (operator(), format!("{root}/export")),
             5 => (operator(), format!("{root}/employees/{user}/erasure")),
             _ => {
-                let Some(known) = self.picked(action) else { return };
+                let Some(known) = self.activities.picked(action) else { return };
                 let reply = format!("{root}/activities/{}", known.id);
                 let read = world.ask(label, &admin(company), Ask::of("GET", reply)).await;
-                return self.learn(&known.id, &read.body["version"]);
+                return self.activities.learn(&known.id, &read.body["version"]);
             }
         };
         world.ask(label, &caller, Ask::of("GET", path)).await;
     }
 
     /// Requests with the ids of one company and the token of the other one, or without the scope of
-    /// an operator. They are refused.
+    /// an operator.
     async fn trespass(&self, world: &World, action: &Value, label: &str) {
-        let Some(Known { company, id, version }) = self.picked(action) else { return };
+        let Some(Known { company, id, version }) = self.activities.picked(action) else { return };
         let (user, stranger) = (text(action, "user"), other(&company));
         let (root, theirs) = (root_of(&company), root_of(stranger));
         let (facet, of) = (text(action, "facet"), text(action, "id"));
         let form = lock(&self.templates).iter().find(|form| form.company.as_deref() == Some(&company)).cloned();
         let form = form.map(|form| form.id).unwrap_or_default();
         let file = self.file(&company, 0).map(|file| file.id).unwrap_or_default();
-        let data = json!({"name": "stolen", "data": {"tag": "stolen"}});
         let ask = match number(action, "pick") % 18 {
             0 => Ask::of("GET", format!("{root}/references/{facet}/{of}")),
-            1 => Ask::with("PUT", format!("{root}/references/{facet}/{of}"), data),
+            1 => Ask::with("PUT", format!("{root}/references/{facet}/{of}"), with_tag("stolen")),
             2 => Ask::with("PATCH", format!("{root}/references/{facet}/{of}"), json!({"data": {"tag": "stolen"}})),
             3 => Ask::of("DELETE", format!("{root}/references/{facet}/{of}")),
             4 => {
@@ -611,28 +548,14 @@ impl Programs {
             11 => Ask::with("PATCH", format!("{theirs}/templates/{form}"), json!({"name": "stolen"})),
             12 => Ask::of("DELETE", format!("{theirs}/templates/{form}")),
             13 => Ask::of("GET", format!("{theirs}/references/files/{file}")),
-            14 => {
-                let body = json!({"name": "stolen", "startDate": "2031-01-01", "endDate": "2031-12-31"});
-                Ask::with("PUT", format!("{root}/sections/{}", text(action, "section")), body)
-            }
+            14 => Ask::with("PUT", format!("{root}/sections/{}", text(action, "section")), section("stolen")),
             // Only operators erase and export, also in their own company.
             15 => Ask::of("POST", format!("{theirs}/employees/{user}/erasure")),
             16 => Ask::of("POST", format!("{theirs}/export")),
             _ => Ask::of("GET", format!("{root}/employees?limit=2")),
         };
-        lock(&self.trespasses).insert(label.to_owned());
-        let caller = admin(stranger);
-        let Reply { status, body, .. } = world.ask(label, &caller, ask.clone()).await;
-        if !matches!(status, 403 | 404) {
-            world.violation(format!("{label}: {} may {} {}: {status} {body}", caller.name, ask.method, ask.path));
-        }
+        world.trespass(label, &admin(stranger), ask, &[403, 404]).await;
     }
-}
-
-/// The physical name of a bucket of the service.
-fn bucket(world: &World, name: &str) -> String {
-    let mut buckets = world.stack.template().buckets.iter();
-    buckets.find(|bucket| bucket.ends_with(&format!("-{name}"))).cloned().unwrap_or_default()
 }
 
 /// Stores failed events of the quiet company, and of others.
@@ -645,22 +568,12 @@ fn fail_events(world: &World) {
         let payload = json!({"Records": companies.iter().map(|company| change(company)).collect::<Vec<_>>()});
         let document = json!({"version": "1.0", "payload": payload.to_string()}).to_string();
         let key = format!("aws/lambda/mapping/{name}");
-        if let Err(error) = world.stack.put_object(&bucket(world, "failedchanges"), &key, document.as_bytes()) {
+        if let Err(error) = world.stack.put_object(&world.bucket("failedchanges"), &key, document.as_bytes()) {
             world.violation(format!("{key} can't be stored: {error}"));
         }
     }
 }
 
-/// Sends the content of a file to S3.
-fn send(world: &World, label: &str, key: &str, content: &[u8]) {
-    world.trace.add(label, format!("uploads {key} with {} bytes", content.len()));
-    if let Err(error) = world.stack.put_object(&bucket(world, "files"), key, content) {
-        world.violation(format!("{label}: {error}"));
-    }
-    world.net.wrote.notify_waiters();
-}
-
-/// Requests of the operator.
 async fn operate(world: &World, action: &Value, label: &str) {
     let (company, user) = (text(action, "company"), text(action, "user"));
     let path = match text(action, "do") {

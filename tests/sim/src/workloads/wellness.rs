@@ -1,7 +1,6 @@
 //! Wellness: two companies with employees of the same ids, their activities, seats, points and
 //! jobs.
 use std::{
-    collections::BTreeSet,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -12,12 +11,12 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio::time::sleep;
 
-use super::{number, text};
+use super::{each, index, number, recent, text};
 use crate::{
     case::{Step, Workload},
     clock,
     draw::Draw,
-    world::{Ask, Caller, Exchange, Reply, World, lock},
+    world::{Ask, Caller, Exchange, World, lock},
 };
 
 mod histories;
@@ -37,12 +36,37 @@ pub(super) struct Known {
     pub(super) version: u64,
 }
 
-/// State of a case.
+/// The activities that clients know.
+#[derive(Debug, Default)]
+pub(super) struct Activities(Mutex<Vec<Known>>);
+
+impl Activities {
+    /// A recent activity of the company of the action.
+    pub(super) fn picked(&self, action: &Value) -> Option<Known> {
+        let company = text(action, "company");
+        let own: Vec<Known> = lock(&self.0).iter().filter(|known| known.company == company).cloned().collect();
+        recent(&own, index(action, "pick"), 4)
+    }
+
+    /// Adds the activity in the response to its creation.
+    pub(super) fn add(&self, company: &str, created: &Value) {
+        if let Some(id) = created["activityId"].as_str() {
+            lock(&self.0).push(Known { company: company.to_owned(), id: id.to_owned(), version: 1 });
+        }
+    }
+
+    /// Remembers the version in a response.
+    pub(super) fn learn(&self, id: &str, version: &Value) {
+        let Some(version) = version.as_u64() else { return };
+        if let Some(known) = lock(&self.0).iter_mut().find(|known| known.id == id) {
+            known.version = known.version.max(version);
+        }
+    }
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Companies {
-    activities: Mutex<Vec<Known>>,
-    /// Labels of the requests that must be refused.
-    trespasses: Mutex<BTreeSet<String>>,
+    activities: Activities,
     /// The ids and companies of the imports.
     imports: Mutex<Vec<(String, String)>>,
 }
@@ -50,20 +74,36 @@ pub(super) struct Companies {
 pub(super) fn admin(company: &str) -> Caller {
     let sub = format!("admin-of-{company}");
     let claims = json!({"sub": sub, "scope": "wellness:read wellness:write wellness:admin", "company_id": company});
-    Caller::new(&sub, claims)
+    Caller::new(&sub, &claims)
 }
 
 pub(super) fn employee(company: &str, user: &str) -> Caller {
     let claims = json!({"sub": user, "scope": "wellness:read wellness:write", "company_id": company});
-    Caller::new(&format!("{user}-of-{company}"), claims)
+    Caller::new(&format!("{user}-of-{company}"), &claims)
 }
 
 pub(super) fn operator() -> Caller {
-    Caller::new("operator", json!({"sub": "operator", "scope": "wellness:operate"}))
+    Caller::new("operator", &json!({"sub": "operator", "scope": "wellness:operate"}))
 }
 
 pub(super) fn other(company: &str) -> &'static str {
     if company == COMPANIES[0] { COMPANIES[1] } else { COMPANIES[0] }
+}
+
+/// The company of a caller. `None` for an operator.
+fn company_of(caller: &str) -> Option<&'static str> {
+    COMPANIES.into_iter().find(|company| caller.ends_with(&format!("-of-{company}")))
+}
+
+/// The hash of an uploaded file.
+pub(super) fn hex(content: &[u8]) -> String {
+    Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat()
+}
+
+/// The key of the object that a response allows to upload or to download.
+pub(super) fn key_of_url<'a>(url: &'a str, folder: &str) -> Option<&'a str> {
+    let url = url.split('?').next()?;
+    url.find(folder).map(|at| &url[at..])
 }
 
 fn registration_path(company: &str, user: &str, activity: &str) -> String {
@@ -85,32 +125,11 @@ impl Workload for Companies {
     }
 
     fn action(&self, draw: &mut Draw) -> Value {
-        let kinds = [
-            ("employee", 14),
-            ("remove", 3),
-            ("activity", 12),
-            ("filters", 6),
-            ("status", 5),
-            ("capacity", 5),
-            ("end", 4),
-            ("enrolment", 2),
-            ("join", 22),
-            ("leave", 10),
-            ("report", 20),
-            ("correct", 4),
-            ("attend", 8),
-            ("reward", 6),
-            ("points", 5),
-            ("get-points", 4),
-            ("registrations", 6),
-            ("participants", 4),
-            ("activities", 4),
-            ("get", 5),
-            ("plan-report", 2),
-            ("import", 2),
-            ("stranger", 6),
-        ];
-        let kind = kinds[draw.weighted(&kinds.map(|(_, weight)| weight))].0;
+        let kind = draw.kind(
+            "employee 14, remove 3, activity 12, filters 6, status 5, capacity 5, end 4, enrolment 2, join 22, \
+             leave 10, report 20, correct 4, attend 8, reward 6, points 5, get-points 4, registrations 6, \
+             participants 4, activities 4, get 5, plan-report 2, import 2, stranger 6",
+        );
         let departments: Vec<&str> = DEPARTMENTS.into_iter().filter(|_| draw.happens(350)).collect();
         json!({
             "do": kind, "company": COMPANIES[usize::from(draw.happens(250))], "user": draw.one(&USERS),
@@ -183,7 +202,7 @@ impl Workload for Companies {
             stored::check(world, history, &items);
             stored::check_seats(world);
             histories::check(world, history, &items);
-            check_walls(world, history, &lock(&self.trespasses), &items);
+            check_walls(world, history, &items, &COMPANIES);
             for company in COMPANIES {
                 for user in USERS.into_iter().filter(|user| stored::has_points(&items, company, user)) {
                     check_points(world, company, user, &items).await;
@@ -199,21 +218,6 @@ impl Workload for Companies {
 }
 
 impl Companies {
-    fn picked(&self, action: &Value) -> Option<Known> {
-        let known = lock(&self.activities);
-        let company = text(action, "company");
-        let own: Vec<&Known> = known.iter().filter(|known| known.company == company).collect();
-        let pick = usize::try_from(number(action, "pick")).unwrap_or_default();
-        own.get(own.len().checked_sub(1 + pick % own.len().clamp(1, 4))?).map(|known| (*known).clone())
-    }
-
-    fn learn(&self, id: &str, version: &Value) {
-        let Some(version) = version.as_u64() else { return };
-        if let Some(known) = lock(&self.activities).iter_mut().find(|known| known.id == id) {
-            known.version = known.version.max(version);
-        }
-    }
-
     async fn create(&self, world: &World, action: &Value, label: &str) {
         let company = text(action, "company");
         let is_event = action["event"] == true;
@@ -233,17 +237,14 @@ impl Companies {
         }
         let path = format!("/wellness/companies/{company}/activities");
         let reply = world.ask(label, &admin(company), Ask::with("POST", path, body).key(label)).await;
-        if let Some(id) = reply.body["activityId"].as_str() {
-            let known = Known { company: company.to_owned(), id: id.to_owned(), version: 1 };
-            lock(&self.activities).push(known);
-        }
+        self.activities.add(company, &reply.body);
     }
 
     /// Changes an activity or one of its rewards, with the version that the administrator knows.
     async fn change(&self, world: &World, action: &Value, label: &str) {
-        let Some(Known { company, id, version }) = self.picked(action) else { return };
+        let Some(Known { company, id, version }) = self.activities.picked(action) else { return };
         let path = format!("/wellness/companies/{company}/activities/{id}");
-        let ask = match text(action, "do") {
+        let mut ask = match text(action, "do") {
             "filters" => {
                 let roles: &[&str] = if action["all"] == true { &["Lead"] } else { &[] };
                 let filters = json!({"roles": roles, "departments": action["departments"]});
@@ -266,22 +267,19 @@ impl Companies {
                 Ask::with("PUT", path, body)
             }
         };
-        let mut ask = ask;
-        if let Some(body) = &mut ask.body {
-            body["version"] = version.into();
-        }
+        ask.body["version"] = version.into();
         let reply = world.ask(label, &admin(&company), ask).await;
-        self.learn(&id, &reply.body["version"]);
+        self.activities.learn(&id, &reply.body["version"]);
         if reply.status == 412 {
             let path = format!("/wellness/companies/{company}/activities/{id}");
             let read = world.ask(&format!("{label}v"), &admin(&company), Ask::of("GET", path)).await;
-            self.learn(&id, &read.body["activity"]["version"]);
-            self.learn(&id, &read.body["version"]);
+            self.activities.learn(&id, &read.body["activity"]["version"]);
+            self.activities.learn(&id, &read.body["version"]);
         }
     }
 
     async fn take_part(&self, world: &World, action: &Value, label: &str) {
-        let Some(Known { company, id, .. }) = self.picked(action) else { return };
+        let Some(Known { company, id, .. }) = self.activities.picked(action) else { return };
         let user = text(action, "user");
         let path = registration_path(&company, user, &id);
         let is_admin = action["by-admin"] == true || action["do"] == "correct";
@@ -316,14 +314,14 @@ impl Companies {
                 let remove = Ask::of("DELETE", format!("{path}/employees/{user}"));
                 // The employee signs up, and the index does not show it to the job of the
                 // departure.
-                if let Some(known) = self.picked(action).filter(|_| action["all"] == true) {
+                if let Some(known) = self.activities.picked(action).filter(|_| action["all"] == true) {
                     let join = Ask::of("PUT", registration_path(company, user, &known.id));
                     world.ask(&format!("{label}j"), &caller, join).await;
                 }
                 remove
             }
             "attend" => {
-                let Some(known) = self.picked(action) else { return };
+                let Some(known) = self.activities.picked(action) else { return };
                 let users: &[&str] = if action["all"] == true { &USERS } else { &[user] };
                 let body = json!({"userIds": users, "attended": action["remove"] != true});
                 Ask::with("POST", format!("{path}/activities/{}/attendance", known.id), body)
@@ -343,7 +341,7 @@ impl Companies {
                 return drop(world.ask(label, &person, Ask::of("GET", path)).await);
             }
             "participants" => {
-                let Some(known) = self.picked(action) else { return };
+                let Some(known) = self.activities.picked(action) else { return };
                 Ask::of("GET", format!("{path}/activities/{}/participants", known.id))
             }
             "activities" => {
@@ -351,18 +349,18 @@ impl Companies {
                 Ask::of("GET", format!("{path}/{list}?year={}", year()))
             }
             "get" => {
-                let Some(known) = self.picked(action) else { return };
+                let Some(known) = self.activities.picked(action) else { return };
                 let reply = world.ask(label, &caller, Ask::of("GET", format!("{path}/activities/{}", known.id))).await;
-                return self.learn(&known.id, &reply.body["version"]);
+                return self.activities.learn(&known.id, &reply.body["version"]);
             }
             _ => Ask::of("POST", format!("{path}/plans/{}/report", year())),
         };
         world.ask(label, &caller, ask).await;
     }
 
-    /// Requests with the ids of one company and the token of the other one. They are refused.
+    /// Requests with the ids of one company and the token of the other one.
     async fn trespass(&self, world: &World, action: &Value, label: &str) {
-        let Some(Known { company, id, version }) = self.picked(action) else { return };
+        let Some(Known { company, id, version }) = self.activities.picked(action) else { return };
         let (user, stranger) = (text(action, "user"), other(&company));
         let path = format!("/wellness/companies/{company}");
         let by_admin = |ask: Ask| (admin(stranger), ask);
@@ -388,62 +386,41 @@ impl Companies {
                 by_admin(Ask::with("POST", format!("/wellness/companies/{stranger}/activities/{id}/attendance"), body))
             }
         };
-        lock(&self.trespasses).insert(label.to_owned());
-        let Reply { status, body, .. } = world.ask(label, &caller, ask.clone()).await;
-        if !matches!(status, 403 | 404) {
-            world.violation(format!("{label}: {} may {} {}: {status} {body}", caller.name, ask.method, ask.path));
-        }
+        world.trespass(label, &caller, ask, &[403, 404]).await;
     }
 
-    /// Uploads a file with employees.
     async fn import(&self, world: &World, action: &Value, label: &str) {
         let company = text(action, "company");
         let line = |index: usize| {
             let department = DEPARTMENTS[(index + usize::from(action["all"] == true)) % 3];
             format!("i-{},{department},Staff", index % 4)
         };
-        let count = 2 + usize::try_from(number(action, "pick") % 4).unwrap_or_default();
+        let count = 2 + index(action, "pick") % 4;
         let lines: Vec<String> = (0..count).map(line).collect();
         let content = format!("userId,department,role\n{}\n", lines.join("\n"));
-        let digest = Sha256::digest(content.as_bytes());
-        let sha256 = digest.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
         let path = format!("/wellness/companies/{company}/employee-imports");
-        let body = json!({"bytes": content.len(), "sha256": sha256});
+        let body = json!({"bytes": content.len(), "sha256": hex(content.as_bytes())});
         let reply = world.ask(label, &admin(company), Ask::with("POST", path, body).key(label)).await;
         let Some(url) = reply.body["upload"]["url"].as_str() else { return };
         let Some(id) = reply.body["importId"].as_str() else { return };
-        let lambdas = world.stack.template().lambdas.iter();
-        let Some(trigger) = lambdas.flat_map(|lambda| &lambda.objects).find(|one| one.prefix == "uploads/") else {
-            return;
+        let Some(key) = key_of_url(url, "uploads/") else {
+            return world.violation(format!("{label}: no key in {url}"));
         };
-        let key = url.split('?').next().and_then(|url| url.find("uploads/").map(|at| url[at..].to_owned()));
-        let Some(key) = key else { return world.violation(format!("{label}: no key in {url}")) };
-        world.trace.add(label, format!("uploads {key} with {count} lines"));
-        if let Err(error) = world.stack.put_object(&trigger.bucket, &key, content.as_bytes()) {
-            world.violation(format!("{label}: {error}"));
-        }
-        world.net.wrote.notify_waiters();
+        world.upload(label, &world.bucket("files"), key, content.as_bytes());
         lock(&self.imports).push((company.to_owned(), id.to_owned()));
     }
 }
 
-/// The company of a caller. `None` for an operator.
-fn company_of(caller: &str) -> Option<&'static str> {
-    COMPANIES.into_iter().find(|company| caller.ends_with(company))
-}
-
-/// No response to a company has an activity or a text of the other one.
-fn check_walls(world: &World, history: &[Exchange], trespasses: &BTreeSet<String>, items: &[Value]) {
+/// No response to a company has an activity of another one, or one of the names.
+pub(super) fn check_walls(world: &World, history: &[Exchange], items: &[Value], names: &[&str]) {
     for exchange in history {
         let Some(company) = company_of(&exchange.caller) else { continue };
-        if exchange.reply.status == 403 && !trespasses.contains(&exchange.label) {
-            world.violation(format!("{}: {} is refused {}", exchange.label, exchange.caller, exchange.ask.path));
-        }
+        world.check_refusal(exchange);
         let body = exchange.reply.body.to_string();
         let ids = stored::activities(items).filter(|(_, owner)| *owner != company).map(|(id, _)| id);
-        let foreign = ids.chain([other(company)]).find(|id| body.contains(id));
-        let is_asked = |id: &str| exchange.ask.path.contains(id);
-        if let Some(id) = foreign.filter(|id| !is_asked(id)) {
+        let names = names.iter().copied().filter(|name| *name != company);
+        let mut foreign = ids.chain(names).filter(|id| body.contains(id));
+        if let Some(id) = foreign.find(|id| !exchange.ask.path.contains(id)) {
             world.violation(format!("{}: the response to {company} has {id}: {body}", exchange.label));
         }
     }
@@ -456,8 +433,7 @@ async fn check_points(world: &World, company: &str, user: &str, items: &[Value])
         let label = format!("points-{company}-{user}-{year}");
         let reply = world.ask(&label, &admin(company), Ask::of("GET", path)).await;
         let wanted = stored::points(items, company, user, year);
-        let entries = reply.body["items"].as_array().into_iter().flatten();
-        let sum: i64 = entries.filter_map(|entry| entry["points"].as_i64()).sum();
+        let sum: i64 = each(&reply.body, "items").filter_map(|entry| entry["points"].as_i64()).sum();
         if reply.status == 200 && (reply.body["total"] != wanted || sum != wanted) {
             world.violation(format!("{user} of {company} has {} in {year}, but earned {wanted}", reply.body));
         }
@@ -471,10 +447,9 @@ async fn check_report(world: &World, company: &str, items: &[Value]) {
     sleep(Duration::from_mins(2)).await;
     let path = format!("/wellness/companies/{company}/plans/{year}/report?limit=100");
     let reply = world.ask(&format!("read-report-{company}"), &admin(company), Ask::of("GET", path)).await;
-    let rows = reply.body["items"].as_array().into_iter().flatten();
-    let total = rows.filter(|row| row["activityId"].is_null()).filter_map(|row| row["departments"].as_array());
+    let total = each(&reply.body, "items").filter(|row| row["activityId"].is_null());
     let mut sums = [0; 3];
-    for department in total.flatten() {
+    for department in total.flat_map(|row| each(row, "departments")) {
         for (sum, name) in sums.iter_mut().zip(["registered", "completed", "points"]) {
             *sum += number(department, name);
         }

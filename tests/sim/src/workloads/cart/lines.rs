@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::{
-    super::{attribute, text},
-    Pause, account_of,
+    super::{attribute, each, number, of_type, text},
+    account_of,
     orders::checkout_of,
-    stored::{Version, id_of, of_type, status_of, versions},
+    stored::{Versions, id_of, status_of, versions},
 };
 use crate::{
-    linear::{Choices, Effect, Interval, Possible, is_linearizable},
+    linear::{Choices, Effect, Histories},
     world::{Exchange, World},
 };
 
@@ -58,9 +58,7 @@ enum Operation {
     Join(Line),
     /// A checkout buys the item.
     Buy(u64),
-    /// A response shows the item.
     Show(Line),
-    /// A response does not find the item.
     Miss,
     /// A response says that the item was bought.
     ShowOrdered,
@@ -111,16 +109,14 @@ impl Choices for Line {
     }
 }
 
-type Histories = BTreeMap<String, Vec<Interval<Effect<Operation>>>>;
-
-fn quantity(body: &Value) -> u64 {
-    body["quantity"].as_u64().unwrap_or_default()
+fn name(id: &str) -> String {
+    format!("cart item {id}")
 }
 
 /// The history of each cart item is linearizable.
-pub(super) fn check(world: &World, history: &[Exchange], items: &[Value], pauses: &[Pause]) {
+pub(super) fn check(world: &World, history: &[Exchange], items: &[Value], pauses: &[(u64, u64)]) {
     let versions = versions(world);
-    let mut lines = Histories::new();
+    let mut lines = Histories::<Line>::new();
     additions(history, &mut lines);
     for exchange in history {
         of_item(exchange, &mut lines);
@@ -128,39 +124,38 @@ pub(super) fn check(world: &World, history: &[Exchange], items: &[Value], pauses
     for order in of_type(items, "OrderLines") {
         bought(history, order, &mut lines);
     }
-    let last = |versions: &Vec<Version>| versions.last().map_or(0, |last| last.position);
     let mut in_order: Vec<_> = versions.iter().collect();
-    in_order.sort_by_key(|(_, versions)| last(versions));
+    in_order.sort_by_key(|(_, versions)| versions.last().map(|(position, _)| *position));
     for (id, versions) in in_order {
         joined(history, id, versions, &mut lines);
     }
+    let names: Vec<String> = lines.0.keys().cloned().collect();
+    for (name, pause) in names.iter().flat_map(|name| pauses.iter().map(move |pause| (name, pause))) {
+        lines.push(name, *pause, Operation::Expire);
+    }
     let unknown = unknown(history);
-    for (id, mut intervals) in lines {
-        for pause in pauses {
-            intervals.push(Interval {
-                begin: pause.begin,
-                end: pause.end,
-                operation: Effect::Certain(Operation::Expire),
-            });
-        }
-        let known = versions.get(&id).and_then(|versions| versions.first());
-        let of = known.map(|first| (first.account.as_str(), attribute(&first.image, "Sku")));
-        if of.is_some_and(|of| unknown.contains(&of)) {
-            continue;
-        }
-        if !is_linearizable::<Possible<Line>>(&intervals) {
-            world.violation(format!("the cart item {id} is not linearizable: {intervals:?}"));
+    for (id, versions) in &versions {
+        if unknown.contains(&place_of(versions)) {
+            lines.0.remove(&name(id));
         }
     }
-    for id in versions.keys().filter(|id| !world.violations().iter().any(|text| text.contains(*id))) {
-        created(world, history, id, &versions[id], &unknown);
+    lines.check(world);
+    for (id, versions) in &versions {
+        if !world.violations().iter().any(|text| text.contains(id)) {
+            created(world, history, id, versions, &unknown);
+        }
     }
+}
+
+/// Account and product of a cart item.
+fn place_of(versions: &Versions) -> (&str, &str) {
+    versions.first().map_or(("", ""), |(_, first)| (attribute(first, "PK"), attribute(first, "Sku")))
 }
 
 /// Accounts and products with an addition whose outcome its client does not know.
 fn unknown(history: &[Exchange]) -> BTreeSet<(&str, &str)> {
     let failed = history.iter().filter(|one| is_addition(one) && one.attempts > 1 && one.reply.status >= 400);
-    failed.filter_map(|one| Some((account_of(&one.ask.path)?, text(one.ask.body.as_ref()?, "sku")))).collect()
+    failed.filter_map(|one| Some((account_of(&one.ask.path)?, text(&one.ask.body, "sku")))).collect()
 }
 
 fn is_addition(exchange: &Exchange) -> bool {
@@ -168,19 +163,18 @@ fn is_addition(exchange: &Exchange) -> bool {
 }
 
 /// Every item was created by a request or by a merge.
-fn created(world: &World, history: &[Exchange], id: &str, versions: &[Version], unknown: &BTreeSet<(&str, &str)>) {
-    let Some(first) = versions.first() else { return };
+fn created(world: &World, history: &[Exchange], id: &str, versions: &Versions, unknown: &BTreeSet<(&str, &str)>) {
+    let Some((_, first)) = versions.first() else { return };
+    let place = place_of(versions);
     let added = history.iter().any(|one| is_addition(one) && text(&one.reply.body, "itemId") == id);
-    let of = (first.account.as_str(), attribute(&first.image, "Sku"));
-    let may_merge =
-        history.iter().any(|one| one.ask.path.ends_with("/merge") && account_of(&one.ask.path) == Some(of.0));
-    if !added && !may_merge && !unknown.contains(&of) {
-        world.violation(format!("nobody added the cart item {}", first.image));
+    let is_merge = |one: &Exchange| one.ask.path.ends_with("/merge") && account_of(&one.ask.path) == Some(place.0);
+    if !added && !history.iter().any(is_merge) && !unknown.contains(&place) {
+        world.violation(format!("nobody added the cart item {first}"));
     }
 }
 
 /// Adds the additions. Requests with the same key are one addition.
-fn additions(history: &[Exchange], lines: &mut Histories) {
+fn additions(history: &[Exchange], lines: &mut Histories<Line>) {
     let mut seen = BTreeMap::<(&str, &str), (u64, u64, &Exchange)>::new();
     for exchange in history.iter().filter(|one| is_addition(one) && matches!(one.reply.status, 200 | 201)) {
         let key = (exchange.ask.path.as_str(), exchange.ask.key.as_deref().unwrap_or(&exchange.label));
@@ -188,97 +182,77 @@ fn additions(history: &[Exchange], lines: &mut Histories) {
         (known.0, known.1) = (known.0.min(exchange.begin), known.1.min(exchange.end));
     }
     for (begin, end, exchange) in seen.into_values() {
-        let (body, after) = (&exchange.reply.body, quantity(&exchange.reply.body));
-        let more = exchange.ask.body.as_ref().map(quantity).unwrap_or_default();
+        let (body, after) = (&exchange.reply.body, number(&exchange.reply.body, "quantity"));
+        let more = number(&exchange.ask.body, "quantity");
         let operation =
             if exchange.reply.status == 201 { Operation::Create(after) } else { Operation::Add(more, after) };
-        lines.entry(text(body, "itemId").to_owned()).or_default().push(Interval {
-            begin,
-            end,
-            operation: Effect::Certain(operation),
-        });
+        lines.push(&name(text(body, "itemId")), (begin, end), operation);
     }
 }
 
 /// Adds the requests for single items.
-fn of_item(exchange: &Exchange, lines: &mut Histories) {
+fn of_item(exchange: &Exchange, lines: &mut Histories<Line>) {
     let Some((_, id)) = exchange.ask.path.split_once("/items/") else { return };
-    let (begin, end) = (exchange.begin, exchange.end);
-    let (body, asked) = (&exchange.reply.body, exchange.ask.body.as_ref());
-    let shown = (Place::of(text(body, "status")), quantity(body));
-    let mut push = |id: &str, operation| {
-        let operation = Effect::Certain(operation);
-        lines.entry(id.to_owned()).or_default().push(Interval { begin, end, operation });
-    };
-    let change = match exchange.ask.method {
-        "PATCH" => {
-            let status = asked.and_then(|asked| asked["status"].as_str()).map(Place::of);
-            Some((asked.and_then(|asked| asked["quantity"].as_u64()), status))
+    let (body, asked) = (&exchange.reply.body, &exchange.ask.body);
+    let shown = (Place::of(text(body, "status")), number(body, "quantity"));
+    let change = (asked["quantity"].as_u64(), asked["status"].as_str().map(Place::of));
+    let (is_patch, is_same) = (exchange.ask.method == "PATCH", text(body, "itemId") == id);
+    let outcome = match exchange.reply.status {
+        200 if is_patch && is_same => Some(Operation::Set(change.0, change.1, Some(shown))),
+        200 => {
+            // The item can have been merged into another one.
+            lines.add(&name(text(body, "itemId")), exchange, Operation::Show(shown));
+            None
         }
+        204 => Some(Operation::Remove),
+        404 => Some(Operation::Miss),
+        409 if exchange.reply.problem() == "purchased" => Some(Operation::ShowOrdered),
         _ => None,
     };
-    match (exchange.reply.status, change) {
-        (200, Some((number, status))) if text(body, "itemId") == id => {
-            push(id, Operation::Set(number, status, Some(shown)));
-        }
-        // The item was merged into another one.
-        (200, _) => push(text(body, "itemId"), Operation::Show(shown)),
-        (204, _) => push(id, Operation::Remove),
-        (404, _) => push(id, Operation::Miss),
-        (409, _) if exchange.reply.problem() == "purchased" => push(id, Operation::ShowOrdered),
-        _ => {}
-    }
-    if exchange.attempts > 1 && exchange.reply.status != 403 {
-        let repeated = match (exchange.ask.method, change) {
-            ("DELETE", _) => Operation::Remove,
-            (_, Some((number, status))) => Operation::Set(number, status, None),
-            _ => return,
-        };
-        let operation = Effect::Possible(repeated);
-        lines.entry(id.to_owned()).or_default().push(Interval { begin, end: begin, operation });
-    }
+    let attempt = match exchange.ask.method {
+        "DELETE" => Some(Operation::Remove),
+        "PATCH" => Some(Operation::Set(change.0, change.1, None)),
+        _ => None,
+    };
+    lines.write(&name(id), exchange, outcome, attempt.filter(|_| exchange.reply.status != 403));
 }
 
 /// Adds the purchase of the items of an order.
-fn bought(history: &[Exchange], lines_of: &Value, lines: &mut Histories) {
+fn bought(history: &[Exchange], lines_of: &Value, lines: &mut Histories<Line>) {
     let order = id_of(lines_of);
     let Some(checkout) = checkout_of(history, attribute(lines_of, "PK"), order) else { return };
     let end = if checkout.reply.status == 200 { checkout.end } else { u64::MAX };
-    for line in lines_of["Lines"]["L"].as_array().into_iter().flatten() {
-        let line = &line["M"];
-        let operation = Effect::Certain(Operation::Buy(attribute(line, "Quantity").parse().unwrap_or_default()));
-        let interval = Interval { begin: checkout.begin, end, operation };
-        lines.entry(attribute(line, "Item").to_owned()).or_default().push(interval);
+    for line in each(&lines_of["Lines"], "L").map(|line| &line["M"]) {
+        let operation = Operation::Buy(attribute(line, "Quantity").parse().unwrap_or_default());
+        lines.push(&name(attribute(line, "Item")), (checkout.begin, end), operation);
     }
 }
 
 /// Adds the merge of an item into another one, by a merge of carts or by its activation.
-fn joined(history: &[Exchange], id: &str, versions: &[Version], lines: &mut Histories) {
-    let Some(last) = versions.last().filter(|last| status_of(&last.image) == "JOINED") else { return };
-    let (image, target) = (&last.image, attribute(&last.image, "JoinedTo"));
-    let Some(before) = versions.iter().rev().nth(1) else { return };
-    let from = (Place::of(status_of(&before.image)), attribute(&before.image, "Quantity").parse().unwrap_or_default());
-    let more: u64 = attribute(image, "Quantity").parse().unwrap_or_default();
+fn joined(history: &[Exchange], id: &str, versions: &Versions, lines: &mut Histories<Line>) {
+    let [.., (_, before), (_, image)] = &versions[..] else { return };
+    if status_of(image) != "JOINED" {
+        return;
+    }
+    let quantity = |image: &Value| attribute(image, "Quantity").parse::<u64>().unwrap_or_default();
+    let from = (Place::of(status_of(before)), quantity(before));
     let is_merge = from.0 == Place::Active;
     let causes = history.iter().filter(|one| {
-        let asked = one.ask.body.as_ref();
         if is_merge {
-            one.ask.path.ends_with("/merge") && asked.is_some_and(|body| text(body, "fromAccountId") == last.account)
+            one.ask.path.ends_with("/merge") && text(&one.ask.body, "fromAccountId") == attribute(image, "PK")
         } else {
-            one.ask.path.ends_with(id) && asked.is_some_and(|body| body["status"] == "ACTIVE")
+            one.ask.path.ends_with(id) && one.ask.body["status"] == "ACTIVE"
         }
     });
     let causes: Vec<&Exchange> = causes.filter(|one| one.reply.status != 403).collect();
     let Some(begin) = causes.iter().map(|cause| cause.begin).min() else { return };
     let end = |cause: &&Exchange| if cause.attempts > 1 { u64::MAX } else { cause.end };
     let end = causes.iter().map(end).max().unwrap_or(u64::MAX);
-    let arrived = lines.entry(target.to_owned()).or_default();
-    let exists = arrived.iter().any(|one| matches!(one.operation, Effect::Certain(Operation::Create(_))));
+    let target = name(attribute(image, "JoinedTo"));
+    let mut arrived = lines.0.get(&target).into_iter().flatten();
+    let exists = arrived.any(|one| matches!(one.2, Effect::Certain(Operation::Create(_))));
+    let more = quantity(image);
     let operation = if is_merge && !exists { Operation::Create(more) } else { Operation::Grow(more) };
-    arrived.push(Interval { begin, end, operation: Effect::Certain(operation) });
-    lines.entry(id.to_owned()).or_default().push(Interval {
-        begin,
-        end,
-        operation: Effect::Certain(Operation::Join(from)),
-    });
+    lines.push(&target, (begin, end), operation);
+    lines.push(&name(id), (begin, end), Operation::Join(from));
 }

@@ -1,16 +1,14 @@
 //! Orders: each is the success of one checkout, at the prices of that time, and its status only
 //! moves forward.
-use std::collections::BTreeMap;
-
 use serde_json::Value;
 
 use super::{
-    super::{attribute, text},
-    account_of, minor,
-    stored::{id_of, of_type, price},
+    super::{attribute, each, minor, number, of_type, text},
+    account_of,
+    stored::{id_of, price},
 };
 use crate::{
-    linear::{Choices, Effect, Interval, Possible, is_linearizable},
+    linear::{Choices, Histories},
     world::{Exchange, World},
 };
 
@@ -47,66 +45,48 @@ fn check_answer(world: &World, exchange: &Exchange, items: &[Value]) {
     let Some(order) = of_type(items, "Order").find(|order| id_of(order) == id) else {
         return world.violation(format!("{}: the acknowledged order {id} is not stored", exchange.label));
     };
-    let lines = body["items"].as_array().into_iter().flatten();
-    let sum: i128 =
-        lines.map(|line| minor(text(line, "price")) * i128::from(line["quantity"].as_u64().unwrap_or_default())).sum();
+    let lines = each(body, "items");
+    let sum: i128 = lines.map(|line| minor(text(line, "price")) * i128::from(number(line, "quantity"))).sum();
     let total = minor(text(body, "total"));
     let is_stored = price(order, "Total") == (total, text(body, "currency").to_owned());
     if total != sum || !is_stored || body["status"] != "PLACED" {
         world.violation(format!("{}: the order {body} is not {order}", exchange.label));
     }
-    let expected = exchange.ask.body.as_ref().map(|body| text(body, "expectedTotal"));
+    let expected = exchange.ask.body["expectedTotal"].as_str();
     if expected.is_some_and(|expected| minor(expected) != total) {
         world.violation(format!("{}: bought for {total} instead of {expected:?}", exchange.label));
     }
 }
 
-/// A product as a request put it.
-#[derive(Debug)]
-struct Put<'a> {
-    begin: u64,
-    end: u64,
-    body: &'a Value,
-}
-
-/// The requests for a product.
-fn puts<'a>(history: &'a [Exchange], sku: &str) -> Vec<Put<'a>> {
-    let path = format!("/cart/products/{sku}");
-    let own = history.iter().filter(|one| one.ask.method == "PUT" && one.ask.path == path);
-    let done = own.filter(|one| matches!(one.reply.status, 200 | 201));
-    done.filter_map(|one| Some(Put { begin: one.begin, end: one.end, body: one.ask.body.as_ref()? })).collect()
-}
-
 /// Each line has a price that its product had during the checkout.
 fn check_prices(world: &World, history: &[Exchange], checkout: &Exchange) {
-    for line in checkout.reply.body["items"].as_array().into_iter().flatten() {
-        let sku = text(line, "sku");
-        let puts = puts(history, sku);
-        let is_current = |put: &Put<'_>| {
+    for line in each(&checkout.reply.body, "items") {
+        let path = format!("/cart/products/{}", text(line, "sku"));
+        let puts = history.iter().filter(|one| one.ask.method == "PUT" && one.ask.path == path);
+        let puts: Vec<&Exchange> = puts.filter(|one| matches!(one.reply.status, 200 | 201)).collect();
+        let is_current = |put: &&Exchange| {
             let is_replaced = puts.iter().any(|later| put.end < later.begin && later.end < checkout.begin);
-            let price = (text(put.body, "price"), &put.body["currency"]);
+            let product = &put.ask.body;
             put.begin < checkout.end
                 && !is_replaced
-                && put.body["active"] != false
-                && minor(price.0) == minor(text(line, "price"))
-                && *price.1 == checkout.reply.body["currency"]
+                && product["active"] != false
+                && minor(text(product, "price")) == minor(text(line, "price"))
+                && product["currency"] == checkout.reply.body["currency"]
         };
         // The products of a large cart have one price.
         if !puts.is_empty() && !puts.iter().any(is_current) {
+            let puts: Vec<_> = puts.iter().map(|put| (put.begin, put.end, &put.ask.body)).collect();
             world.violation(format!("{}: the line {line} has no price of {puts:?}", checkout.label));
         }
     }
 }
 
-/// Status of an order.
-#[derive(Debug)]
 struct Life;
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum LifeOperation {
     /// A request sets the status, or finds it set.
     Set(String),
-    /// A response shows the status.
     Show(String),
     /// The status does not allow the request.
     Refuse(String),
@@ -135,30 +115,18 @@ impl Choices for Life {
 
 /// The history of each order's status is linearizable.
 fn check_status(world: &World, history: &[Exchange]) {
-    let mut orders = BTreeMap::<&str, Vec<Interval<Effect<LifeOperation>>>>::new();
+    let mut orders = Histories::<Life>::new();
     for exchange in history.iter().filter(|one| one.ask.path.contains("/orders/")) {
-        let id = exchange.ask.path.rsplit('/').next().unwrap_or_default();
-        let wanted = exchange.ask.body.as_ref().map(|body| text(body, "status").to_owned());
-        let operation = match (exchange.reply.status, wanted) {
+        let name = format!("status of order {}", exchange.ask.path.rsplit('/').next().unwrap_or_default());
+        let wanted = exchange.ask.body["status"].as_str().map(str::to_owned);
+        let operation = match (exchange.reply.status, wanted.clone()) {
             (200, Some(status)) => LifeOperation::Set(status),
             (200, None) => LifeOperation::Show(text(&exchange.reply.body, "status").to_owned()),
             (409, Some(status)) => LifeOperation::Refuse(status),
             _ => continue,
         };
-        let (begin, end) = (exchange.begin, exchange.end);
-        let own = orders.entry(id).or_default();
         // An attempt without a response may have set the status before.
-        if let LifeOperation::Set(to) | LifeOperation::Refuse(to) = &operation
-            && exchange.attempts > 1
-        {
-            let operation = Effect::Possible(LifeOperation::Set(to.clone()));
-            own.push(Interval { begin, end: begin, operation });
-        }
-        own.push(Interval { begin, end, operation: Effect::Certain(operation) });
+        orders.write(&name, exchange, Some(operation), wanted.map(LifeOperation::Set));
     }
-    for (id, intervals) in orders {
-        if !is_linearizable::<Possible<Life>>(&intervals) {
-            world.violation(format!("the status of order {id} is not linearizable: {intervals:?}"));
-        }
-    }
+    orders.check(world);
 }

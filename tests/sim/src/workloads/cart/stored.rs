@@ -3,19 +3,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::{super::attribute, minor};
+use super::super::{attribute, each, minor, of_type};
 use crate::{clock, world::World};
-
-/// The items of a type.
-pub(super) fn of_type<'a>(items: &'a [Value], kind: &'a str) -> impl Iterator<Item = &'a Value> {
-    items.iter().filter(move |item| item["Type"]["S"] == kind)
-}
-
-/// The part after `#` of the sort keys of an account's items of a type, sorted.
-pub(super) fn ids_of(items: &[Value], account: &str, kind: &str) -> Vec<String> {
-    let own = of_type(items, kind).filter(|item| attribute(item, "PK") == account);
-    own.map(|item| id_of(item).to_owned()).collect()
-}
 
 /// The last part of the sort key: the id of a cart item or an order.
 pub(super) fn id_of(item: &Value) -> &str {
@@ -38,10 +27,17 @@ fn is_live(item: &Value) -> bool {
     expiry.is_none_or(|at| at > clock::now().as_second())
 }
 
-/// The sort keys of an account's cart items with a status, without expired ones.
-pub(super) fn live(items: &[Value], account: &str, status: &str) -> Vec<String> {
-    let own = of_type(items, "CartItem").filter(|item| attribute(item, "PK") == account && is_live(item));
-    own.filter(|item| status_of(item) == status).map(|item| attribute(item, "SK").to_owned()).collect()
+/// The ids of a list of an account: cart items with a status that have not expired, or the orders.
+pub(super) fn listed(items: &[Value], account: &str, status: &str) -> Vec<String> {
+    let own = items.iter().filter(|item| attribute(item, "PK") == account);
+    let own = own.filter(|item| match attribute(item, "Type") {
+        "Order" => status == "orders",
+        "CartItem" => status_of(item) == status && is_live(item),
+        _ => false,
+    });
+    let mut sorts: Vec<&str> = own.map(|item| attribute(item, "SK")).collect();
+    sorts.sort_unstable();
+    sorts.iter().rev().map(|sort| sort.rsplit('#').next().unwrap_or_default().to_owned()).collect()
 }
 
 /// Each item is in one place, and all copies of a fact agree.
@@ -118,7 +114,7 @@ fn check_order(world: &World, items: &[Value], order: &Value) {
     let mut sum = 0;
     let own = of_type(items, "CartItem").filter(is_own).filter(|item| attribute(item, "OrderId") == id);
     let mut bought: BTreeMap<&str, &Value> = own.map(|item| (id_of(item), item)).collect();
-    for line in lines["Lines"]["L"].as_array().into_iter().flatten() {
+    for line in each(&lines["Lines"], "L") {
         let line = &line["M"];
         let (amount, of_line) = price(line, "Price");
         sum += amount * attribute(line, "Quantity").parse::<i128>().unwrap_or_default();
@@ -143,24 +139,16 @@ fn check_order(world: &World, items: &[Value], order: &Value) {
     }
 }
 
-/// A version of a cart item, from the stream of the table.
-#[derive(Debug)]
-pub(super) struct Version {
-    /// Position in the stream.
-    pub(super) position: i64,
-    pub(super) account: String,
-    pub(super) image: Value,
-}
+/// Versions of a cart item in the order of their writes, with their positions in the stream.
+pub(super) type Versions = Vec<(i64, Value)>;
 
-/// The versions of each cart item in the order of their writes.
-pub(super) fn versions(world: &World) -> BTreeMap<String, Vec<Version>> {
-    let records = world.changes("Cart");
-    let mut versions = BTreeMap::<String, Vec<Version>>::new();
-    for (position, mut record) in records {
+/// The versions of each cart item.
+pub(super) fn versions(world: &World) -> BTreeMap<String, Versions> {
+    let mut versions = BTreeMap::<String, Versions>::new();
+    for (position, mut record) in world.changes("Cart") {
         let image = record["dynamodb"]["NewImage"].take();
         if image["Type"]["S"] == "CartItem" {
-            let account = attribute(&image, "PK").to_owned();
-            versions.entry(id_of(&image).to_owned()).or_default().push(Version { position, account, image });
+            versions.entry(id_of(&image).to_owned()).or_default().push((position, image));
         }
     }
     versions
@@ -169,12 +157,11 @@ pub(super) fn versions(world: &World) -> BTreeMap<String, Vec<Version>> {
 /// No version of a cart item is lost or written twice, and each one continues the one before.
 pub(super) fn check_versions(world: &World) {
     for (id, versions) in versions(world) {
-        for (index, version) in versions.iter().enumerate() {
-            let image = &version.image;
+        for (index, (_, image)) in versions.iter().enumerate() {
             if attribute(image, "Version") != (index + 1).to_string() {
                 world.violation(format!("version {} of the cart item {id} is {image}", index + 1));
             }
-            let Some(before) = index.checked_sub(1).map(|before| &versions[before].image) else { continue };
+            let Some(before) = index.checked_sub(1).map(|before| &versions[before].1) else { continue };
             let is_moved = status_of(before) != status_of(image);
             let previous = &image["Previous"]["M"];
             let same = |name: &str| before[name] == image[name];

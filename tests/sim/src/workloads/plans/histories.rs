@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::{
-    super::{after, attribute, number, text},
+    super::{after, attribute, each, number, of_type, text},
     COURSES, PLANS, QUIET, VENUES, stored,
 };
 use crate::{
-    linear::{Choices, Effect, Interval, Possible, is_linearizable},
+    linear::{Access, Choices, Effect, Histories, Register},
     world::{Exchange, World},
 };
 
@@ -17,74 +17,32 @@ pub(super) fn check(world: &World, history: &[Exchange], items: &[Value]) {
     // The quiet company has rules of its own.
     let is_busy = |one: &&Exchange| after(&one.ask.path, "/companies/") != Some(QUIET);
     let history: &[Exchange] = &history.iter().filter(is_busy).cloned().collect::<Vec<_>>();
-    let mut registers = Registers::default();
+    let mut registers = Histories::<Register>::new();
     for exchange in history.iter().filter(|one| one.reply.status != 403) {
-        registers.add(exchange);
+        add(&mut registers, exchange);
     }
-    registers.add_jobs(history);
-    registers.check(world, items);
+    add_jobs(&mut registers, history);
+    let stored = stored::registers(items);
+    for name in registers.0.keys().cloned().collect::<Vec<_>>() {
+        registers.end(&name, Access::Show(stored.get(&name).cloned()));
+    }
+    // The first detail of an activity from a template is unknown.
+    let from_template = history.iter().filter(|one| !one.ask.body["templateId"].is_null());
+    for id in from_template.filter_map(|one| one.reply.body["activityId"].as_str()) {
+        registers.0.remove(&format!("part {id} detail"));
+    }
+    registers.check(world);
     check_versions(world, history, items);
     check_templates(world, history, items);
     check_plans(world, history, items);
 }
 
-/// A value that requests set, show and delete as one text: an item, or an attribute of an item.
-#[derive(Debug)]
-struct Register;
-
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Operation {
-    Set(String),
-    /// Deletes an item that exists.
-    Remove,
-    /// Deletes the item if it exists.
-    Clear,
-    Show(Option<String>),
-    /// Replaces the text after the last `|`, if the item exists.
-    Change(String),
-}
-
-impl Choices for Register {
-    type State = Option<String>;
-    type Operation = Operation;
-
-    fn init() -> Option<String> {
-        None
-    }
-
-    fn after(operation: &Operation, state: &Option<String>) -> Option<Option<String>> {
-        match operation {
-            Operation::Set(new) => Some(Some(new.clone())),
-            Operation::Remove => state.is_some().then_some(None),
-            Operation::Clear => Some(None),
-            Operation::Show(shown) => (shown == state).then(|| state.clone()),
-            Operation::Change(new) => state.as_ref().map(|old| {
-                let kept = old.rfind('|').map_or("", |at| &old[..=at]);
-                Some(format!("{kept}{new}"))
-            }),
-        }
-    }
-}
-
-#[derive(Debug, Default)]
-struct Registers {
-    all: BTreeMap<String, Vec<Interval<Effect<Operation>>>>,
-    /// Registers whose first text is unknown, because it comes from a template.
-    unknown: BTreeSet<String>,
-}
-
-/// The tag of free-form data.
 fn tag(data: &Value) -> String {
     text(data, "tag").to_owned()
 }
 
-/// Name and data of a record.
 fn record(body: &Value) -> String {
     format!("{}|{}", text(body, "name"), tag(&body["data"]))
-}
-
-fn employee(body: &Value) -> String {
-    format!("{}|{}|{}", text(body, "role"), text(body, "department"), text(body, "name"))
 }
 
 /// The text of a part in a request.
@@ -102,266 +60,168 @@ fn has_register(facet: &str, id: &str) -> bool {
     facet == "venues" && VENUES.contains(&id) || facet == "courses" && COURSES.contains(&id)
 }
 
-impl Registers {
-    fn push(&mut self, name: String, exchange: &Exchange, operation: Operation) {
-        let (begin, end) = (exchange.begin, exchange.end);
-        self.all.entry(name).or_default().push(Interval { begin, end, operation: Effect::Certain(operation) });
-    }
+/// The segments of a path below `/wellness/`.
+fn segments(exchange: &Exchange) -> Vec<&str> {
+    let path = exchange.ask.path.split('?').next().unwrap_or_default();
+    path.trim_start_matches("/wellness/").split('/').collect()
+}
 
-    fn possible(&mut self, name: String, begin: u64, operation: Operation) {
-        let interval = Interval { begin, end: begin, operation: Effect::Possible(operation) };
-        self.all.entry(name).or_default().push(interval);
-    }
-
-    /// Adds a write with its outcome, and its effect in attempts without a known outcome.
-    fn write(&mut self, name: &str, exchange: &Exchange, operation: Option<Operation>, attempt: Operation) {
-        if let Some(operation) = operation {
-            self.push(name.to_owned(), exchange, operation);
+fn add(all: &mut Histories<Register>, exchange: &Exchange) {
+    let (method, body, status) = (exchange.ask.method, &exchange.ask.body, exchange.reply.status);
+    match (method, segments(exchange).as_slice()) {
+        ("PUT", ["companies", company, "sections", id]) => {
+            all.put(&format!("section {company} {id}"), exchange, text(body, "name").to_owned());
         }
-        if exchange.attempts > 1 {
-            self.possible(name.to_owned(), exchange.begin, attempt);
-        }
-    }
-
-    fn add(&mut self, exchange: &Exchange) {
-        let path = exchange.ask.path.split('?').next().unwrap_or_default();
-        let parts: Vec<&str> = path.trim_start_matches("/wellness/").split('/').collect();
-        match parts.as_slice() {
-            ["companies", company, "sections", id] => {
-                let name = format!("section {company} {id}");
-                let new = exchange.ask.body.as_ref().map_or("", |body| text(body, "name"));
-                self.put(&name, exchange, new.to_owned());
-            }
-            ["companies", company, "references", facet, id] if has_register(facet, id) => {
-                self.add_record(&format!("record {company} {facet}/{id}"), exchange);
-            }
-            ["companies", company, "employees", user] => {
-                self.add_employee(&format!("employee {company} {user}"), exchange);
-            }
-            ["companies", company, "employees", user, "erasure"] if exchange.ask.method == "POST" => {
-                let is_done = exchange.reply.status == 202;
-                let name = format!("employee {company} {user}");
-                self.write(&name, exchange, is_done.then_some(Operation::Clear), Operation::Clear);
-            }
-            ["companies", _, "activities"] if exchange.ask.method == "POST" => self.add_activity(exchange),
-            ["companies", _, "activities", id] => self.add_head(id, exchange),
-            ["companies", _, "activities", id, "section"] => {
-                let section = exchange.ask.body.as_ref().map(|body| text(body, "sectionId")).unwrap_or_default();
-                let set = Operation::Set(section.to_owned());
-                let is_set = exchange.reply.status == 200;
-                self.write(&format!("place {id}"), exchange, is_set.then(|| set.clone()), set);
-            }
-            ["companies", _, "activities", id, "references", facet, of] if has_register(facet, of) => {
-                self.add_reference(&format!("reference {id} {facet}/{of}"), exchange);
-            }
-            ["companies", _, "activities", id, rest @ ..] => {
-                let part_name = rest.join("/");
-                if matches!(part_name.as_str(), "detail" | "goal" | "groups" | "rewards/Bonus") {
-                    self.add_part(&format!("part {id} {part_name}"), &part_name, exchange);
+        (_, ["companies", company, "references", facet, id]) if has_register(facet, id) => {
+            let name = format!("record {company} {facet}/{id}");
+            match method {
+                "PUT" => all.put(&name, exchange, record(body)),
+                "DELETE" => all.delete(&name, exchange, 204, Access::Remove),
+                "GET" => all.get(&name, exchange, record),
+                _ => {
+                    let change = Access::Change(tag(&body["data"]));
+                    let outcome = match status {
+                        202 => Some(change.clone()),
+                        404 => Some(Access::Show(None)),
+                        _ => None,
+                    };
+                    all.write(&name, exchange, outcome, Some(change));
                 }
             }
-            _ => {}
         }
-    }
-
-    fn add_record(&mut self, name: &str, exchange: &Exchange) {
-        let (status, body) = (exchange.reply.status, exchange.ask.body.as_ref());
-        match (exchange.ask.method, body) {
-            ("PUT", Some(body)) => {
-                let set = Operation::Set(record(body));
-                self.write(name, exchange, matches!(status, 200 | 201).then(|| set.clone()), set);
+        (_, ["companies", company, "employees", user]) => {
+            let name = format!("employee {company} {user}");
+            match method {
+                "PUT" => {
+                    let [role, department, full] = ["role", "department", "name"].map(|member| text(body, member));
+                    all.put(&name, exchange, format!("{role}|{department}|{full}"));
+                }
+                "DELETE" => all.delete(&name, exchange, 202, Access::Clear),
+                _ => {}
             }
-            ("PATCH", Some(body)) => {
-                let change = Operation::Change(tag(&body["data"]));
-                let outcome = match status {
-                    202 => Some(change.clone()),
-                    404 => Some(Operation::Show(None)),
-                    _ => None,
-                };
-                self.write(name, exchange, outcome, change);
-            }
-            ("DELETE", _) => {
-                let outcome = match status {
-                    204 => Some(Operation::Remove),
-                    404 => Some(Operation::Show(None)),
-                    _ => None,
-                };
-                self.write(name, exchange, outcome, Operation::Remove);
-            }
-            ("GET", _) if matches!(status, 200 | 404) => {
-                let shown = (status == 200).then(|| record(&exchange.reply.body));
-                self.push(name.to_owned(), exchange, Operation::Show(shown));
-            }
-            _ => {}
         }
-    }
-
-    fn add_employee(&mut self, name: &str, exchange: &Exchange) {
-        match (exchange.ask.method, &exchange.ask.body) {
-            ("PUT", Some(body)) => self.put(name, exchange, employee(body)),
-            ("DELETE", _) => self.delete(name, exchange, 202, Operation::Clear),
-            _ => {}
+        ("POST", ["companies", company, "employees", user, "erasure"]) => {
+            let outcome = (status == 202).then_some(Access::Clear);
+            all.write(&format!("employee {company} {user}"), exchange, outcome, Some(Access::Clear));
         }
-    }
-
-    /// Adds a request that sets the whole value.
-    fn put(&mut self, name: &str, exchange: &Exchange, value: String) {
-        let set = Operation::Set(value);
-        let is_set = matches!(exchange.reply.status, 200 | 201);
-        self.write(name, exchange, is_set.then(|| set.clone()), set);
-    }
-
-    /// Adds a request that deletes an item, with the status of its success.
-    fn delete(&mut self, name: &str, exchange: &Exchange, success: u64, deletion: Operation) {
-        let outcome = match exchange.reply.status {
-            404 => Some(Operation::Show(None)),
-            status => (status == success).then(|| deletion.clone()),
-        };
-        self.write(name, exchange, outcome, deletion);
-    }
-
-    /// Adds a new activity. The content of its template is unknown.
-    fn add_activity(&mut self, exchange: &Exchange) {
-        let Some(id) = exchange.reply.body["activityId"].as_str() else { return };
-        let Some(body) = &exchange.ask.body else { return };
-        let reply = &exchange.reply.body;
-        self.push(format!("place {id}"), exchange, Operation::Set(text(body, "sectionId").to_owned()));
-        self.push(format!("status {id}"), exchange, Operation::Set(text(reply, "status").to_owned()));
-        self.push(format!("end {id}"), exchange, Operation::Set(end(reply)));
-        for reference in body["references"].as_array().into_iter().flatten() {
-            let name = format!("reference {id} {}/{}", text(reference, "facet"), text(reference, "id"));
-            self.push(name, exchange, Operation::Set(tag(&reference["data"])));
-        }
-        if body["templateId"].is_null() {
-            self.push(format!("part {id} detail"), exchange, Operation::Set(part("detail", body)));
-        } else {
-            self.unknown.insert(format!("part {id} detail"));
-        }
-    }
-
-    /// Adds a change of the status or the end of an activity, or a read of the whole activity.
-    fn add_head(&mut self, id: &str, exchange: &Exchange) {
-        let reply = &exchange.reply;
-        if let Some(body) = exchange.ask.body.as_ref().filter(|_| exchange.ask.method == "PATCH") {
+        ("POST", ["companies", _, "activities"]) => add_activity(all, exchange),
+        ("PATCH", ["companies", _, "activities", id]) => {
             for (name, member) in [("status", "status"), ("end", "endDate")] {
                 let Some(new) = body[member].as_str() else { continue };
-                let set = Operation::Set(new.trim_end_matches('Z').to_owned());
-                self.write(&format!("{name} {id}"), exchange, (reply.status == 200).then(|| set.clone()), set);
+                all.put(&format!("{name} {id}"), exchange, new.trim_end_matches('Z').to_owned());
             }
-        } else if exchange.ask.method == "GET" && reply.status == 200 {
-            self.add_shown(id, exchange);
         }
-    }
-
-    fn add_shown(&mut self, id: &str, exchange: &Exchange) {
-        let body = &exchange.reply.body;
-        let show = |shown: Option<String>| Operation::Show(shown);
-        self.push(format!("place {id}"), exchange, show(Some(text(body, "sectionId").to_owned())));
-        self.push(format!("end {id}"), exchange, show(Some(end(body))));
-        if body["status"] != "completed" {
-            self.push(format!("status {id}"), exchange, show(Some(text(body, "status").to_owned())));
+        ("GET", ["companies", _, "activities", id]) if status == 200 => add_shown(all, id, exchange),
+        (_, ["companies", _, "activities", id, "section"]) => {
+            all.put(&format!("place {id}"), exchange, text(body, "sectionId").to_owned());
         }
-        for name in ["detail", "goal", "groups"] {
-            let shown = &body[name];
-            let inner = match name {
-                "goal" => &shown["parameters"],
-                "groups" => &shown["rules"],
-                _ => shown,
-            };
-            self.push(format!("part {id} {name}"), exchange, show((!shown.is_null()).then(|| tag(inner))));
-        }
-        let mut rewards = body["rewards"].as_array().into_iter().flatten();
-        let bonus = rewards.find(|reward| reward["kind"] == "Bonus").map(|reward| text(reward, "name").to_owned());
-        self.push(format!("part {id} rewards/Bonus"), exchange, show(bonus));
-        let references = || body["references"].as_array().into_iter().flatten();
-        let known = VENUES.map(|of| ("venues", of)).into_iter().chain(COURSES.map(|of| ("courses", of)));
-        for (facet, of) in known {
-            let found = references().find(|one| one["facet"] == facet && one["id"] == of);
+        (_, ["companies", _, "activities", id, "references", facet, of]) if has_register(facet, of) => {
             let name = format!("reference {id} {facet}/{of}");
-            self.push(name, exchange, show(found.map(|one| tag(&one["data"]))));
-        }
-    }
-
-    fn add_reference(&mut self, name: &str, exchange: &Exchange) {
-        let reply = &exchange.reply;
-        match exchange.ask.method {
-            "PUT" => {
-                // An attempt without a response may have created a reference that a job replaces.
-                self.all.entry(name.to_owned()).or_default();
-                if matches!(reply.status, 200 | 201) {
-                    self.push(name.to_owned(), exchange, Operation::Set(tag(&reply.body["data"])));
+            match method {
+                "PUT" => {
+                    // An attempt without a response may have created a reference that a job replaces.
+                    all.0.entry(name.clone()).or_default();
+                    if matches!(status, 200 | 201) {
+                        all.add(&name, exchange, Access::Set(tag(&exchange.reply.body["data"])));
+                    }
+                    for lost in exchange.replies.iter().filter(|one| matches!(one.status, 200 | 201)) {
+                        all.possible(&name, exchange.begin, Access::Set(tag(&lost.body["data"])));
+                    }
                 }
-                for lost in exchange.replies.iter().filter(|one| matches!(one.status, 200 | 201)) {
-                    self.possible(name.to_owned(), exchange.begin, Operation::Set(tag(&lost.body["data"])));
-                }
+                "DELETE" => all.delete(&name, exchange, 204, Access::Remove),
+                _ => {}
             }
-            "DELETE" => self.delete(name, exchange, 204, Operation::Remove),
-            _ => {}
         }
-    }
-
-    fn add_part(&mut self, name: &str, kind: &str, exchange: &Exchange) {
-        match (exchange.ask.method, &exchange.ask.body) {
-            ("PUT", Some(body)) => self.put(name, exchange, part(kind, body)),
-            ("DELETE", _) => self.delete(name, exchange, 204, Operation::Remove),
-            _ => {}
-        }
-    }
-
-    /// Adds what the jobs of updates and replacements may do to references, and the attempts to add
-    /// references whose data is unknown.
-    fn add_jobs(&mut self, history: &[Exchange]) {
-        let names: Vec<String> = self.all.keys().filter(|name| name.starts_with("reference ")).cloned().collect();
-        let owners = owners(history);
-        for exchange in history.iter().filter(|one| one.reply.status != 403) {
-            let path = exchange.ask.path.split('?').next().unwrap_or_default();
-            let parts: Vec<&str> = path.trim_start_matches("/wellness/").split('/').collect();
-            let own = |company: &str, of: &str| -> Vec<String> {
-                let is_own = |name: &&String| {
-                    let mut words = name.split(' ').skip(1);
-                    let owner = words.next().and_then(|id| owners.get(id));
-                    owner.is_some_and(|owner| owner == company) && words.next() == Some(of)
-                };
-                names.iter().filter(is_own).cloned().collect()
-            };
-            let data = exchange.ask.body.as_ref().map(|body| tag(&body["data"])).unwrap_or_default();
-            match (exchange.ask.method, parts.as_slice()) {
-                ("PATCH", ["companies", company, "references", facet, id]) => {
-                    for name in own(company, &format!("{facet}/{id}")) {
-                        self.possible(name, exchange.begin, Operation::Change(data.clone()));
-                    }
-                }
-                ("POST", ["companies", company, "references", "venues", id, "replacement"]) => {
-                    let body = exchange.ask.body.as_ref();
-                    let new = body.map(|body| text(body, "replacementId")).unwrap_or_default();
-                    for name in own(company, &format!("venues/{id}")) {
-                        self.possible(name, exchange.begin, Operation::Remove);
-                    }
-                    for name in own(company, &format!("venues/{new}")) {
-                        self.possible(name, exchange.begin, Operation::Set(data.clone()));
-                    }
-                }
-                ("PUT", ["companies", company, "activities", id, "references", facet, of]) if exchange.attempts > 1 => {
-                    let name = format!("reference {id} {facet}/{of}");
-                    for data in data_of_record(history, company, facet, of) {
-                        self.possible(name.clone(), exchange.begin, Operation::Set(data));
-                    }
+        (_, ["companies", _, "activities", id, rest @ ..]) => {
+            let kind = rest.join("/");
+            let name = format!("part {id} {kind}");
+            match (method, kind.as_str()) {
+                ("PUT", "detail" | "goal" | "groups" | "rewards/Bonus") => all.put(&name, exchange, part(&kind, body)),
+                ("DELETE", "detail" | "goal" | "groups" | "rewards/Bonus") => {
+                    all.delete(&name, exchange, 204, Access::Remove);
                 }
                 _ => {}
             }
         }
+        _ => {}
     }
+}
 
-    fn check(self, world: &World, items: &[Value]) {
-        let stored = stored::registers(items);
-        let unknown = self.unknown;
-        for (name, mut intervals) in self.all.into_iter().filter(|(name, _)| !unknown.contains(name)) {
-            let last = intervals.iter().map(|interval| interval.end).max().unwrap_or_default() + 1;
-            let operation = Effect::Certain(Operation::Show(stored.get(&name).cloned()));
-            intervals.push(Interval { begin: last, end: last, operation });
-            if !is_linearizable::<Possible<Register>>(&intervals) {
-                world.violation(format!("the {name} is not linearizable: {intervals:?}"));
+fn add_activity(all: &mut Histories<Register>, exchange: &Exchange) {
+    let (body, reply) = (&exchange.ask.body, &exchange.reply.body);
+    let Some(id) = reply["activityId"].as_str() else { return };
+    let mut set = |name: String, value: String| all.add(&name, exchange, Access::Set(value));
+    set(format!("place {id}"), text(body, "sectionId").to_owned());
+    set(format!("status {id}"), text(reply, "status").to_owned());
+    set(format!("end {id}"), end(reply));
+    set(format!("part {id} detail"), part("detail", body));
+    for reference in each(body, "references") {
+        let name = format!("reference {id} {}/{}", text(reference, "facet"), text(reference, "id"));
+        set(name, tag(&reference["data"]));
+    }
+}
+
+fn add_shown(all: &mut Histories<Register>, id: &str, exchange: &Exchange) {
+    let body = &exchange.reply.body;
+    let mut show = |name: String, shown: Option<String>| all.add(&name, exchange, Access::Show(shown));
+    show(format!("place {id}"), Some(text(body, "sectionId").to_owned()));
+    show(format!("end {id}"), Some(end(body)));
+    if body["status"] != "completed" {
+        show(format!("status {id}"), Some(text(body, "status").to_owned()));
+    }
+    for (name, data) in
+        [("detail", &body["detail"]), ("goal", &body["goal"]["parameters"]), ("groups", &body["groups"]["rules"])]
+    {
+        show(format!("part {id} {name}"), (!body[name].is_null()).then(|| tag(data)));
+    }
+    let bonus = each(body, "rewards").find(|reward| reward["kind"] == "Bonus");
+    show(format!("part {id} rewards/Bonus"), bonus.map(|reward| text(reward, "name").to_owned()));
+    let known = VENUES.map(|of| ("venues", of)).into_iter().chain(COURSES.map(|of| ("courses", of)));
+    for (facet, of) in known {
+        let found = each(body, "references").find(|one| one["facet"] == facet && one["id"] == of);
+        show(format!("reference {id} {facet}/{of}"), found.map(|one| tag(&one["data"])));
+    }
+}
+
+/// Adds what the jobs of updates and replacements may do to references, and the attempts to add
+/// references whose data is unknown.
+fn add_jobs(all: &mut Histories<Register>, history: &[Exchange]) {
+    let names: Vec<String> = all.0.keys().filter(|name| name.starts_with("reference ")).cloned().collect();
+    let owners = owners(history);
+    let own = |company: &str, of: String| -> Vec<&String> {
+        let is_own = |name: &&String| {
+            let mut words = name.split(' ').skip(1);
+            let owner = words.next().and_then(|id| owners.get(id));
+            owner.is_some_and(|owner| *owner == company) && words.next() == Some(of.as_str())
+        };
+        names.iter().filter(is_own).collect()
+    };
+    for exchange in history.iter().filter(|one| one.reply.status != 403) {
+        let (begin, body) = (exchange.begin, &exchange.ask.body);
+        let data = tag(&body["data"]);
+        match (exchange.ask.method, segments(exchange).as_slice()) {
+            ("PATCH", ["companies", company, "references", facet, id]) => {
+                for name in own(company, format!("{facet}/{id}")) {
+                    all.possible(name, begin, Access::Change(data.clone()));
+                }
             }
+            ("POST", ["companies", company, "references", "venues", id, "replacement"]) => {
+                for name in own(company, format!("venues/{id}")) {
+                    all.possible(name, begin, Access::Remove);
+                }
+                for name in own(company, format!("venues/{}", text(body, "replacementId"))) {
+                    all.possible(name, begin, Access::Set(data.clone()));
+                }
+            }
+            ("PUT", ["companies", company, "activities", id, "references", facet, of]) if exchange.attempts > 1 => {
+                // All data that requests have given to the record.
+                let path = format!("/wellness/companies/{company}/references/{facet}/{of}");
+                for write in history.iter().filter(|one| one.ask.path == path && !one.ask.body.is_null()) {
+                    let set = Access::Set(tag(&write.ask.body["data"]));
+                    all.possible(&format!("reference {id} {facet}/{of}"), begin, set);
+                }
+            }
+            _ => {}
         }
     }
 }
@@ -372,20 +232,11 @@ fn end(body: &Value) -> String {
 }
 
 /// The companies of the activities.
-pub(super) fn owners(history: &[Exchange]) -> BTreeMap<String, String> {
+pub(super) fn owners(history: &[Exchange]) -> BTreeMap<&str, &str> {
     let created = history.iter().filter(|one| one.ask.method == "POST" && one.ask.path.ends_with("/activities"));
     created
-        .filter_map(|one| {
-            Some((one.reply.body["activityId"].as_str()?.to_owned(), after(&one.ask.path, "/companies/")?.to_owned()))
-        })
+        .filter_map(|one| Some((one.reply.body["activityId"].as_str()?, after(&one.ask.path, "/companies/")?)))
         .collect()
-}
-
-/// All data that requests have given to a record.
-fn data_of_record(history: &[Exchange], company: &str, facet: &str, id: &str) -> BTreeSet<String> {
-    let path = format!("/wellness/companies/{company}/references/{facet}/{id}");
-    let writes = history.iter().filter(|one| one.ask.path == path);
-    writes.filter_map(|one| one.ask.body.as_ref()).map(|body| tag(&body["data"])).collect()
 }
 
 /// Each version of an activity has one successor, and the stored version is the newest one.
@@ -399,13 +250,13 @@ fn check_versions(world: &World, history: &[Exchange], items: &[Value]) {
             continue;
         }
         let Some(version) = reply.body["version"].as_u64() else { continue };
-        let base = exchange.ask.body.as_ref().map(|body| number(body, "version")).filter(|base| *base > 0);
         // A repeated request can find its own effect.
-        let is_change = match base {
-            Some(base) => base != version,
-            None => reply.status == 201 && exchange.attempts == 1,
+        let is_change = match number(&exchange.ask.body, "version") {
+            0 => reply.status == 201 && exchange.attempts == 1,
+            base => base != version,
         };
-        if base.is_some_and(|base| base != version && base + 1 != version) {
+        let base = number(&exchange.ask.body, "version");
+        if base > 0 && base != version && base + 1 != version {
             world.violation(format!("{}: a change of version {base:?} gives {version}", exchange.label));
         }
         if is_change {
@@ -426,7 +277,6 @@ fn check_versions(world: &World, history: &[Exchange], items: &[Value]) {
 }
 
 /// A template: its version and its name.
-#[derive(Debug)]
 struct Form;
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -466,64 +316,49 @@ impl Choices for Form {
 
 /// The history of each template is linearizable.
 fn check_templates(world: &World, history: &[Exchange], items: &[Value]) {
-    let mut all = BTreeMap::<&str, Vec<Interval<Effect<FormOperation>>>>::new();
+    let mut all = Histories::<Form>::new();
     for exchange in history.iter().filter(|one| one.reply.status != 403) {
-        let (reply, path) = (&exchange.reply, &exchange.ask.path);
-        let name = exchange.ask.body.as_ref().map_or("", |body| text(body, "name")).to_owned();
-        let base = exchange.ask.body.as_ref().and_then(|body| body["version"].as_u64());
-        let shown = || Some((number(&reply.body, "version"), text(&reply.body, "name").to_owned()));
+        let (asked, reply, path) = (&exchange.ask.body, &exchange.reply, &exchange.ask.path);
+        let (new, base) = (text(asked, "name").to_owned(), asked["version"].as_u64());
         let created = reply.body["templateId"].as_str().filter(|_| exchange.ask.method == "POST");
         let id = after(path, "/templates/").or_else(|| created.filter(|_| path.ends_with("/templates")));
         let Some(id) = id else { continue };
-        let (operation, attempt) = match (exchange.ask.method, reply.status) {
-            ("POST", 201) => (Some(FormOperation::Create(name)), None),
-            ("PATCH", status) => {
-                let operation = match status {
-                    200 => Some(FormOperation::Change(name.clone(), base, reply.body["version"].as_u64())),
-                    404 => Some(FormOperation::Show(None)),
-                    412 => base.map(FormOperation::Differs),
-                    _ => None,
-                };
-                (operation, Some(FormOperation::Change(name, base, None)))
-            }
-            ("DELETE", 204) => (Some(FormOperation::Remove), Some(FormOperation::Remove)),
-            ("DELETE", 404) => (Some(FormOperation::Show(None)), Some(FormOperation::Remove)),
-            ("GET", 200) => (Some(FormOperation::Show(shown())), None),
-            ("GET", 404) => (Some(FormOperation::Show(None)), None),
-            _ => (None, None),
+        let attempt = match exchange.ask.method {
+            "PATCH" => Some(FormOperation::Change(new.clone(), base, None)),
+            "DELETE" => Some(FormOperation::Remove),
+            _ => None,
         };
-        let (begin, end) = (exchange.begin, exchange.end);
-        let own = all.entry(id).or_default();
-        own.extend(operation.map(|operation| Interval { begin, end, operation: Effect::Certain(operation) }));
-        if let Some(attempt) = attempt.filter(|_| exchange.attempts > 1) {
-            own.push(Interval { begin, end: begin, operation: Effect::Possible(attempt) });
-        }
+        let operation = match (exchange.ask.method, reply.status) {
+            ("POST", 201) => Some(FormOperation::Create(new)),
+            ("PATCH", 200) => Some(FormOperation::Change(new, base, reply.body["version"].as_u64())),
+            ("PATCH", 412) => base.map(FormOperation::Differs),
+            ("DELETE", 204) => Some(FormOperation::Remove),
+            ("GET", 200) => {
+                let shown = (number(&reply.body, "version"), text(&reply.body, "name").to_owned());
+                Some(FormOperation::Show(Some(shown)))
+            }
+            ("PATCH" | "DELETE" | "GET", 404) => Some(FormOperation::Show(None)),
+            _ => None,
+        };
+        all.write(&format!("template {id}"), exchange, operation, attempt);
     }
-    for (id, mut intervals) in all {
-        // A request of the other company.
-        let is_created =
-            |one: &Interval<Effect<FormOperation>>| matches!(one.operation, Effect::Certain(FormOperation::Create(_)));
-        if !intervals.iter().any(is_created) {
-            continue;
-        }
-        let stored = stored::of_type(items, "Template").find(|one| attribute(one, "SK").ends_with(id));
+    // Others are templates in requests of the other company.
+    all.0.retain(|_, own| own.iter().any(|one| matches!(one.2, Effect::Certain(FormOperation::Create(_)))));
+    for name in all.0.keys().cloned().collect::<Vec<_>>() {
+        let id = name.trim_start_matches("template ");
+        let stored = of_type(items, "Template").find(|one| attribute(one, "SK").ends_with(id));
         let stored = stored.map(|one| {
             let content: Value = serde_json::from_str(attribute(one, "Content")).unwrap_or_default();
             (attribute(one, "Version").parse().unwrap_or_default(), text(&content, "name").to_owned())
         });
-        let last = intervals.iter().map(|interval| interval.end).max().unwrap_or_default() + 1;
-        intervals.push(Interval { begin: last, end: last, operation: Effect::Certain(FormOperation::Show(stored)) });
-        if !is_linearizable::<Possible<Form>>(&intervals) {
-            world.violation(format!("the template {id} is not linearizable: {intervals:?}"));
-        }
+        all.end(&name, FormOperation::Show(stored));
     }
+    all.check(world);
 }
 
 /// The plans of a company: name, first and last day by id.
-#[derive(Debug)]
 struct Plans;
 
-/// Name, first and last day.
 type Plan = (String, String, String);
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -548,22 +383,23 @@ impl Choices for Plans {
     }
 
     fn after(operation: &PlanOperation, state: &Self::State) -> Option<Self::State> {
-        match operation {
-            PlanOperation::Put(id, plan) => (!overlaps(state, id, plan)).then(|| {
-                let mut next = state.clone();
-                next.insert(id.clone(), plan.clone());
-                next
-            }),
-            PlanOperation::Overlaps(id, plan) => overlaps(state, id, plan).then(|| state.clone()),
-            PlanOperation::Show(id, shown) => (state.get(id) == shown.as_ref()).then(|| state.clone()),
-            PlanOperation::End(all) => (all == state).then(|| state.clone()),
+        let is_possible = match operation {
+            PlanOperation::Put(id, plan) => !overlaps(state, id, plan),
+            PlanOperation::Overlaps(id, plan) => overlaps(state, id, plan),
+            PlanOperation::Show(id, shown) => state.get(id) == shown.as_ref(),
+            PlanOperation::End(all) => all == state,
+        };
+        let mut next = state.clone();
+        if let PlanOperation::Put(id, plan) = operation {
+            next.insert(id.clone(), plan.clone());
         }
+        is_possible.then_some(next)
     }
 }
 
 /// The history of the plans of each company is linearizable, and no two plans overlap.
 fn check_plans(world: &World, history: &[Exchange], items: &[Value]) {
-    let mut all = BTreeMap::<&str, Vec<Interval<Effect<PlanOperation>>>>::new();
+    let (mut all, mut companies) = (Histories::<Plans>::new(), BTreeSet::new());
     for exchange in history.iter().filter(|one| one.reply.status != 403) {
         let path = &exchange.ask.path;
         let (Some(company), Some(id)) = (after(path, "/companies/"), after(path, "/plans/")) else { continue };
@@ -572,33 +408,20 @@ fn check_plans(world: &World, history: &[Exchange], items: &[Value]) {
         }
         let day = |body: &Value, member: &str| text(body, member).get(..10).unwrap_or_default().to_owned();
         let plan = |body: &Value| (text(body, "name").to_owned(), day(body, "startDate"), day(body, "endDate"));
-        let asked = exchange.ask.body.as_ref().map(plan);
-        let (operation, attempt) = match (exchange.ask.method, exchange.reply.status, asked) {
-            ("PUT", 200 | 201, Some(asked)) => {
-                let put = PlanOperation::Put(id.to_owned(), asked);
-                (put.clone(), Some(put))
-            }
-            ("PUT", 409, Some(asked)) => {
-                let overlaps = PlanOperation::Overlaps(id.to_owned(), asked.clone());
-                (overlaps, Some(PlanOperation::Put(id.to_owned(), asked)))
-            }
-            ("GET", 200, _) => (PlanOperation::Show(id.to_owned(), Some(plan(&exchange.reply.body))), None),
-            ("GET", 404, _) => (PlanOperation::Show(id.to_owned(), None), None),
+        let (id, asked) = (id.to_owned(), plan(&exchange.ask.body));
+        let put = (exchange.ask.method == "PUT").then(|| PlanOperation::Put(id.clone(), asked.clone()));
+        let operation = match (exchange.ask.method, exchange.reply.status) {
+            ("PUT", 200 | 201) => PlanOperation::Put(id, asked),
+            ("PUT", 409) => PlanOperation::Overlaps(id, asked),
+            ("GET", 200) => PlanOperation::Show(id, Some(plan(&exchange.reply.body))),
+            ("GET", 404) => PlanOperation::Show(id, None),
             _ => continue,
         };
-        let (begin, end) = (exchange.begin, exchange.end);
-        let own = all.entry(company).or_default();
-        own.push(Interval { begin, end, operation: Effect::Certain(operation) });
-        if let Some(attempt) = attempt.filter(|_| exchange.attempts > 1) {
-            own.push(Interval { begin, end: begin, operation: Effect::Possible(attempt) });
-        }
+        all.write(&format!("plans of {company}"), exchange, Some(operation), put);
+        companies.insert(company);
     }
-    for (company, mut intervals) in all {
-        let stored = stored::plans(items, company);
-        let last = intervals.iter().map(|interval| interval.end).max().unwrap_or_default() + 1;
-        intervals.push(Interval { begin: last, end: last, operation: Effect::Certain(PlanOperation::End(stored)) });
-        if !is_linearizable::<Possible<Plans>>(&intervals) {
-            world.violation(format!("the plans of {company} are not linearizable: {intervals:?}"));
-        }
+    for company in companies {
+        all.end(&format!("plans of {company}"), PlanOperation::End(stored::plans(items, company)));
     }
+    all.check(world);
 }

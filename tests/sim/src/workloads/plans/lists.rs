@@ -4,9 +4,12 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::{
-    super::{attribute, number, text, wellness::stored::has_ended},
+    super::{
+        attribute, each, number, of_type, text,
+        wellness::stored::{activity_of, has_ended},
+    },
     ALL, OF_TEMPLATES, QUIET, USERS, VENUES, admin, employee, operator, root_of,
-    stored::{activity, activity_of, company_of, end_of, facet_of, of_type},
+    stored::{activity, company_of, end_of, facet_of},
 };
 use crate::world::{Ask, Caller, World};
 
@@ -18,7 +21,7 @@ async fn walk(world: &World, label: &str, caller: &Caller, path: &str, (limit, p
         let sign = if path.contains('?') { '&' } else { '?' };
         let asked = format!("{path}{sign}limit={limit}{cursor}");
         let reply = world.ask(&format!("{label}p{page}"), caller, Ask::of("GET", asked)).await;
-        let read = reply.body["items"].as_array().cloned().unwrap_or_default();
+        let read = each(&reply.body, "items").cloned().collect::<Vec<_>>();
         if read.len() > usize::try_from(limit).unwrap_or_default() {
             world.violation(format!("{label}: a page of {path} has {} items", read.len()));
         }
@@ -59,16 +62,18 @@ pub(super) async fn check(world: &World, items: &[Value]) {
     for company in ALL {
         let root = root_of(company);
         let own = |kind: &'static str| of_type(items, kind).filter(move |one| company_of(one) == company);
-        let last = |sort: &str, prefix: &str| sort.strip_prefix(prefix).unwrap_or_default().to_owned();
-        let sections = own("Section").map(|one| last(attribute(one, "SK"), "Section#SectionId-")).collect();
-        compare(world, company, &format!("{root}/sections"), "sectionId", sections).await;
-        let templates = own("Template").map(|one| last(attribute(one, "SK"), "Template#TemplateId-")).collect();
-        compare(world, company, &format!("{root}/templates"), "templateId", templates).await;
-        let users = own("Employee").map(|one| last(attribute(one, "SK"), "UserId-")).collect();
-        compare(world, company, &format!("{root}/employees"), "userId", users).await;
-        let sales = own("Employee").filter(|one| attribute(one, "Department") == "Sales");
-        let sales = sales.map(|one| last(attribute(one, "SK"), "UserId-")).collect();
+        let last = |one: &Value, prefix: &str| attribute(one, "SK").strip_prefix(prefix).unwrap_or_default().to_owned();
+        let is_sales = |one: &&Value| attribute(one, "Department") == "Sales";
+        let sales = own("Employee").filter(is_sales).map(|one| last(one, "UserId-")).collect();
         compare(world, company, &format!("{root}/employees?department=Sales"), "userId", sales).await;
+        for (list, kind, prefix, member) in [
+            ("sections", "Section", "Section#SectionId-", "sectionId"),
+            ("templates", "Template", "Template#TemplateId-", "templateId"),
+            ("employees", "Employee", "UserId-", "userId"),
+        ] {
+            let ids = own(kind).map(|one| last(one, prefix)).collect();
+            compare(world, company, &format!("{root}/{list}"), member, ids).await;
+        }
         for facet in ["venues", "courses", "files"] {
             let of_facet = own("ReferenceRecord").filter_map(|one| facet_of(attribute(one, "SK")));
             let of_facet = of_facet.filter(|(of, _)| *of == facet).map(|(_, id)| id.to_owned()).collect();
@@ -83,8 +88,8 @@ pub(super) async fn check(world: &World, items: &[Value]) {
         }
         let plans = super::stored::plans(items, company).into_keys().collect();
         let path = format!("{root}/plans");
-        let reply = world.ask(&format!("walk {path}"), &admin(company), Ask::of("GET", path.clone())).await;
-        let listed = reply.body["items"].as_array().cloned().unwrap_or_default();
+        let reply = world.ask(&format!("walk {path}"), &admin(company), Ask::of("GET", path.as_str())).await;
+        let listed: Vec<Value> = each(&reply.body, "items").cloned().collect();
         same(world, &path, &listed, "planId", &plans);
     }
     let global = of_type(items, "Template").filter(|one| attribute(one, "PK") == "Global");

@@ -6,13 +6,15 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value};
 
 use super::{
-    super::{after, attribute, number, text},
-    ALL, COMPANIES, QUIET, USERS, bucket, operator, root_of,
-    stored::{activity_of, company_of, of_type},
+    super::{
+        after, attribute, each, number, of_type, text,
+        wellness::{self, key_of_url},
+    },
+    ALL, COMPANIES, QUIET, USERS, operator, root_of,
+    stored::company_of,
 };
 use crate::world::{Ask, Exchange, World};
 
-/// The items of a company.
 pub(super) fn items_of<'a>(items: &'a [Value], company: &str) -> Vec<&'a Value> {
     let activities: BTreeSet<&str> = of_type(items, "Activity")
         .filter(|one| attribute(one, "CompanyId") == company)
@@ -22,35 +24,12 @@ pub(super) fn items_of<'a>(items: &'a [Value], company: &str) -> Vec<&'a Value> 
     items.iter().filter(is_own).collect()
 }
 
-/// The company of a caller. `None` for an operator.
-fn company_of_caller(caller: &str) -> Option<&'static str> {
-    COMPANIES.into_iter().find(|company| caller.ends_with(&format!("-of-{company}")))
-}
-
-/// No response to a company has an activity or a text of another one, and no request is refused
-/// without a reason.
-pub(super) fn check_walls(world: &World, history: &[Exchange], trespasses: &BTreeSet<String>, items: &[Value]) {
-    for exchange in history {
-        let Some(company) = company_of_caller(&exchange.caller) else { continue };
-        if exchange.reply.status == 403 && !trespasses.contains(&exchange.label) {
-            world.violation(format!("{}: {} is refused {}", exchange.label, exchange.caller, exchange.ask.path));
-        }
-        let body = exchange.reply.body.to_string();
-        let others = of_type(items, "Activity").filter(|one| attribute(one, "CompanyId") != company);
-        let names = ALL.into_iter().filter(|name| *name != company).chain(["stolen"]);
-        let mut foreign = others.map(activity_of).chain(names).filter(|id| body.contains(id));
-        if let Some(id) = foreign.find(|id| !exchange.ask.path.contains(id)) {
-            world.violation(format!("{}: the response to {company} has {id}: {body}", exchange.label));
-        }
-    }
+/// No company reaches the data of another one.
+pub(super) fn check_walls(world: &World, history: &[Exchange], items: &[Value]) {
+    wellness::check_walls(world, history, items, &[ALL.as_slice(), &["stolen"]].concat());
     for item in items.iter().filter(|item| item.to_string().contains("stolen")) {
         world.violation(format!("a refused request has written {item}"));
     }
-}
-
-/// Whether the item has data of the user.
-fn is_of_user(item: &Value, user: &str) -> bool {
-    item.to_string().contains(user)
 }
 
 /// The requests that may have changed an employee.
@@ -80,7 +59,7 @@ pub(super) async fn check_users(world: &World, history: &[Exchange], items: &[Va
             };
             let is_later = requests.iter().any(|one| one.label != last.label && one.end > last.begin);
             let own = items_of(items, company).into_iter().chain(jobs.iter().filter(|one| company_of(one) == company));
-            for item in own.filter(|item| is_of_user(item, user) && attribute(item, "SK") != sort) {
+            for item in own.filter(|item| item.to_string().contains(user) && attribute(item, "SK") != sort) {
                 // Idempotency records name the user of a correction until they expire.
                 if attribute(item, "SK").starts_with("IDEMPOTENCY#") || is_later && is_new(item, started) {
                     continue;
@@ -113,12 +92,11 @@ async fn check_proof(world: &World, company: &str, user: &str) {
     }
 }
 
-/// An attribute value as JSON.
 fn plain(value: &Value) -> Value {
     let Some((kind, inner)) = value.as_object().and_then(|one| one.iter().next()) else { return Value::Null };
     match kind.as_str() {
         "N" => inner.as_str().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default(),
-        "L" => inner.as_array().into_iter().flatten().map(plain).collect::<Vec<_>>().into(),
+        "L" => each(value, "L").map(plain).collect::<Vec<_>>().into(),
         "M" => plain_item(inner),
         "NULL" => Value::Null,
         _ => inner.clone(),
@@ -144,11 +122,10 @@ async fn exported(world: &World, company: &str) -> Option<(Vec<Value>, BTreeSet<
     if reply.body["status"] != "done" || !reply.body["skipped"].is_null() {
         world.violation(format!("the export of {company} is not complete: {}", reply.body));
     }
-    let objects = world.stack.objects(&bucket(world, "files"), "exports/").unwrap_or_default();
+    let objects = world.objects("files", "exports/");
     let (mut items, mut files) = (Vec::new(), BTreeSet::new());
-    for file in reply.body["files"].as_array().into_iter().flatten() {
-        let url = text(file, "downloadUrl").split('?').next().unwrap_or_default();
-        let key = url.find("exports/").map(|at| &url[at..]).unwrap_or_default();
+    for file in each(&reply.body, "files") {
+        let key = key_of_url(text(file, "downloadUrl"), "exports/").unwrap_or_default();
         let Some(content) = objects.get(key) else {
             world.violation(format!("the export of {company} has no object {key}"));
             continue;
@@ -191,7 +168,7 @@ fn compare(world: &World, company: &str, exported: Vec<Value>, stored: &[&Value]
 
 /// The last exports are complete, and no object of an export has data of another company.
 pub(super) async fn check_exports(world: &World, items: &[Value]) {
-    let uploads = world.stack.objects(&bucket(world, "files"), "uploads/").unwrap_or_default();
+    let uploads = world.objects("files", "uploads/");
     for company in COMPANIES {
         let Some((exported, files)) = exported(world, company).await else {
             world.violation(format!("{company} has no export"));
@@ -207,7 +184,7 @@ pub(super) async fn check_exports(world: &World, items: &[Value]) {
     }
     let owners: BTreeMap<&str, &str> =
         of_type(items, "Activity").map(|one| (attribute(one, "PK"), attribute(one, "CompanyId"))).collect();
-    for (key, content) in world.stack.objects(&bucket(world, "files"), "exports/").unwrap_or_default() {
+    for (key, content) in world.objects("files", "exports/") {
         let company = key.split('/').nth(1).unwrap_or_default();
         let lines = String::from_utf8_lossy(&content).into_owned();
         for line in lines.lines().filter(|_| !key.contains("/files/")) {
@@ -261,7 +238,7 @@ pub(super) async fn check_quiet(world: &World, history: &[Exchange], items: &[Va
             world.violation(format!("the erasure {} has left {job}", last.label));
         }
     }
-    let objects = world.stack.objects(&bucket(world, "files"), "").unwrap_or_default();
+    let objects = world.objects("files", "");
     for key in objects.keys().filter(|key| key.contains(&format!("/{QUIET}/"))) {
         if !(is_later && key.starts_with("exports/")) {
             world.violation(format!("the erasure {} has left the object {key}", last.label));
@@ -273,7 +250,7 @@ pub(super) async fn check_quiet(world: &World, history: &[Exchange], items: &[Va
 
 /// Failed events of the erased company are gone, and those of others remain.
 fn check_failures(world: &World) {
-    let failures = world.stack.objects(&bucket(world, "failedchanges"), "").unwrap_or_default();
+    let failures = world.objects("failedchanges", "");
     let names: Vec<&str> = failures.keys().filter_map(|key| key.rsplit('/').next()).collect();
     let has = |company: &str| {
         failures.values().filter(|one| String::from_utf8_lossy(one).contains(&format!("CompanyId-{company}#"))).count()
@@ -294,7 +271,7 @@ async fn check_counts(world: &World, erasures: &[&Exchange], before: &[Value]) {
     if erasures.len() > 1 || erasures.iter().any(|one| one.attempts > 1) {
         return;
     }
-    let removed = reply.body["removed"].as_array().into_iter().flatten();
+    let removed = each(&reply.body, "removed");
     let removed: BTreeMap<&str, u64> = removed.map(|one| (text(one, "kind"), number(one, "count"))).collect();
     let mut wanted = BTreeMap::<&str, u64>::new();
     for item in before.iter().filter(|one| one["ExpiresAt"].is_null()) {

@@ -4,9 +4,9 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use super::{
-    super::{after, attribute, text},
+    super::{after, attribute, each, of_type, text, wellness::stored::activity_of},
     COMPANIES, COURSES, VENUES, histories,
-    stored::{activity, activity_of, facet_of, of_type, tag},
+    stored::{activity, facet_of, tag},
 };
 use crate::world::{Exchange, World};
 
@@ -26,7 +26,6 @@ pub(super) fn check(world: &World, history: &[Exchange], items: &[Value]) {
     }
 }
 
-/// A venue or a course of a company.
 struct Of<'a> {
     company: &'a str,
     facet: &'a str,
@@ -61,17 +60,12 @@ impl Of<'_> {
 
     /// Whether the request gives data to a reference, other than that of the record.
     fn gives_data(&self, one: &Exchange, company: &str) -> bool {
-        let body = one.ask.body.as_ref();
+        let body = &one.ask.body;
         let is_creation = one.ask.method == "POST" && one.ask.path.ends_with("/activities");
-        let is_replacement = one.ask.path.ends_with("/replacement")
-            && body.is_some_and(|body| body["replacementId"] == self.id)
-            && self.facet == "venues";
-        let names = |body: &Value| {
-            let mut given = body["references"].as_array().into_iter().flatten();
-            given.any(|one| one["id"] == self.id && one["facet"] == self.facet)
-        };
+        let is_replacement = one.ask.path.ends_with("/replacement") && body["replacementId"] == self.id;
+        let is_given = each(body, "references").any(|one| one["id"] == self.id && one["facet"] == self.facet);
         let is_own = after(&one.ask.path, "/companies/") == Some(company);
-        is_own && (is_creation && body.is_some_and(names) || is_replacement)
+        is_own && (is_creation && is_given || is_replacement && self.facet == "venues")
     }
 
     /// After the last update of the record, every copy has its data.
@@ -87,7 +81,7 @@ impl Of<'_> {
         if writes.iter().any(|one| one.label != last.label && one.end > last.begin) {
             return;
         }
-        let wanted = last.ask.body.as_ref().map(|body| text(&body["data"], "tag").to_owned()).unwrap_or_default();
+        let wanted = text(&last.ask.body["data"], "tag");
         for reference in self.open(history, items) {
             if tag(reference, "CopiedData") != wanted {
                 world.violation(format!("{}: the update {wanted:?} has not reached {reference}", last.label));
@@ -153,5 +147,5 @@ fn was_cancelled(history: &[Exchange], id: &str) -> bool {
     let suffix = format!("/activities/{id}");
     let mut changes = history.iter().filter(|one| one.ask.method == "PATCH" && one.ask.path.ends_with(&suffix));
     let created = histories::owners(history).contains_key(id);
-    !created || changes.any(|one| one.ask.body.as_ref().is_some_and(|body| body["status"] == "cancelled"))
+    !created || changes.any(|one| one.ask.body["status"] == "cancelled")
 }

@@ -4,19 +4,10 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::{
-    super::{after, attribute, text},
-    QUIET, USERS, bucket,
+    super::{after, attribute, each, of_type, text, wellness::stored::activity_of},
+    QUIET, USERS,
 };
 use crate::world::{Exchange, World};
-
-pub(super) fn of_type<'a>(items: &'a [Value], kind: &'a str) -> impl Iterator<Item = &'a Value> {
-    items.iter().filter(move |item| item["Type"]["S"] == kind)
-}
-
-/// The activity id in the partition key.
-pub(super) fn activity_of(item: &Value) -> &str {
-    attribute(item, "PK").strip_prefix("ActivityId-").unwrap_or_default()
-}
 
 pub(super) fn activity<'a>(items: &'a [Value], id: &str) -> Option<&'a Value> {
     of_type(items, "Activity").find(|one| activity_of(one) == id)
@@ -49,7 +40,7 @@ pub(super) fn company_of(item: &Value) -> &str {
 /// The plans of a company: name, first and last day by id.
 pub(super) fn plans(items: &[Value], company: &str) -> BTreeMap<String, (String, String, String)> {
     let own = of_type(items, "Plans").filter(|one| company_of(one) == company);
-    let plans = own.flat_map(|one| one["Plans"]["L"].as_array().into_iter().flatten()).map(|plan| &plan["M"]);
+    let plans = own.flat_map(|one| each(&one["Plans"], "L")).map(|plan| &plan["M"]);
     let day = |text: &str| text.get(..10).unwrap_or_default().to_owned();
     let plan = |plan: &Value| {
         let period = &plan["Period"]["M"];
@@ -140,7 +131,7 @@ fn check_holds(world: &World) {
 
 /// A file that is ready has a record and an object, and no other file has one.
 fn check_files(world: &World, items: &[Value]) {
-    let objects = world.stack.objects(&bucket(world, "files"), "uploads/").unwrap_or_default();
+    let objects = world.objects("files", "uploads/");
     let mut expected = Vec::new();
     for upload in of_type(items, "Upload") {
         let id = attribute(upload, "SK").strip_prefix("Upload#FileId-").unwrap_or_default();
@@ -199,7 +190,7 @@ fn check_acknowledged(world: &World, history: &[Exchange], items: &[Value]) {
             }
             "POST" if path.contains("/points?") => {
                 let user = after(path, "/users/").unwrap_or_default();
-                let reason = exchange.ask.body.as_ref().map_or("", |body| text(body, "reason"));
+                let reason = text(&exchange.ask.body, "reason");
                 let count = of_type(items, "Correction").filter(|one| attribute(one, "Reason") == reason).count();
                 if count > 1 || count == 0 && !touched(company, user) {
                     missing("the correction (once)");
@@ -207,12 +198,9 @@ fn check_acknowledged(world: &World, history: &[Exchange], items: &[Value]) {
             }
             "PUT" if path.contains("/registrations/") => {
                 let user = after(path, "/users/").unwrap_or_default();
-                let (partition, sort) = (
-                    format!("ActivityId-{}", after(path, "/registrations/").unwrap_or_default()),
-                    format!("Registration#UserId-{user}"),
-                );
-                let is_stored =
-                    items.iter().any(|one| attribute(one, "PK") == partition && attribute(one, "SK") == sort);
+                let (id, sort) = (after(path, "/registrations/"), format!("Registration#UserId-{user}"));
+                let is_own = |one: &Value| Some(activity_of(one)) == id && attribute(one, "SK") == sort;
+                let is_stored = items.iter().any(is_own);
                 if USERS.contains(&user) && !is_stored && !touched(company, user) {
                     missing("the registration");
                 }

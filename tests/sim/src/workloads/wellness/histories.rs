@@ -5,11 +5,11 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use super::{
-    super::{after, attribute},
-    stored::{activity_of, company_of_path, placement, progress, registrations, user_of},
+    super::{after, attribute, of_type, text},
+    stored::{activities, activity_of, company_of_path, progress, user_of},
 };
 use crate::{
-    linear::{Choices, Effect, Interval, Possible, is_linearizable},
+    linear::{Access, Choices, Histories, Register},
     world::{Exchange, World},
 };
 
@@ -97,7 +97,7 @@ fn progress_of(body: &Value) -> u64 {
 /// response.
 fn operations(exchange: &Exchange) -> (Option<Operation>, Option<Operation>) {
     let (status, body) = (exchange.reply.status, &exchange.reply.body);
-    let asked = exchange.ask.body.as_ref();
+    let asked = &exchange.ask.body;
     match exchange.ask.method {
         "PUT" => {
             let operation = match status {
@@ -116,9 +116,9 @@ fn operations(exchange: &Exchange) -> (Option<Operation>, Option<Operation>) {
             (operation, Some(Operation::Leave))
         }
         "PATCH" => {
-            let reported = asked.map(progress_of).unwrap_or_default();
-            let is_correction = asked.is_some_and(|asked| asked["correction"] == true);
-            let write = if is_correction { Operation::Correct(reported) } else { Operation::Report(reported) };
+            let reported = progress_of(asked);
+            let write =
+                if asked["correction"] == true { Operation::Correct(reported) } else { Operation::Report(reported) };
             let operation = match status {
                 200 => Some(write),
                 404 => Some(Operation::Miss),
@@ -133,8 +133,9 @@ fn operations(exchange: &Exchange) -> (Option<Operation>, Option<Operation>) {
 
 /// The history of each registration is linearizable.
 fn check_registrations(world: &World, history: &[Exchange], items: &[Value]) {
-    let mut all = BTreeMap::<(&str, &str), Vec<Interval<Effect<Operation>>>>::new();
-    let owners: BTreeMap<&str, &str> = super::stored::activities(items).collect();
+    let mut all = Histories::<Registration>::new();
+    let mut known = BTreeMap::<String, (&str, &str)>::new();
+    let owners: BTreeMap<&str, &str> = activities(items).collect();
     for exchange in history.iter().filter(|one| one.ask.path.contains("/registrations/")) {
         let path = &exchange.ask.path;
         let (Some(user), Some(activity)) = (after(path, "/users/"), after(path, "/registrations/")) else { continue };
@@ -142,10 +143,10 @@ fn check_registrations(world: &World, history: &[Exchange], items: &[Value]) {
         if exchange.reply.status == 403 || owners.get(activity).copied() != company_of_path(path) {
             continue;
         }
-        let (begin, end) = (exchange.begin, exchange.end);
-        let own = all.entry((activity, user)).or_default();
+        let name = format!("registration of {user} for {activity}");
         let (operation, attempt) = operations(exchange);
-        own.extend(operation.map(|operation| Interval { begin, end, operation: Effect::Certain(operation) }));
+        all.0.entry(name.clone()).or_default();
+        all.write(&name, exchange, operation, attempt);
         // A refused request may have had an effect: a sign-up withdraws an employee whom the
         // activity has excluded in the meantime, and the SDK repeats an update whose response was
         // lost or late. A sign-up then finds its own registration, which is as new as the
@@ -154,27 +155,25 @@ fn check_registrations(world: &World, history: &[Exchange], items: &[Value]) {
         let registered = exchange.reply.body["registeredAt"].as_str().and_then(|at| at.parse::<Timestamp>().ok());
         let finds_own = matches!(operation, Some(Operation::Show(_)))
             && registered.is_some_and(|at| at + SignedDuration::from_secs(2) >= exchange.began);
-        if let Some(attempt) = attempt.filter(|_| exchange.attempts > 1 || is_refused || finds_own) {
-            own.push(Interval { begin, end: begin, operation: Effect::Possible(attempt) });
+        if let Some(attempt) = attempt.filter(|_| is_refused || finds_own) {
+            all.possible(&name, exchange.begin, attempt);
         }
+        known.insert(name, (activity, user));
     }
     let jobs = Jobs::of(history);
-    for ((activity, user), mut intervals) in all {
-        let stored = registrations(items).find(|one| activity_of(one) == activity && user_of(one) == user);
-        let stored = stored.map_or((Presence::Absent, 0), |one| {
+    for (name, (activity, user)) in known {
+        let mut own = of_type(items, "Registration").filter(|one| activity_of(one) == activity);
+        let stored = own.find(|one| user_of(one) == user).map_or((Presence::Absent, 0), |one| {
             let has_left = attribute(one, "Absence") == "withdrawn";
             let presence = if has_left { Presence::Left } else { Presence::Present };
             (presence, progress(attribute(one, "Progress")))
         });
-        let last = intervals.iter().map(|interval| interval.end).max().unwrap_or_default() + 1;
-        intervals.push(Interval { begin: last, end: last, operation: Effect::Certain(Operation::End(stored)) });
+        all.end(&name, Operation::End(stored));
         for operation in jobs.operations(activity, user, owners.get(activity).copied().unwrap_or_default()) {
-            intervals.push(Interval { begin: 0, end: 0, operation: Effect::Possible(operation) });
-        }
-        if !is_linearizable::<Possible<Registration>>(&intervals) {
-            world.violation(format!("the registration of {user} for {activity} is not linearizable: {intervals:?}"));
+            all.possible(&name, 0, operation);
         }
     }
+    all.check(world);
 }
 
 /// What jobs may do to registrations.
@@ -189,15 +188,10 @@ impl<'a> Jobs<'a> {
     fn of(history: &'a [Exchange]) -> Self {
         let mut jobs = Self::default();
         for exchange in history {
-            let Some(body) = &exchange.ask.body else {
-                if exchange.ask.method == "DELETE"
-                    && let Some(user) = after(&exchange.ask.path, "/employees/")
-                {
-                    jobs.removed.insert((company_of_path(&exchange.ask.path).unwrap_or_default(), user));
-                }
-                continue;
-            };
-            let path = &exchange.ask.path;
+            let (path, body) = (&exchange.ask.path, &exchange.ask.body);
+            if let Some(user) = after(path, "/employees/").filter(|_| exchange.ask.method == "DELETE") {
+                jobs.removed.insert((company_of_path(path).unwrap_or_default(), user));
+            }
             let created = exchange.reply.body["activityId"].as_str().filter(|_| exchange.ask.method == "POST");
             let Some(id) = created.or_else(|| after(path, "/activities/")) else { continue };
             if body["type"] == "challenge" || body["enrolment"] == "automatic" {
@@ -223,63 +217,21 @@ impl<'a> Jobs<'a> {
     }
 }
 
-/// The role and department of an employee.
-#[derive(Debug)]
-struct Staff;
-
-type Placement = (String, String);
-
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Change {
-    Put(Placement),
-    Remove,
-    Show(Option<Placement>),
-}
-
-impl Choices for Staff {
-    type State = Option<Placement>;
-    type Operation = Change;
-
-    fn init() -> Option<Placement> {
-        None
-    }
-
-    fn after(operation: &Change, state: &Option<Placement>) -> Option<Option<Placement>> {
-        match operation {
-            Change::Put(new) => Some(Some(new.clone())),
-            Change::Remove => Some(None),
-            Change::Show(shown) => (shown == state).then(|| state.clone()),
-        }
-    }
-}
-
-/// The history of each employee is linearizable.
+/// The history of each employee is linearizable: role and department.
 fn check_employees(world: &World, history: &[Exchange]) {
-    let mut all = BTreeMap::<(&str, &str), Vec<Interval<Effect<Change>>>>::new();
+    let mut all = Histories::<Register>::new();
+    let placement = |body: &Value| format!("{}|{}", text(body, "role"), text(body, "department"));
     for exchange in history.iter().filter(|one| one.reply.status != 403) {
         let path = &exchange.ask.path;
         let (Some(company), Some(user)) = (after(path, "/companies/"), after(path, "/employees/")) else { continue };
-        let asked = exchange.ask.body.as_ref().map(placement);
-        let (operation, write) = match (exchange.ask.method, exchange.reply.status, asked) {
-            ("PUT", 200 | 201, Some(asked)) => (Change::Put(asked.clone()), Some(Change::Put(asked))),
-            ("DELETE", 202, _) => (Change::Remove, Some(Change::Remove)),
-            ("DELETE", 404, _) => (Change::Show(None), Some(Change::Remove)),
-            ("GET", 200, _) => (Change::Show(Some(placement(&exchange.reply.body))), None),
-            ("GET", 404, _) => (Change::Show(None), None),
-            _ => continue,
-        };
-        let (begin, end) = (exchange.begin, exchange.end);
-        let own = all.entry((company, user)).or_default();
-        own.push(Interval { begin, end, operation: Effect::Certain(operation) });
-        if let Some(write) = write.filter(|_| exchange.attempts > 1) {
-            own.push(Interval { begin, end: begin, operation: Effect::Possible(write) });
+        let name = format!("employee {user} of {company}");
+        match exchange.ask.method {
+            "PUT" => all.put(&name, exchange, placement(&exchange.ask.body)),
+            "DELETE" => all.delete(&name, exchange, 202, Access::Clear),
+            _ => all.get(&name, exchange, placement),
         }
     }
-    for ((company, user), intervals) in all {
-        if !is_linearizable::<Possible<Staff>>(&intervals) {
-            world.violation(format!("the employee {user} of {company} is not linearizable: {intervals:?}"));
-        }
-    }
+    all.check(world);
 }
 
 /// Each version of an activity has one successor.
@@ -287,8 +239,8 @@ fn check_changes(world: &World, history: &[Exchange]) {
     let mut successors = BTreeMap::<(&str, u64), Vec<&str>>::new();
     for exchange in history.iter().filter(|one| one.ask.method == "PATCH" && one.reply.status == 200) {
         let Some(id) = after(&exchange.ask.path, "/activities/") else { continue };
-        let (before, now) = (exchange.ask.body.as_ref().map(|body| &body["version"]), &exchange.reply.body["version"]);
-        if let Some((before, now)) = before.and_then(Value::as_u64).zip(now.as_u64())
+        let [before, now] = [&exchange.ask.body, &exchange.reply.body].map(|body| body["version"].as_u64());
+        if let Some((before, now)) = before.zip(now)
             && before != now
         {
             successors.entry((id, before)).or_default().push(&exchange.label);

@@ -3,18 +3,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::super::{after, attribute, text};
+use super::super::{after, attribute, each, minor, of_type};
 use crate::{
     clock,
     world::{Exchange, World},
 };
 
-fn of_type<'a>(items: &'a [Value], kind: &'a str) -> impl Iterator<Item = &'a Value> {
-    items.iter().filter(move |item| item["Type"]["S"] == kind)
-}
-
-/// The activity id in the partition key.
-pub(super) fn activity_of(item: &Value) -> &str {
+pub(in crate::workloads) fn activity_of(item: &Value) -> &str {
     attribute(item, "PK").strip_prefix("ActivityId-").unwrap_or_default()
 }
 
@@ -28,19 +23,13 @@ pub(super) fn activities(items: &[Value]) -> impl Iterator<Item = (&str, &str)> 
     of_type(items, "Activity").map(|activity| (activity_of(activity), attribute(activity, "CompanyId")))
 }
 
-pub(super) fn registrations(items: &[Value]) -> impl Iterator<Item = &Value> {
-    of_type(items, "Registration")
-}
-
 /// Progress in hundredths of a percent.
 pub(super) fn progress(text: &str) -> u64 {
-    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-    format!("{whole}{fraction:0<2}").parse().unwrap_or_default()
+    minor(text).try_into().unwrap_or_default()
 }
 
-/// Kind and points of the awards of a registration.
 fn awards(registration: &Value) -> Vec<(&str, i64)> {
-    let awards = registration["Awards"]["L"].as_array().into_iter().flatten().map(|award| &award["M"]);
+    let awards = each(&registration["Awards"], "L").map(|award| &award["M"]);
     awards.map(|award| (attribute(award, "Kind"), attribute(award, "Points").parse().unwrap_or_default())).collect()
 }
 
@@ -59,9 +48,9 @@ pub(in crate::workloads) fn has_ended(end: &str) -> bool {
     end.strip_suffix("T00:00:00").map_or(*end < now[..19], |day| *day < now[..10])
 }
 
-/// The points of an employee in a calendar year.
 pub(super) fn points(items: &[Value], company: &str, user: &str, year: &str) -> i64 {
-    let own = registrations(items).filter(|one| user_of(one) == user && attribute(one, "CompanyId") == company);
+    let own =
+        of_type(items, "Registration").filter(|one| user_of(one) == user && attribute(one, "CompanyId") == company);
     let awarded: i64 = own.filter(|one| end_of(one, "GSI3SK").starts_with(year)).map(earned).sum();
     let partition = format!("CompanyId-{company}#Points");
     let corrections = of_type(items, "Correction").filter(|one| attribute(one, "PK") == partition);
@@ -83,7 +72,7 @@ pub(super) fn has_points(items: &[Value], company: &str, user: &str) -> bool {
 /// The sums of the report of a calendar year: registered, completed and points.
 pub(super) fn report(items: &[Value], company: &str, year: &str) -> [u64; 3] {
     let mut sums = [0; 3];
-    for one in registrations(items).filter(|one| attribute(one, "CompanyId") == company) {
+    for one in of_type(items, "Registration").filter(|one| attribute(one, "CompanyId") == company) {
         let activity = of_type(items, "Activity").find(|activity| activity_of(activity) == activity_of(one));
         let is_shown = activity.is_some_and(|activity| {
             end_of(activity, "GSI1SK").starts_with(year) && attribute(activity, "Status") != "draft"
@@ -104,7 +93,7 @@ pub(super) fn report(items: &[Value], company: &str, year: &str) -> [u64; 3] {
 pub(super) fn check(world: &World, history: &[Exchange], items: &[Value]) {
     let owners: BTreeMap<&str, &str> = activities(items).collect();
     check_acknowledged(world, history, items);
-    for registration in registrations(items) {
+    for registration in of_type(items, "Registration") {
         if owners.get(activity_of(registration)) != Some(&attribute(registration, "CompanyId")) {
             world.violation(format!("the registration {registration} belongs to another company than its activity"));
         }
@@ -114,7 +103,7 @@ pub(super) fn check(world: &World, history: &[Exchange], items: &[Value]) {
 }
 
 /// Every activity has its employees, and every ticket its holder.
-pub(in super::super) fn check_places(world: &World, items: &[Value]) {
+pub(in crate::workloads) fn check_places(world: &World, items: &[Value]) {
     for activity in of_type(items, "Activity") {
         check_enrolment(world, items, activity);
         check_waiting(world, items, activity);
@@ -133,7 +122,7 @@ fn check_acknowledged(world: &World, history: &[Exchange], items: &[Value]) {
         if id.is_some_and(|id| !ids.contains(id)) {
             world.violation(format!("{}: the acknowledged activity {id:?} is not stored", exchange.label));
         }
-        let Some(reason) = exchange.ask.body.as_ref().and_then(|body| body["reason"].as_str()) else { continue };
+        let Some(reason) = exchange.ask.body["reason"].as_str() else { continue };
         if reasons.get(reason) != Some(&1) {
             world.violation(format!("the correction {reason:?} is stored {:?} times", reasons.get(reason)));
         }
@@ -168,8 +157,8 @@ fn check_awards(world: &World, items: &[Value], registration: &Value) {
 
 fn names<'a>(filters: &'a Value, name: &str) -> BTreeSet<&'a str> {
     let names = &filters[name];
-    let list = names["L"].as_array().into_iter().flatten().filter_map(|one| one["S"].as_str());
-    let set = names["SS"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let list = each(names, "L").filter_map(|one| one["S"].as_str());
+    let set = each(names, "SS").filter_map(Value::as_str);
     list.chain(set).collect()
 }
 
@@ -189,7 +178,7 @@ fn check_enrolment(world: &World, items: &[Value], activity: &Value) {
         let user = attribute(employee, "SK").strip_prefix("UserId-").unwrap_or_default();
         let admits = |all: &BTreeSet<&str>, name| all.is_empty() || all.contains(attribute(employee, name));
         let is_eligible = admits(&roles, "Role") && admits(&departments, "Department");
-        let mut own = registrations(items).filter(|one| activity_of(one) == activity_of(activity));
+        let mut own = of_type(items, "Registration").filter(|one| activity_of(one) == activity_of(activity));
         let found = own.find(|one| user_of(one) == user);
         match found {
             None if is_eligible && enrolment == "automatic" => {
@@ -225,7 +214,7 @@ fn check_waiting(world: &World, items: &[Value], activity: &Value) {
     let tickets: BTreeMap<u64, &Value> = own.map(|ticket| (number(ticket), ticket)).collect();
     let mut seats = Vec::new();
     let mut waiting = Vec::new();
-    for one in registrations(items).filter(|one| activity_of(one) == id) {
+    for one in of_type(items, "Registration").filter(|one| activity_of(one) == id) {
         let Ok(ticket) = attribute(one, "Ticket").parse::<u64>() else { continue };
         match attribute(one, "Absence") {
             "withdrawn" => continue,
@@ -291,9 +280,4 @@ pub(super) fn check_seats(world: &World) {
 /// The company of a request for an employee.
 pub(super) fn company_of_path(path: &str) -> Option<&str> {
     after(path, "/companies/").or_else(|| after(path, "companyId="))
-}
-
-/// The role and the department of an employee in a body.
-pub(super) fn placement(body: &Value) -> (String, String) {
-    (text(body, "role").to_owned(), text(body, "department").to_owned())
 }

@@ -36,7 +36,6 @@ thread_local! {
     static NOW: Cell<Timestamp> = const { Cell::new(Timestamp::UNIX_EPOCH) };
 }
 
-/// The time that the functions see.
 pub(super) fn now() -> Timestamp {
     NOW.get()
 }
@@ -88,7 +87,6 @@ pub(super) fn on_strings(work: BoxFuture<'static, Invocation>) -> BoxFuture<'sta
     }))
 }
 
-/// HTTP client that sends calls to the explorer.
 #[derive(Debug, Clone)]
 pub(super) struct Client;
 
@@ -121,32 +119,27 @@ impl HttpConnector for Client {
     }
 }
 
-/// Replaces the HTTP client of the functions.
 pub(super) fn connect(_: SharedHttpClient) -> SharedHttpClient {
     SharedHttpClient::new(Client)
 }
 
-/// An invocation of a function.
 #[derive(Debug, Clone)]
 pub(super) struct Task {
     pub(super) name: String,
     pub(super) function: &'static str,
     pub(super) event: Value,
     pub(super) now: Timestamp,
-    /// Whether the function may be killed at any call.
     pub(super) is_mortal: bool,
     /// An equal task that begins before this one. Other orders differ only in names.
     pub(super) follows: Option<usize>,
 }
 
-/// What a function does next.
 #[derive(Debug, Clone, PartialEq)]
 enum Next {
     Calls(Call),
     Returns(Value),
 }
 
-/// A running function.
 struct Puppet {
     calls: mpsc::UnboundedReceiver<(Call, oneshot::Sender<Answer>)>,
     answer: Option<oneshot::Sender<Answer>>,
@@ -203,25 +196,15 @@ struct Node {
     children: Vec<(Arc<Answer>, usize)>,
 }
 
-/// State of all tasks and items.
 #[derive(Debug, Clone)]
 pub(super) struct State {
     pub(super) store: Arc<Store>,
     nodes: Vec<usize>,
     last: usize,
     preemptions: u8,
-    /// The task that was killed, if any.
     pub(super) killed: Option<usize>,
     /// The tasks that began after a change of the activity had ended.
     pub(super) late: Vec<usize>,
-}
-
-/// Result of an exploration.
-#[derive(Debug, Default)]
-pub(super) struct Report {
-    pub(super) states: usize,
-    pub(super) ends: usize,
-    pub(super) violation: Option<String>,
 }
 
 /// A rule of the items that must hold after each call. Receives the items before and after it.
@@ -246,7 +229,6 @@ pub(super) struct Explorer<'a> {
     stores: HashMap<u64, Arc<Store>>,
 }
 
-/// Runs one function alone.
 pub(super) async fn run(stack: &Arc<InProcess>, store: &mut Store, task: &Task, defect: &Defect) -> Value {
     let mut puppet = Puppet::start(stack, task);
     loop {
@@ -393,8 +375,13 @@ impl<'a> Explorer<'a> {
 
     /// Visits all states that are possible with this number of preemptions. A preemption is a step
     /// of another task while the last one could go on. Returns the final states.
-    pub(super) async fn explore(&mut self, start: State, preemptions: u8, rule: &StepRule) -> (Report, Vec<State>) {
-        let (mut report, mut ends, mut known_ends) = (Report::default(), Vec::new(), HashSet::new());
+    pub(super) async fn explore(
+        &mut self,
+        start: State,
+        preemptions: u8,
+        rule: &StepRule,
+    ) -> Result<Vec<State>, String> {
+        let (mut ends, mut known_ends) = (Vec::new(), HashSet::new());
         let mut seen = HashMap::<u64, u8>::new();
         let mut open = vec![start];
         while let Some(state) = open.pop() {
@@ -408,10 +395,7 @@ impl<'a> Explorer<'a> {
                 next.preemptions += u8::from(*task != state.last && enabled.contains(&state.last));
                 if next.preemptions <= preemptions {
                     self.step(&mut next, *task).await;
-                    if let Err(violation) = rule(&state.store, &next.store) {
-                        report.violation = Some(violation);
-                        return (report, ends);
-                    }
+                    rule(&state.store, &next.store)?;
                     following.push(next);
                 }
                 if state.killed.is_none() && self.tasks[*task].is_mortal {
@@ -428,28 +412,31 @@ impl<'a> Explorer<'a> {
                 }
             }
         }
-        (report.states, report.ends) = (seen.len(), ends.len());
-        (report, ends)
+        Ok(ends)
     }
 
-    /// Takes random steps until all tasks have ended.
+    /// Takes random steps until all tasks have ended, this number of times. Returns the final states.
     pub(super) async fn wander(
         &mut self,
         start: &State,
+        orders: usize,
         random: &mut fastrand::Rng,
         rule: &StepRule,
-    ) -> Result<State, String> {
-        let mut state = start.clone();
-        loop {
-            let enabled = self.enabled(&state);
-            let Some(task) = random.choice(&enabled).copied() else { return Ok(state) };
-            let before = Arc::clone(&state.store);
-            if state.killed.is_none() && self.tasks[task].is_mortal && random.u8(..20) == 0 {
-                state.killed = Some(task);
-                continue;
+    ) -> Result<Vec<State>, String> {
+        let mut ends = Vec::new();
+        while ends.len() < orders {
+            let mut state = start.clone();
+            while let Some(task) = random.choice(&self.enabled(&state)).copied() {
+                let before = Arc::clone(&state.store);
+                if state.killed.is_none() && self.tasks[task].is_mortal && random.u8(..20) == 0 {
+                    state.killed = Some(task);
+                    continue;
+                }
+                self.step(&mut state, task).await;
+                rule(&before, &state.store)?;
             }
-            self.step(&mut state, task).await;
-            rule(&before, &state.store)?;
+            ends.push(state);
         }
+        Ok(ends)
     }
 }

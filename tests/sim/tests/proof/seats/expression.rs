@@ -1,36 +1,27 @@
 //! The expressions that the crate `table` writes.
-use std::iter::Peekable;
+use std::{iter::Peekable, vec::IntoIter};
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::store::Item;
-
-type Tokens = Peekable<std::vec::IntoIter<String>>;
-
-fn tokens(text: &str) -> Tokens {
-    let spaced = text.replace('(', " ( ").replace(')', " ) ").replace(',', " , ");
-    spaced.split_whitespace().map(str::to_owned).collect::<Vec<_>>().into_iter().peekable()
-}
 
 /// An expression with its names and values, and the item.
 struct Expression<'a> {
     request: &'a Value,
     item: &'a Item,
-    tokens: Tokens,
+    tokens: Peekable<IntoIter<String>>,
 }
 
 /// Whether the expression of the request accepts the item.
 pub(super) fn accepts(request: &Value, expression: &str, item: &Item) -> bool {
-    let Some(text) = request[expression].as_str() else { return true };
-    Expression { request, item, tokens: tokens(text) }.any()
+    request[expression].as_str().is_none_or(|text| Expression::of(request, text, item).any())
 }
 
 /// The item after the update of the request.
 pub(super) fn updated(request: &Value, mut item: Item) -> Item {
     item.extend(request["Key"].as_object().cloned().unwrap_or_default());
     let before = item.clone();
-    let text = request["UpdateExpression"].as_str().expect("an update");
-    let mut expression = Expression { request, item: &before, tokens: tokens(text) };
+    let mut expression = Expression::of(request, request["UpdateExpression"].as_str().expect("an update"), &before);
     let mut clause = String::new();
     while let Some(token) = expression.tokens.next() {
         if ["SET", "ADD", "REMOVE"].contains(&token.as_str()) {
@@ -45,23 +36,20 @@ pub(super) fn updated(request: &Value, mut item: Item) -> Item {
                 "ADD" => sum(&expression.at(&token), &expression.operand()),
                 _ => Value::Null,
             };
-            put(&mut item, &expression.path(&token), value);
+            let path = expression.path(&token);
+            let (target, name) = match path.as_slice() {
+                [name] => (&mut item, name),
+                [map, entry] => (item[map]["M"].as_object_mut().expect("a map"), entry),
+                _ => panic!("{path:?}"),
+            };
+            if value.is_null() {
+                target.remove(name);
+            } else {
+                target.insert(name.clone(), value);
+            }
         }
     }
     item
-}
-
-fn put(item: &mut Item, path: &[String], value: Value) {
-    let (target, name): (&mut Map<String, Value>, _) = match path {
-        [name] => (item, name),
-        [map, entry] => (item[map]["M"].as_object_mut().expect("a map"), entry),
-        _ => panic!("{path:?}"),
-    };
-    if value.is_null() {
-        target.remove(name);
-    } else {
-        target.insert(name.clone(), value);
-    }
 }
 
 fn number(value: &Value) -> i128 {
@@ -72,7 +60,13 @@ fn sum(one: &Value, other: &Value) -> Value {
     json!({"N": (number(one) + number(other)).to_string()})
 }
 
-impl Expression<'_> {
+impl<'a> Expression<'a> {
+    fn of(request: &'a Value, text: &str, item: &'a Item) -> Self {
+        let spaced = text.replace('(', " ( ").replace(')', " ) ").replace(',', " , ");
+        let tokens: Vec<String> = spaced.split_whitespace().map(str::to_owned).collect();
+        Self { request, item, tokens: tokens.into_iter().peekable() }
+    }
+
     fn any(&mut self) -> bool {
         let mut holds = self.all();
         while self.tokens.next_if_eq("OR").is_some() {
@@ -90,27 +84,19 @@ impl Expression<'_> {
     }
 
     fn one(&mut self) -> bool {
-        let holds = match self.tokens.peek().expect("a condition").as_str() {
-            "(" => {
-                self.tokens.next();
-                self.any()
-            }
-            function @ ("attribute_exists" | "attribute_not_exists") => {
-                let exists = function == "attribute_exists";
-                self.tokens.next();
-                self.tokens.next();
-                self.operand().is_null() != exists
-            }
-            _ => return self.comparison(),
-        };
-        assert_eq!(self.tokens.next().as_deref(), Some(")"));
-        holds
-    }
-
-    fn comparison(&mut self) -> bool {
-        let left = self.operand();
-        let sign = self.tokens.next().expect("an operator");
-        let right = self.operand();
+        if self.tokens.next_if_eq("(").is_some() {
+            let holds = self.any();
+            assert_eq!(self.tokens.next().as_deref(), Some(")"));
+            return holds;
+        }
+        let is_function = |token: &String| ["attribute_exists", "attribute_not_exists"].contains(&token.as_str());
+        if let Some(function) = self.tokens.next_if(is_function) {
+            self.tokens.next();
+            let is_missing = self.operand().is_null();
+            self.tokens.next();
+            return is_missing == (function == "attribute_not_exists");
+        }
+        let (left, sign, right) = (self.operand(), self.tokens.next().expect("an operator"), self.operand());
         if left.is_null() {
             return sign == "<>";
         }
@@ -148,10 +134,7 @@ impl Expression<'_> {
     }
 
     fn path(&self, token: &str) -> Vec<String> {
-        let name = |part: &str| match self.request["ExpressionAttributeNames"][part].as_str() {
-            Some(name) => name.to_owned(),
-            None => part.to_owned(),
-        };
-        token.split('.').map(name).collect()
+        let names = &self.request["ExpressionAttributeNames"];
+        token.split('.').map(|part| names[part].as_str().unwrap_or(part).to_owned()).collect()
     }
 }

@@ -11,17 +11,14 @@ use serde_json::{Map, Value, json};
 use super::expression::{accepts, updated};
 
 pub(super) type Item = Map<String, Value>;
-/// Table, partition key and sort key.
 type Place = (String, String, String);
 
-/// A call of a function.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Call {
     pub(super) action: String,
     pub(super) body: Value,
 }
 
-/// HTTP status and body of a response.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Answer(pub(crate) u16, pub(crate) Value);
 
