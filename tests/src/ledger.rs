@@ -4,12 +4,13 @@ pub mod audit;
 pub mod model;
 pub mod totals;
 
-use crate::{Answer, Client, clock::At};
+use crate::{Answer, Client, clock::At, units::Consumed};
 use aws_sdk_dynamodb::types::AttributeValue;
 use jiff::Timestamp;
 use local::{Builder, Stack};
 use serde_json::{Value, json};
 use std::collections::HashMap;
+use table::Usage;
 
 /// The request path of transactions.
 pub const TRANSACTIONS: &str = "/ledger/transactions";
@@ -180,4 +181,35 @@ pub fn legs<'a>(legs: impl IntoIterator<Item = (&'a str, &'a str, &'a str, &'a s
         leg
     };
     json!({"legs": legs.into_iter().map(leg).collect::<Vec<_>>()})
+}
+
+/// The input of the cost formulas for items without size. The totals have their four shards.
+pub const NOTHING: ::ledger::Case = ::ledger::Case {
+    account: 0,
+    of_user: 0,
+    transaction: 0,
+    of_status: 0,
+    leg: 0,
+    inbox: 0,
+    hold: 0,
+    of_hold: 0,
+    legs: 0,
+    items: 0,
+    total: 0,
+    totals: 0,
+    shards: 4,
+    merchant: false,
+};
+
+/// Returns the units that an invocation consumed, in the same form as [`crate::units::consumed`].
+#[must_use]
+pub fn used(usage: &Usage) -> Consumed {
+    let mut sums = Consumed::new();
+    for call in &usage.calls {
+        let table = call.table.rsplit('-').next().unwrap_or(&call.table).to_owned();
+        let place = call.index.as_ref().map_or_else(|| table.clone(), |index| format!("{table}/{index}"));
+        let sum = sums.entry(place).or_default();
+        *sum = (sum.0 + call.read, sum.1 + call.write);
+    }
+    sums
 }

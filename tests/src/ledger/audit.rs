@@ -63,8 +63,6 @@ pub struct Shelf {
     hashes: BTreeMap<String, String>,
     /// The hashes of the legs of another history, which the legs of this history keep.
     kept: BTreeMap<String, String>,
-    /// Number of posted legs.
-    pub legs: usize,
 }
 
 #[derive(Debug, Default)]
@@ -124,14 +122,6 @@ impl Shelf {
         self.accounts.insert(account.to_owned(), Account { inbox: Some(Vec::new()), ..Account::default() });
     }
 
-    /// Opens an account as it was directly after a stored leg.
-    pub fn open_after(&mut self, account: &str, leg: &Value) {
-        let texts = ["TransactionID", "ID", "CreatedAt", "Hash"].map(|name| text_of(leg, name).to_owned());
-        let last = Some(LastLeg { texts, is_settled: false });
-        self.accounts
-            .insert(account.to_owned(), Account { cents: cents(leg, "BalanceAfter"), last, ..Account::default() });
-    }
-
     /// Opens an account with a balance but without legs.
     pub fn open_with(&mut self, account: &str, cents: i64) {
         self.accounts.insert(account.to_owned(), Account { cents, ..Account::default() });
@@ -152,11 +142,6 @@ impl Shelf {
     /// Posts a transaction. Each leg is a tuple of an account and a balance change in cents. A
     /// credit of an account with grouped posting goes to the inbox of the account.
     pub fn post(&mut self, id: &str, milli: i64, legs: &[(&str, i64)]) {
-        self.post_to(None, id, milli, legs);
-    }
-
-    /// Posts a transaction that pays a merchant.
-    pub fn post_to(&mut self, merchant: Option<&str>, id: &str, milli: i64, legs: &[(&str, i64)]) {
         let (time, mut postings) = (at(milli), Vec::new());
         for (number, (account, change)) in (1..).zip(legs) {
             let leg = Leg { transaction: id, number, account, time: &time, change: *change };
@@ -176,8 +161,7 @@ impl Shelf {
             self.items.push(leg.posted(&entry));
         }
         let debits = legs.iter().map(|(_, change)| change.min(&0).abs()).sum();
-        self.items.push(header(id, merchant, &time, debits, &postings.join(",")));
-        self.legs += legs.len();
+        self.items.push(header(id, &time, debits, &postings.join(",")));
     }
 
     /// Settles an account with grouped posting: posts the credits of its inbox.
@@ -214,11 +198,6 @@ impl Shelf {
         // The function that counts transactions reads their accounts.
         let accounts: Vec<String> = self.accounts.iter().map(|(id, holder)| account(id, holder)).collect();
         rows.put(&accounts).await;
-        self.put_transactions(rows).await;
-    }
-
-    /// Writes everything that was posted since the last call, without the accounts.
-    pub async fn put_transactions(&mut self, rows: &Rows) {
         for (account, holder) in &mut self.accounts {
             for Credit { transaction, number, time, change } in holder.inbox.iter_mut().flat_map(std::mem::take) {
                 let leg = Leg { transaction: &transaction, number, account, time: &time, change };
@@ -353,8 +332,8 @@ impl Leg<'_> {
     }
 }
 
-fn header(id: &str, merchant: Option<&str>, time: &str, cents: i64, postings: &str) -> String {
-    let mut attributes = vec![
+fn header(id: &str, time: &str, cents: i64, postings: &str) -> String {
+    item(&[
         ("PK", text(&format!("TXN#{id}"))),
         ("SK", text("METADATA")),
         ("GSI1PK", text("STATUS#completed")),
@@ -369,9 +348,7 @@ fn header(id: &str, merchant: Option<&str>, time: &str, cents: i64, postings: &s
         ("CreatedAt", text(time)),
         ("CreatedBy", text("someone")),
         ("Request", text("x")),
-    ];
-    attributes.extend(merchant.map(|merchant| ("MerchantID", text(merchant))));
-    item(&attributes)
+    ])
 }
 
 fn hold(id: &str, [debit, credit]: [&str; 2], cents: i64) -> String {
@@ -439,20 +416,7 @@ pub fn text_of<'a>(item: &'a Value, attribute: &str) -> &'a str {
     item[attribute]["S"].as_str().expect("a text")
 }
 
-/// Returns an amount of an item in cents.
-#[must_use]
-pub fn cents(item: &Value, attribute: &str) -> i64 {
-    let amount = item[attribute]["N"].as_str().expect("a number");
-    let (whole, fraction) = amount.split_once('.').unwrap_or((amount, ""));
-    format!("{whole}{fraction:0<2}").parse().expect("cents")
-}
-
-fn set(item: &mut Value, attributes: Value) {
-    let attributes: Map<String, Value> = serde_json::from_value(attributes).expect("attributes");
-    item.as_object_mut().expect("an item").extend(attributes);
-}
-
-/// Accesses the ledger's table directly, without the SDK. The SDK would be too slow for the large
+/// Accesses a table of the ledger directly, without the SDK. The SDK would be too slow for the large
 /// number of items that tests write.
 #[derive(Debug, Clone)]
 pub struct Rows {
@@ -465,7 +429,13 @@ impl Rows {
     /// Connects to the DynamoDB of the stack.
     #[must_use]
     pub fn of(stack: &Stack) -> Self {
-        let table = stack.table("FinancialTransactions").expect("a table").to_owned();
+        Self::in_table(stack, "FinancialTransactions")
+    }
+
+    /// Connects to another table.
+    #[must_use]
+    pub fn in_table(stack: &Stack, table: &str) -> Self {
+        let table = stack.table(table).expect("a table").to_owned();
         Self { http: http(), url: stack.dynamo_url().to_owned(), table }
     }
 
@@ -503,7 +473,8 @@ impl Rows {
     /// Sets attributes of an existing item.
     pub async fn set(&self, key: &Value, attributes: Value) {
         let mut item = self.get(key).await;
-        set(&mut item, attributes);
+        let attributes: Map<String, Value> = serde_json::from_value(attributes).expect("attributes");
+        item.as_object_mut().expect("an item").extend(attributes);
         self.put(&[item.to_string()]).await;
     }
 

@@ -1,12 +1,10 @@
 //! Tests of the ledger over HTTP and through its functions.
 
-mod access;
 mod account_limit;
 mod batches;
 mod closing;
 mod concurrency;
 mod cost;
-mod evidence;
 mod faults;
 mod foreign;
 mod grouped;

@@ -1,18 +1,17 @@
 //! Tests of batches of transactions ([decision](../../../../docs/decisions/ledger-batch.md)). Each
 //! transaction has its own key and its own outcome.
 
+use futures::future::join_all;
 use serde_json::{Value, json};
 use std::time::Duration;
 use system_tests::{
     Answer, Asks,
     clock::time,
     faults::{Call, Fault, Process, Proxy},
-    ledger::{ACCOUNTS, BATCH, Books, HOLDS, TRANSACTIONS, batch, hold, legs, model::Stored, payment},
+    ledger::{ACCOUNTS, BATCH, Books, HOLDS, TRANSACTIONS, batch, hold, model::Stored, payment},
     patterns::function_named,
-    units::consumed,
-    until,
+    text, until,
 };
-use tokio::{runtime::Handle, task::block_in_place};
 
 const PROCESS: &str = "process-batch";
 const MINUTE: Duration = Duration::from_mins(1);
@@ -44,24 +43,16 @@ impl Scene {
     }
 
     async fn balances(&self) -> Vec<String> {
-        let mut balances = Vec::new();
-        for account in &self.accounts {
-            balances.push(self.books.balance(account).await);
-        }
-        balances
+        join_all(self.accounts.iter().map(|account| self.books.balance(account))).await
     }
-}
-
-/// The event of a request that posts the batch.
-fn event(body: &Value) -> Value {
-    let (route, parameters) = ("POST /ledger/transactions/batch", Value::Null);
-    Asks { route, path: BATCH, parameters, key: None, body: Some(body) }.at(jiff::Timestamp::now())
 }
 
 /// Runs the function behind the proxy. Returns the status of each result.
 async fn run(scene: &Scene, proxy: &Proxy, body: &Value) -> Vec<u64> {
     let process = Process::start(&scene.books.stack, proxy, PROCESS, &function_named(PROCESS));
-    let run = process.run(&event(body), MINUTE).await.expect("no crash");
+    let (route, parameters) = ("POST /ledger/transactions/batch", Value::Null);
+    let event = Asks { route, path: BATCH, parameters, key: None, body: Some(body) }.at(jiff::Timestamp::now());
+    let run = process.run(&event, MINUTE).await.expect("no crash");
     let answer = run.answer.expect("an answer");
     let answer: Value = serde_json::from_str(answer["body"].as_str().expect("a body")).expect("JSON");
     let results = answer["results"].as_array().expect("results").iter();
@@ -71,13 +62,11 @@ async fn run(scene: &Scene, proxy: &Proxy, body: &Value) -> Vec<u64> {
 /// The key, the status and the problem type of each result.
 fn outcomes(answer: &Answer) -> Vec<(&str, u64, &str)> {
     let results = answer.body["results"].as_array().expect("results").iter();
-    results
-        .map(|result| {
-            let problem = result["problem"]["type"].as_str().unwrap_or_default();
-            let problem = problem.trim_start_matches("/problems/");
-            (result["idempotencyKey"].as_str().expect("a key"), result["status"].as_u64().expect("a status"), problem)
-        })
-        .collect()
+    let outcomes = results.map(|result| {
+        let problem = result["problem"]["type"].as_str().unwrap_or_default().trim_start_matches("/problems/");
+        (text(result, "idempotencyKey"), result["status"].as_u64().expect("a status"), problem)
+    });
+    outcomes.collect()
 }
 
 #[tokio::test]
@@ -138,14 +127,13 @@ async fn credits_of_a_grouped_account_share_dynamodb_transactions() {
 async fn transactions_of_one_account_keep_their_order() {
     let scene = Scene::start(3).await;
     // Each payment needs the money of the previous one.
-    let first = [("start", scene.pay(1, 0, "10.00")), ("next", scene.pay(0, 2, "20.00"))];
-    assert!(outcomes(&scene.post(&first).await).iter().all(|(_, status, _)| *status == 201));
-    let chain: Vec<(String, Value)> = (0..60)
-        .map(|number| {
-            let (from, to) = if number % 2 == 0 { (2, 1) } else { (1, 2) };
-            (format!("C-{number}"), scene.pay(from, to, "30.00"))
-        })
-        .collect();
+    let first =
+        [(1, 0, "10.00"), (0, 2, "20.00")].map(|(from, to, sum)| (format!("start-{from}"), scene.pay(from, to, sum)));
+    let chain = (0..60).map(|number| {
+        let (from, to) = if number % 2 == 0 { (2, 1) } else { (1, 2) };
+        (format!("C-{number}"), scene.pay(from, to, "30.00"))
+    });
+    let chain: Vec<(String, Value)> = first.into_iter().chain(chain).collect();
     let list: Vec<(&str, Value)> = chain.iter().map(|(key, body)| (key.as_str(), body.clone())).collect();
     let answer = scene.post(&list).await;
     assert!(outcomes(&answer).iter().all(|(_, status, _)| *status == 201), "{}", answer.body);
@@ -168,51 +156,5 @@ async fn an_unknown_outcome_holds_the_later_transactions_of_its_accounts() {
     assert_eq!(run(&scene, &proxy, &body).await, [503, 503, 201]);
     assert_eq!(scene.balances().await, ["10.00", "10.00", "9.00", "11.00"]);
     proxy.heal();
-    scene.books.stack.stop().await;
-}
-
-/// The shared write may still arrive, even if a rule now rejects a transaction.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_rejection_after_a_lost_shared_write_is_an_unknown_outcome() {
-    let scene = Scene::start(4).await;
-    let proxy = Proxy::start(scene.books.stack.dynamo_url()).await;
-    let body = batch([("a", scene.pay(0, 1, "1.00")), ("b", scene.pay(2, 3, "1.00"))]);
-    let both = [0, 2].map(|payer: usize| format!("debit#1.00#USD#{}", scene.accounts[payer]));
-    let (operator, path) = (scene.books.operator.clone(), format!("{ACCOUNTS}/{}", scene.accounts[0]));
-    proxy.rule(move |call: &Call| {
-        let text = call.body.to_string();
-        if !both.iter().all(|part| text.contains(part)) {
-            return Fault::None;
-        }
-        let freeze = async { operator.patch(&path, &json!({"status": "frozen"})).await.status };
-        assert_eq!(block_in_place(|| Handle::current().block_on(freeze)), 200);
-        Fault::internal()
-    });
-    assert_eq!(run(&scene, &proxy, &body).await, [503, 201]);
-    proxy.heal();
-    let again = scene.post(&[("a", scene.pay(0, 1, "1.00"))]).await;
-    assert_eq!(outcomes(&again), [("a", 409, "account-frozen")]);
-    assert_eq!(scene.balances().await, ["10.00", "10.00", "9.00", "11.00"]);
-    scene.books.stack.stop().await;
-}
-
-#[tokio::test]
-async fn a_batch_costs_as_much_as_its_transactions() {
-    let scene = Scene::start(10).await;
-    let transactions: Vec<(String, Value)> =
-        (0..5).map(|number| (format!("K-{number}"), scene.pay(2 * number, 2 * number + 1, "1.00"))).collect();
-    let list: Vec<(&str, Value)> = transactions.iter().map(|(key, body)| (key.as_str(), body.clone())).collect();
-    let five = consumed(&scene.post(&list).await);
-    let one = consumed(&scene.post(&[("one", scene.pay(0, 1, "1.00"))]).await);
-    for (place, (read, write)) in one {
-        assert_eq!(five[&place], (read.times(5), write.times(5)), "{place}");
-    }
-    let split = legs([
-        ("debit", scene.accounts[0].as_str(), "2.00", "USD"),
-        ("credit", scene.accounts[1].as_str(), "1.00", "USD"),
-        ("credit", scene.accounts[2].as_str(), "1.00", "USD"),
-    ]);
-    let answer = scene.post(&[("legs", split)]).await;
-    assert_eq!(outcomes(&answer), [("legs", 201, "")]);
     scene.books.stack.stop().await;
 }

@@ -2,7 +2,7 @@
 //! [closing](../../../../docs/decisions/ledger-closing.md)). The owner can undo only what the owner
 //! did. Closing an account moves its balance, so that nobody can keep an account open with a cent.
 
-use serde_json::{Value, json};
+use serde_json::json;
 use std::collections::BTreeSet;
 use system_tests::{
     Answer, Client, End, assert_problem,
@@ -27,13 +27,8 @@ async fn only_operators_undo_what_an_operator_froze() {
     let books = Books::open().await;
     let (ann, operator) = (books.user("ann"), Client::member(&books.stack, "ledger:operate", "none", "boss"));
     // A freeze by an operator always takes precedence, in either order.
-    let freezes: [(&[&Client], &str); 5] = [
-        (&[&ann], "owner"),
-        (&[&ann, &ann], "owner"),
-        (&[&operator], "operator"),
-        (&[&ann, &operator], "operator"),
-        (&[&operator, &ann], "operator"),
-    ];
+    let freezes: [(&[&Client], &str); 3] =
+        [(&[&ann, &ann], "owner"), (&[&ann, &operator], "operator"), (&[&operator, &ann], "operator")];
     for (clients, frozen_by) in freezes {
         for next in ["active", "closed"] {
             let account = books.account("ann").await;
@@ -131,34 +126,11 @@ async fn balance_moves_only_to_an_account_that_may_take_it() {
     books.stack.stop().await;
 }
 
-/// Returns variants of a transaction type that readers could mistake for it.
-fn variants(kind: &str) -> Vec<String> {
-    let mut first = kind.to_owned();
-    first[..1].make_ascii_uppercase();
-    let dashed = format!("{}-{}", &kind[..3], &kind[3..]);
-    let own = [kind.to_owned(), kind.to_uppercase(), first, format!(" {kind}"), format!("{kind} "), dashed];
-    // Letters of other scripts, and signs of ASCII, that look like a letter of a type.
-    let alike = [
-        ("c", "\u{ff43}"),
-        ("c", "\u{441}"),
-        ("s", "\u{455}"),
-        ("s", "\u{17f}"),
-        ("s", "5"),
-        ("a", "\u{430}"),
-        ("e", "\u{435}"),
-        ("j", "\u{458}"),
-        ("o", "\u{3bf}"),
-        ("o", "0"),
-        ("l", "1"),
-        ("l", "I"),
-        ("i", "l"),
-        ("rn", "m"),
-        ("u", "u\u{301}"),
-        ("r", "r\u{200d}"),
-    ];
-    let alike = alike.into_iter().filter(|(letter, _)| kind.contains(letter));
-    own.into_iter().chain(alike.map(|(letter, other)| kind.replace(letter, other))).collect()
-}
+/// Words that readers could mistake for a transaction type of the ledger: other letters of ASCII and
+/// of other scripts, which look alike.
+const ALIKE: &str = "CLOSING|Reversal| capture|capture |jou-rnal|\u{ff43}losing|\u{441}apture|clo\u{455}ing|\
+    clo\u{17f}ing|clo5ing|revers\u{430}l|r\u{435}v\u{435}rsal|\u{458}ournal|j\u{3bf}urnal|j0urnal|journa1|reversaI|\
+    closlng|joumal|captu\u{301}re";
 
 /// Finds the transaction types that the ledger itself posts, and rejects them in requests.
 #[tokio::test]
@@ -171,8 +143,7 @@ async fn rejects_the_types_of_the_ledgers_own_transactions() {
     assert_eq!(close(&books.operator, &one, &other).await.status, 200);
     let journal = legs([("debit", books.outside.as_str(), "1.00", "USD"), ("credit", other.as_str(), "1.00", "USD")]);
     assert_eq!(books.operator.post_once(TRANSACTIONS, "journal", &journal).await.status, 201);
-    let hold = json!({"debitAccountId": books.outside, "creditAccountId": other, "amount": "1.00", "currency": "USD"});
-    let hold = id(&books.operator.post_once("/ledger/holds", "hold", &hold).await, "holdId");
+    let hold = id(&books.hold("hold", &books.outside, &other, "1.00").await, "holdId");
     let captured = books.operator.post_once(&format!("/ledger/holds/{hold}/capture"), "captured", &json!({})).await;
     assert_eq!(captured.status, 201, "{}", captured.body);
     let stored = Stored::read(&books.stack).await;
@@ -180,22 +151,19 @@ async fn rejects_the_types_of_the_ledgers_own_transactions() {
     let own: BTreeSet<&str> = types.filter(|kind| *kind != "payment").collect();
     assert_eq!(own, BTreeSet::from(["capture", "closing", "journal", "reversal"]));
     let count = stored.transactions.len();
-    for kind in own.into_iter().flat_map(variants) {
-        let mut of_payment = payment(&books.outside, &other, "1.00");
-        let mut of_legs: Value =
-            legs([("debit", books.outside.as_str(), "1.00", "USD"), ("credit", other.as_str(), "1.00", "USD")]);
-        for body in [&mut of_payment, &mut of_legs] {
-            body["transactionType"] = kind.as_str().into();
-            let answer = books.operator.post_once(TRANSACTIONS, "own", body).await;
+    for kind in own.into_iter().chain(ALIKE.split('|')) {
+        for mut body in [payment(&books.outside, &other, "1.00"), journal.clone()] {
+            body["transactionType"] = kind.into();
+            let answer = books.operator.post_once(TRANSACTIONS, "own", &body).await;
             assert_problem(&answer, 400, "invalid-request");
             assert_eq!(answer.body["errors"][0]["pointer"], "/body/transactionType", "{kind}: {}", answer.body);
         }
     }
     assert_eq!(Stored::read(&books.stack).await.transactions.len(), count);
-    for (number, kind) in ["captured", "re-charge", "Fee_2", "journals", "p"].into_iter().enumerate() {
+    for kind in ["captured", "re-charge", "Fee_2", "journals", "p"] {
         let mut body = payment(&books.outside, &other, "1.00");
         body["transactionType"] = kind.into();
-        let answer = books.operator.post_once(TRANSACTIONS, &format!("other-{number}"), &body).await;
+        let answer = books.operator.post_once(TRANSACTIONS, &format!("of type {kind}"), &body).await;
         assert_eq!(answer.status, 201, "{kind}: {}", answer.body);
     }
     books.stack.stop().await;

@@ -1,20 +1,23 @@
 //! Compares the capacity units that each ledger access pattern consumes with its declared cost, per
-//! table and index. The cases cover items of usual and maximum size, two and more legs, and
-//! transactions with and without a merchant. Further tests measure rejected requests, and the
-//! examples in the [requirement](../../../../docs/requirements/ledger.md#performance-targets).
+//! table and index, for items of usual and maximum size. Further tests measure rejected requests,
+//! and the examples in the
+//! [requirement](../../../../docs/requirements/ledger.md#performance-targets). The contract has the
+//! units of each event.
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use ledger::Case;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use system_tests::{
-    Answer, Client,
-    ledger::{ACCOUNTS, BATCH, Books, HOLDS, Item, MERCHANTS, TRANSACTIONS, batch, hold, id, legs, payment},
+    Answer,
+    ledger::{ACCOUNTS, BATCH, Books, HOLDS, Item, MERCHANTS, NOTHING, TRANSACTIONS, batch, hold, id, legs, payment},
     patterns::{cost_of, labels},
+    text,
     units::{Consumed, bytes, consumed, declared},
 };
 use table::{
     Units,
-    cost::{read, read_eventually, write},
+    cost::{read, write},
 };
 
 const TABLE: &str = "FinancialTransactions";
@@ -62,36 +65,22 @@ impl Measured {
     /// Returns the input of the cost formulas for a transaction: the sizes of the account, the
     /// header, the legs and the index entries.
     async fn case(&self, transaction: Option<&str>, account: &str) -> Case {
-        let mut case = Case {
-            account: size_of(&self.books.partition(None, &format!("ACCOUNT#{account}")).await),
-            of_user: 0,
-            transaction: 0,
-            of_status: 0,
-            leg: 0,
-            inbox: 0,
-            hold: 0,
-            of_hold: 0,
-            legs: 0,
-            items: 1,
-            total: 0,
-            totals: 0,
-            shards: 4,
-            merchant: false,
-        };
+        let account = size_of(&self.books.partition(None, &format!("ACCOUNT#{account}")).await);
+        let mut case = Case { account, items: 1, ..NOTHING };
         let of_user = self.books.partition(Some("GSI1"), &format!("USER#{}", self.size.user)).await;
         case.of_user = of_user.iter().map(bytes).max().unwrap_or_default();
         let Some(transaction) = transaction else { return case };
         let key = format!("TXN#{transaction}");
         let items = self.books.partition(None, &key).await;
         let (headers, legs): (Vec<Item>, Vec<Item>) =
-            items.into_iter().partition(|item| item["SK"] == text("METADATA"));
+            items.into_iter().partition(|item| item["SK"] == string("METADATA"));
         let is_leg = |item: &Item| item["SK"].as_s().is_ok_and(|sort| sort.starts_with("LEG#"));
         let legs: Vec<Item> = legs.into_iter().filter(is_leg).collect();
         case.transaction = size_of(&headers);
         case.merchant = headers[0].contains_key("MerchantID");
         (case.leg, case.legs) = (legs.iter().map(bytes).max().expect("a leg"), legs.len());
         let entries = self.books.partition(Some("GSI1"), "STATUS#completed").await;
-        case.of_status = size_of(&entries.into_iter().filter(|entry| entry["PK"] == text(&key)).collect::<Vec<_>>());
+        case.of_status = size_of(&entries.into_iter().filter(|entry| entry["PK"] == string(&key)).collect::<Vec<_>>());
         case
     }
 
@@ -162,7 +151,7 @@ impl Measured {
         let mut case = self.case(transaction, account).await;
         case.hold = size_of(&self.books.partition(None, &key).await);
         let entries = self.books.partition(Some("GSI1"), &format!("ACCOUNT#{account}")).await;
-        case.of_hold = size_of(&entries.into_iter().filter(|entry| entry["PK"] == text(&key)).collect::<Vec<_>>());
+        case.of_hold = size_of(&entries.into_iter().filter(|entry| entry["PK"] == string(&key)).collect::<Vec<_>>());
         case
     }
 
@@ -233,6 +222,21 @@ impl Measured {
         merchant
     }
 
+    /// Measures a transaction with many legs, each on another account.
+    async fn many_legs(&mut self, count: usize) {
+        let mut accounts = Vec::new();
+        for number in 0..count {
+            accounts.push(self.funded(300 + number).await);
+        }
+        let sum = format!("{}.00", count - 1);
+        let first = ("debit", accounts[0].as_str(), sum.as_str(), "USD");
+        let others = accounts[1..].iter().map(|account| ("credit", account.as_str(), "1.00", "USD"));
+        let mut body = legs(std::iter::once(first).chain(others));
+        body["description"] = self.size.words.as_str().into();
+        self.size.key.replace_range(..1, "2");
+        self.posts(&body, &accounts[0]).await;
+    }
+
     /// Measures the routes that post, read, list and reverse a transaction.
     async fn posts(&mut self, body: &Value, account: &str) {
         let client = self.books.operator.clone();
@@ -244,7 +248,7 @@ impl Measured {
         self.assert("get-transaction", &case, &client.get(&path).await);
         let by_key = client.get(&format!("{TRANSACTIONS}?idempotencyKey={}", self.size.key)).await;
         self.assert("list-transactions, idempotencyKey", &case, &by_key);
-        let created = posted.body["createdAt"].as_str().expect("a time");
+        let created = text(&posted.body, "createdAt");
         let listed = client.get(&format!("{TRANSACTIONS}?since={created}&until={created}")).await;
         assert_eq!(listed.body["items"].as_array().map(Vec::len), Some(1));
         self.assert("list-transactions", &case, &listed);
@@ -269,8 +273,8 @@ impl Measured {
     }
 }
 
-fn text(text: &str) -> aws_sdk_dynamodb::types::AttributeValue {
-    aws_sdk_dynamodb::types::AttributeValue::S(text.to_owned())
+fn string(text: &str) -> AttributeValue {
+    AttributeValue::S(text.to_owned())
 }
 
 /// Returns the size of the only item.
@@ -281,7 +285,7 @@ fn size_of(items: &[Item]) -> usize {
 
 #[tokio::test]
 async fn each_pattern_consumes_its_declared_cost() {
-    for size in [Size::usual(), Size::largest()] {
+    for (size, is_usual) in [(Size::usual(), true), (Size::largest(), false)] {
         let mut measured = Measured::start(size).await;
         measured.opens().await;
         let merchant = measured.records_a_merchant().await;
@@ -295,6 +299,9 @@ async fn each_pattern_consumes_its_declared_cost() {
             measured.size.key.replace_range(..1, &number.to_string());
             measured.posts(&body, &from).await;
         }
+        if is_usual {
+            measured.many_legs(48).await;
+        }
         measured.closes().await;
         measured.holds().await;
         measured.groups().await;
@@ -307,136 +314,51 @@ async fn each_pattern_consumes_its_declared_cost() {
     }
 }
 
-#[tokio::test]
-async fn transactions_with_many_legs_consume_their_declared_cost() {
-    for count in [3, 10, 48] {
-        let mut measured = Measured::start(Size::usual()).await;
-        let mut accounts = Vec::new();
-        for number in 0..count {
-            accounts.push(measured.funded(number).await);
-        }
-        let sum = format!("{}.00", count - 1);
-        let first = ("debit", accounts[0].as_str(), sum.as_str(), "USD");
-        let others = accounts[1..].iter().map(|account| ("credit", account.as_str(), "1.00", "USD"));
-        let mut body = legs(std::iter::once(first).chain(others));
-        body["description"] = "Coffee purchase".into();
-        measured.posts(&body, &accounts[0]).await;
-    }
-}
-
-/// Equal payments from one account to another.
-struct History {
-    account: String,
-    /// The response to the first payment.
-    first: Value,
-    /// The total size of the payments in the list by status, and the total size of the account's
-    /// legs.
-    headers: usize,
-    legs: usize,
-}
-
-impl History {
-    async fn of(measured: &Measured, count: usize) -> Self {
-        let (account, till) = (measured.funded(1).await, measured.funded(2).await);
-        let shop = json!({"name": "Coffee Shop Inc", "category": "Restaurant"});
-        let merchant = id(&measured.books.operator.post(MERCHANTS, &shop).await, "merchantId");
-        let mut body = payment(&account, &till, "5.50");
-        (body["merchantId"], body["description"]) = (merchant.into(), "Coffee purchase".into());
-        let mut first = Value::Null;
-        for number in 0..count {
-            let key = format!("abc123def{number:03}");
-            let paid = measured.books.operator.post_once(TRANSACTIONS, &key, &body).await;
-            assert_eq!(paid.status, 201, "{}", paid.body);
-            if number == 0 {
-                first = paid.body;
-            }
-        }
-        let sum = |mut items: Vec<Item>, sort: &str| {
-            items.retain(|item| item["GSI1SK"].as_s().is_ok_and(|key| key.starts_with(sort)));
-            items[items.len() - count..].iter().map(bytes).sum()
-        };
-        let entries = measured.books.partition(Some("GSI1"), "STATUS#completed").await;
-        let legs = measured.books.partition(Some("GSI1"), &format!("ACCOUNT#{account}")).await;
-        Self { account, first, headers: sum(entries, "CREATED#"), legs: sum(legs, "LEG#") }
-    }
-
-    fn list(&self, limit: usize) -> String {
-        let since = self.first["createdAt"].as_str().expect("a time");
-        format!("{TRANSACTIONS}?since={since}&limit={limit}")
-    }
-
-    fn statement(&self, limit: usize) -> String {
-        format!("{ACCOUNTS}/{}/statement?limit={limit}", self.account)
-    }
-}
-
 fn reads(places: &[(&str, Units)]) -> Consumed {
     places.iter().map(|(place, units)| ((*place).to_owned(), (*units, Units::ZERO))).collect()
 }
 
 /// Returns the RRUs and WRUs that the request consumed on the table and on each index.
-fn units(answer: &Answer) -> Vec<(String, String, String)> {
-    consumed(answer).into_iter().map(|(place, (read, write))| (place, read.to_string(), write.to_string())).collect()
+fn units(answer: &Answer) -> Vec<String> {
+    consumed(answer).into_iter().map(|(place, (read, write))| format!("{place} {read}/{write}")).collect()
 }
 
-fn row(place: &str, read: &str, write: &str) -> (String, String, String) {
-    (place.to_owned(), read.to_owned(), write.to_owned())
-}
-
-/// The performance table of the requirement, and the measured cost. The example payment has a
-/// merchant and an idempotency key.
-///
-/// | operation | requirement | measured |
-/// | --- | --- | --- |
-/// | get transaction by id | 0.5–1 RCU | 1 RCU, with its legs, strongly consistent |
-/// | get transaction and legs | 1–3 RCU | the same 1 RCU |
-/// | by status, 100 items | 5–10 RCU | 7 RCU |
-/// | check idempotency | 0.5 RCU | 0.5 RCU on the index, and 0.5 RCU for the header |
-/// | atomic payment | 6 WCU | 10 WCU of the table and 4 WCU of the indexes, after 2.5 RCU |
-/// | account history, 100 items | 5–10 RCU | 6.5 RCU on the index, 1 RCU to check the owner, and 50 RCU for the headers |
-///
-/// A payment writes five items, not three, and a transaction doubles the units of each item. A
-/// payment therefore cannot cost 6 WCU ([decision](../../../../docs/decisions/ledger-costs.md)).
+/// The examples of the requirement's performance table, with a merchant and an idempotency key. The
+/// decision [ledger-costs.md](../../../../docs/decisions/ledger-costs.md) compares the units.
 #[tokio::test]
 async fn examples_of_the_requirement_consume_the_documented_units() {
     let measured = Measured::start(Size::usual()).await;
     let client = &measured.books.operator;
-    let history = History::of(&measured, 100).await;
-    let (by_status, statement) = (client.get(&history.list(100)).await, client.get(&history.statement(100)).await);
+    let (account, till) = (measured.funded(1).await, measured.funded(2).await);
+    let shop = json!({"name": "Coffee Shop Inc", "category": "Restaurant"});
+    let mut coffee = payment(&account, &till, "5.50");
+    coffee["merchantId"] = id(&client.post(MERCHANTS, &shop).await, "merchantId").into();
+    coffee["description"] = "Coffee purchase".into();
+    let mut answers = Vec::new();
+    for number in 0..100 {
+        answers.push(client.post_once(TRANSACTIONS, &format!("abc123def{number:03}"), &coffee).await);
+    }
+    let (first, last) = (&answers[0], &answers[99]);
+    let lists = [
+        format!("{TRANSACTIONS}?since={}&limit=100", text(&first.body, "createdAt")),
+        format!("{ACCOUNTS}/{account}/statement?limit=100"),
+    ];
+    let [by_status, statement] = [client.get(&lists[0]).await, client.get(&lists[1]).await];
     for list in [&by_status, &statement] {
         assert_eq!(list.body["items"].as_array().map(Vec::len), Some(100));
     }
-    assert_eq!(units(&by_status), [row(TABLE, "50", "0"), row(BY_TIME, "7", "0")], "{} bytes", history.headers);
-    assert_eq!(units(&statement), [row(TABLE, "101", "0"), row(BY_TIME, "6.5", "0")], "{} bytes", history.legs);
-    let path = format!("{TRANSACTIONS}/{}", history.first["transactionId"].as_str().expect("an id"));
-    assert_eq!(units(&client.get(&path).await), [row(TABLE, "1", "0")]);
+    let one = client.get(&format!("{TRANSACTIONS}/{}", id(first, "transactionId"))).await;
     let by_key = client.get(&format!("{TRANSACTIONS}?idempotencyKey=abc123def000")).await;
-    assert_eq!(units(&by_key), [row(TABLE, "1", "0"), row(BY_KEY, "0.5", "0")]);
-    let mut coffee = payment(&history.account, &measured.books.outside, "5.50");
-    (coffee["merchantId"], coffee["description"]) = (history.first["merchantId"].clone(), "Coffee purchase".into());
-    let paid = client.post_once(TRANSACTIONS, "abc123def456", &coffee).await;
-    assert_eq!(paid.status, 201, "{}", paid.body);
-    assert_eq!(units(&paid), [row(TABLE, "2.5", "10"), row(BY_TIME, "0", "3"), row(BY_KEY, "0", "1")]);
-}
-
-#[tokio::test]
-async fn long_lists_consume_their_declared_cost() {
-    let mut measured = Measured::start(Size::usual()).await;
-    let history = History::of(&measured, 60).await;
-    let client = measured.books.operator.clone();
-    let case = measured.case(None, &history.account).await;
-    // DynamoDB adds up the sizes of the items before it rounds. Querying all items therefore costs
-    // as much as querying one item with the total size.
-    let case = Case { leg: history.legs, of_status: history.headers, ..case };
-    // The headers are read by key, so each one is rounded.
-    let statement = client.get(&history.statement(60)).await;
-    let wanted = [(TABLE, read(case.account) + Units::halves(120)), (BY_TIME, read_eventually(case.leg))];
-    assert_eq!(consumed(&statement), reads(&wanted));
-    let listed = client.get(&history.list(60)).await;
-    assert_eq!(listed.body["items"].as_array().map(Vec::len), Some(60));
-    // All headers have the same size.
-    let case = Case { of_status: history.headers / 60, items: 60, ..case };
-    measured.assert("list-transactions", &case, &listed);
+    for (answer, table, index) in [
+        (&by_status, "50/0", vec!["/GSI1 7/0"]),
+        (&statement, "101/0", vec!["/GSI1 6.5/0"]),
+        (&one, "1/0", vec![]),
+        (&by_key, "1/0", vec!["/GSI2 0.5/0"]),
+        (last, "2.5/10", vec!["/GSI1 0/3", "/GSI2 0/1"]),
+    ] {
+        let index = index.into_iter().map(|units| format!("{TABLE}{units}"));
+        assert_eq!(units(answer), [format!("{TABLE} {table}")].into_iter().chain(index).collect::<Vec<_>>());
+    }
     for (path, place) in [
         (format!("{TRANSACTIONS}?since=2000-01-01T00:00:00Z&until=2000-01-02T00:00:00Z"), BY_TIME),
         (format!("{TRANSACTIONS}?idempotencyKey=nobodys"), BY_KEY),
@@ -446,32 +368,17 @@ async fn long_lists_consume_their_declared_cost() {
     }
 }
 
-/// For each additional caller with the same key, the request reads one more header and marker.
-#[tokio::test]
-async fn lookup_by_a_shared_key_reads_one_header_per_caller() {
-    let measured = Measured::start(Size::usual()).await;
-    for user in ["ann", "bob", "eve"] {
-        let account = measured.books.funded(user, "9.00").await;
-        let body = payment(&account, &measured.books.outside, "1.00");
-        assert_eq!(measured.books.user(user).post_once(TRANSACTIONS, "same", &body).await.status, 201);
-    }
-    let listed = measured.books.operator.get(&format!("{TRANSACTIONS}?idempotencyKey=same")).await;
-    assert_eq!(listed.body["items"].as_array().map(Vec::len), Some(3));
-    assert_eq!(consumed(&listed), reads(&[(TABLE, Units::halves(6)), (BY_KEY, Units::halves(1))]));
-}
-
 #[tokio::test]
 async fn repeated_and_rejected_requests_consume_minimal_units() {
     let measured = Measured::start(Size::usual()).await;
     let (client, outside) = (&measured.books.operator, &measured.books.outside);
     let account = measured.funded(1).await;
     let paid = measured.books.pay("K-1", &account, outside, "5.50").await;
-    let looked = reads(&[(TABLE, Units::whole(3))]);
+    let three = reads(&[(TABLE, Units::whole(3))]);
     let again = measured.books.pay("K-1", &account, outside, "5.50").await;
-    assert_eq!((&again.body, consumed(&again)), (&paid.body, looked.clone()), "reads both accounts and the outcome");
+    assert_eq!((&again.body, consumed(&again)), (&paid.body, three.clone()), "reads both accounts and the outcome");
     let poor = measured.books.pay("K-2", &account, outside, "9999.00").await;
-    let once = reads(&[(TABLE, Units::whole(3))]);
-    assert_eq!((poor.status, consumed(&poor)), (409, once), "reads the outcome after the rejection");
+    assert_eq!((poor.status, consumed(&poor)), (409, three), "reads the outcome after the rejection");
     let terms = json!({"userId": "user-1", "accountType": "checking", "currency": "USD"});
     let opened = client.post_once(ACCOUNTS, "K-1", &terms).await;
     assert_eq!(opened.status, 201);
@@ -486,15 +393,7 @@ async fn repeated_and_rejected_requests_consume_minimal_units() {
     let undone = client.post_once(&reversal, "K-3", &json!({})).await;
     let keyed = consumed(&undone).remove(BY_KEY);
     assert_eq!((undone.status, keyed), (201, Some((Units::ZERO, write(1)))), "the key consumes one WRU");
-    let stranger = measured.books.user("eve");
-    for answer in [
-        client.post(TRANSACTIONS, &json!({})).await,
-        stranger.get("/ledger/users/user-1/accounts").await,
-        stranger.post(ACCOUNTS, &terms).await,
-        Client::member(&measured.books.stack, "ledger:read", "none", "eve").get(TRANSACTIONS).await,
-    ] {
-        assert!(matches!(answer.status, 400 | 403), "{}", answer.body);
-        let header = answer.headers.contains_key(local::CONSUMED);
-        assert!(!header || consumed(&answer) == Consumed::new(), "{}", answer.body);
-    }
+    let refused = client.post(TRANSACTIONS, &json!({})).await;
+    let is_free = !refused.headers.contains_key(local::CONSUMED) || consumed(&refused) == Consumed::new();
+    assert_eq!((refused.status, is_free), (400, true), "{}", refused.body);
 }

@@ -2,19 +2,19 @@
 //! ([decision](../../../../docs/decisions/ledger-grouped-posting.md)). A payment does not touch the
 //! account that receives it. The settlement posts each credit exactly once.
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use futures::future::{join, join_all};
 use jiff::{SignedDuration, Timestamp};
 use local::Builder;
 use serde_json::{Value, json};
-use std::time::Duration;
+use std::{collections::HashMap, time::Duration};
 use system_tests::{
     Answer, Client, End, assert_problem, changed, drained,
     faults::{Fault, Process, Proxy},
-    ledger::audit::{RECONCILIATIONS, Rows, leg_key},
-    ledger::model::{Stored, until_told},
-    ledger::{ACCOUNTS, Books, TRANSACTIONS, id, legs, payment},
+    ledger::audit::{RECONCILIATIONS, Rows, leg_key, text_of},
+    ledger::model::Stored,
+    ledger::{ACCOUNTS, Books, NOTHING, TRANSACTIONS, id, legs, payment},
     patterns::cost_of,
-    requests::{Case, all_are_refused},
     send,
     units::{consumed, declared},
     until,
@@ -66,7 +66,7 @@ impl Scene {
 
     /// Waits until the settlement of the shop is started, and runs it.
     async fn settle(&self) {
-        until_job(self, &format!("SETTLEMENT#{}", self.shop)).await;
+        self.until_state("running").await;
         self.settle_now().await;
     }
 
@@ -195,35 +195,6 @@ async fn captures_reversals_and_closings_credit_a_grouped_account() {
     scene.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn the_posting_changes_in_both_directions_under_load() {
-    let scene = Scene::start().await;
-    let payers = join_all((0..8).map(|_| scene.books.funded("bob", "100.00"))).await;
-    let payments = join_all(payers.iter().enumerate().map(|(number, payer)| {
-        let scene = &scene;
-        async move {
-            for payment_number in 0..15 {
-                let key = format!("K-{number}-{payment_number}");
-                let body = payment(payer, &scene.shop, "1.00");
-                let paid = until_told(async || scene.books.operator.post_once(TRANSACTIONS, &key, &body).await).await;
-                assert_eq!(paid.status, 201, "{}", paid.body);
-            }
-        }
-    }));
-    let changes = async {
-        for number in 0..10 {
-            let posting = ["direct", "grouped"][number % 2];
-            let changed = until_told(async || set_posting(&scene.books.operator, &scene.shop, posting).await).await;
-            assert_eq!((changed.status, &changed.body["posting"]), (200, &json!(posting)), "{}", changed.body);
-        }
-    };
-    join(payments, changes).await;
-    assert_eq!(scene.settled().await["balance"], "120.00");
-    scene.stored().await;
-    assert_eq!(scene.discrepancies().await, Vec::<Value>::new());
-    scene.stop().await;
-}
-
 #[tokio::test]
 async fn a_grouped_account_is_closed_after_its_inbox_is_drained() {
     let scene = Scene::unsettled().await;
@@ -258,7 +229,7 @@ async fn a_grouped_account_is_closed_after_its_inbox_is_drained() {
 async fn a_settlement_does_not_end_before_a_new_credit_is_posted() {
     let scene = Scene::unsettled().await;
     scene.pay("A").await;
-    until_job(&scene, &format!("SETTLEMENT#{}", scene.shop)).await;
+    scene.until_state("running").await;
     let proxy = Proxy::start(scene.books.stack.dynamo_url()).await;
     let function = ledger::patterns::settle_account::function();
     let process = Process::start(&scene.books.stack, &proxy, SETTLE, &function);
@@ -279,24 +250,28 @@ async fn a_settlement_does_not_end_before_a_new_credit_is_posted() {
     scene.stop().await;
 }
 
-/// Waits until the settlement job is running.
-async fn until_job(scene: &Scene, job: &str) {
-    until_state(scene, job, "running").await;
-}
-
-/// Waits until the job has the state.
-async fn until_state(scene: &Scene, job: &str, state: &str) {
-    let client = scene.books.stack.client().expect("a client");
-    let table = scene.books.stack.table("LedgerJobs").expect("a table");
-    for _ in 0..6_000 {
-        let key = |name: &str| aws_sdk_dynamodb::types::AttributeValue::S(name.to_owned());
-        let found = client.get_item().table_name(table).key("PK", key(job)).key("SK", key("METADATA")).send().await;
-        if found.expect("an answer").item.is_some_and(|item| item["State"] == key(state)) {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
+impl Scene {
+    /// The table and the key of the settlement job.
+    fn job(&self) -> (aws_sdk_dynamodb::Client, &str, HashMap<String, AttributeValue>) {
+        let client = self.books.stack.client().expect("a client");
+        let key = [("PK", format!("SETTLEMENT#{}", self.shop)), ("SK", "METADATA".to_owned())];
+        let key = key.map(|(name, value)| (name.to_owned(), AttributeValue::S(value))).into();
+        (client, self.books.stack.table("LedgerJobs").expect("a table"), key)
     }
-    unreachable!("{job} is not {state}");
+
+    /// Waits until the settlement job has the state.
+    async fn until_state(&self, state: &str) {
+        let (client, table, key) = self.job();
+        for _ in 0..6_000 {
+            let found = client.get_item().table_name(table).set_key(Some(key.clone())).send().await;
+            let found = found.expect("an answer").item;
+            if found.is_some_and(|item| item["State"] == AttributeValue::S(state.to_owned())) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        unreachable!("the settlement is not {state}");
+    }
 }
 
 /// The stream also passes the unreadable job to the settlement, which marks it as failed.
@@ -305,17 +280,15 @@ async fn an_unreadable_settlement_job_is_replaced() {
     let scene = Scene::start().await;
     scene.pay("A").await;
     scene.settled().await;
-    let job = format!("SETTLEMENT#{}", scene.shop);
-    let client = scene.books.stack.client().expect("a client");
-    let text = |text: &str| aws_sdk_dynamodb::types::AttributeValue::S(text.to_owned());
+    let (client, table, key) = scene.job();
+    let text = |text: &str| AttributeValue::S(text.to_owned());
     for (number, attribute) in ["StartedAt", "Task"].into_iter().enumerate() {
-        until_state(&scene, &job, "done").await;
-        let update = client.update_item().table_name(scene.books.stack.table("LedgerJobs").expect("a table"));
-        let update = update.key("PK", text(&job)).key("SK", text("METADATA"));
+        scene.until_state("done").await;
+        let update = client.update_item().table_name(table).set_key(Some(key.clone()));
         let update = update.update_expression("SET #a = :a, #s = :s").expression_attribute_names("#a", attribute);
         let update = update.expression_attribute_names("#s", "State").expression_attribute_values(":a", text("x"));
         update.expression_attribute_values(":s", text("running")).send().await.expect("written");
-        until_state(&scene, &job, "failed").await;
+        scene.until_state("failed").await;
         scene.pay(&format!("K-{number}")).await;
         let balance = format!("{}.00", 10 + 5 * number);
         assert_eq!(scene.settled().await["balance"], balance, "{attribute}");
@@ -327,14 +300,14 @@ async fn an_unreadable_settlement_job_is_replaced() {
 #[tokio::test]
 async fn the_reconciliation_starts_a_settlement_whose_start_was_lost() {
     let scene = Scene::unsettled().await;
-    let job = format!("SETTLEMENT#{}", scene.shop);
     // The time of a payment follows the last leg of its payer, so each has another payer.
     let pay = async |key: &str, minutes: i64| {
         let payer = scene.books.source("USD").await;
         let then = scene.books.at(Timestamp::now() - SignedDuration::from_mins(minutes));
         let paid = then.post_once(TRANSACTIONS, key, &payment(&payer, &scene.shop, "5.00")).await;
-        until_job(&scene, &job).await;
-        forget(&scene, &job).await;
+        scene.until_state("running").await;
+        let (client, table, key) = scene.job();
+        client.delete_item().table_name(table).set_key(Some(key)).send().await.expect("deleted");
         id(&paid, "transactionId")
     };
     let newer = pay("A", 50).await;
@@ -348,15 +321,6 @@ async fn the_reconciliation_starts_a_settlement_whose_start_was_lost() {
     assert_eq!(scene.shop().await["balance"], "10.00");
     assert_eq!(scene.discrepancies().await, Vec::<Value>::new());
     scene.stop().await;
-}
-
-/// Deletes the settlement job.
-async fn forget(scene: &Scene, job: &str) {
-    let client = scene.books.stack.client().expect("a client");
-    let table = scene.books.stack.table("LedgerJobs").expect("a table");
-    let key = |name: &str| aws_sdk_dynamodb::types::AttributeValue::S(name.to_owned());
-    let deleted = client.delete_item().table_name(table).key("PK", key(job)).key("SK", key("METADATA")).send().await;
-    deleted.expect("an answer");
 }
 
 #[tokio::test]
@@ -373,24 +337,7 @@ async fn a_settlement_consumes_its_declared_cost() {
     let settled = scene.books.operator.invoke(SETTLE, &step(&scene.shop)).await;
     assert_eq!(scene.shop().await["balance"], "4.90");
     // Each item has at most 1 KB.
-    let (account, of_user, transaction, of_status, leg, inbox) = (900, 0, 0, 0, 900, 900);
-    let (hold, of_hold, legs, items, total, totals, shards, merchant) = (0, 0, 0, 0, 0, 0, 0, false);
-    let case = ledger::Case {
-        account,
-        of_user,
-        transaction,
-        of_status,
-        leg,
-        inbox,
-        hold,
-        of_hold,
-        legs,
-        items,
-        total,
-        totals,
-        shards,
-        merchant,
-    };
+    let case = ledger::Case { account: 900, leg: 900, inbox: 900, ..NOTHING };
     assert_eq!(consumed(&settled), declared(&cost_of(&ledger::patterns(), SETTLE, &case)));
     scene.stop().await;
 }
@@ -420,10 +367,9 @@ async fn an_unreadable_inbox_item_does_not_stop_the_others() {
 /// Returns the key of the inbox item of the transaction's second leg.
 async fn inbox_key(scene: &Scene, transaction: &str) -> Value {
     let leg = Rows::of(&scene.books.stack).get(&leg_key(transaction, 2)).await;
-    let text = |name: &str| leg[name]["S"].as_str().expect("a text").to_owned();
+    let [shard, time, id] = ["InboxShard", "CreatedAt", "ID"].map(|name| text_of(&leg, name));
     json!({
-        "PK": {"S": format!("ACCOUNT#{}#INBOX#{}", scene.shop, text("InboxShard"))},
-        "SK": {"S": format!("CREATED#{}#{}", text("CreatedAt"), text("ID"))},
+        "PK": {"S": format!("ACCOUNT#{}#INBOX#{shard}", scene.shop)}, "SK": {"S": format!("CREATED#{time}#{id}")},
     })
 }
 
@@ -431,82 +377,69 @@ fn posting_key(transaction: &str) -> Value {
     json!({"PK": {"S": format!("TXN#{transaction}")}, "SK": {"S": format!("POSTING#{transaction}-02")}})
 }
 
-/// Checks that the reconciliation finds only this discrepancy.
-async fn finds(scene: Scene, kind: &str, transaction: &str, [expected, actual]: [Option<&str>; 2]) {
-    let found = scene.discrepancies().await;
-    assert_eq!(found.len(), 1, "{found:?}");
-    let found = &found[0];
-    assert_eq!((&found["kind"], &found["transactionId"]), (&json!(kind), &json!(transaction)), "{found}");
-    assert_eq!(
-        (&found["accountId"], &found["expected"], &found["actual"]),
-        (&json!(scene.shop), &json!(expected), &json!(actual))
-    );
-    scene.stop().await;
+/// Returns a key of DynamoDB.
+fn stored_key(item: &Value) -> Value {
+    json!({"PK": item["PK"], "SK": item["SK"]})
 }
 
+/// Each change by hand of three settled credits and of three credits in the inbox. A settled credit
+/// that is put back into the inbox is not settled again.
 #[tokio::test]
-async fn finds_an_inbox_item_that_was_removed_by_hand() {
+async fn a_reconciliation_finds_each_changed_inbox_item_and_posting() {
     let scene = Scene::unsettled().await;
-    let transactions = join_all(["A", "B", "C"].map(|key| scene.pay(key))).await;
-    Rows::of(&scene.books.stack).delete(&inbox_key(&scene, &transactions[1]).await).await;
-    finds(scene, "missing-posting", &transactions[1], [Some("5.00"), None]).await;
-}
-
-#[tokio::test]
-async fn finds_an_inbox_item_that_was_altered() {
-    let scene = Scene::unsettled().await;
-    let transactions = join_all(["A", "B"].map(|key| scene.pay(key))).await;
-    let item = inbox_key(&scene, &transactions[1]).await;
-    Rows::of(&scene.books.stack).set(&item, json!({"Amount": {"N": "50"}})).await;
-    finds(scene, "wrong-amount", &transactions[1], [Some("5.00"), Some("50.00")]).await;
-}
-
-#[tokio::test]
-async fn finds_an_inbox_item_that_was_inserted() {
-    let scene = Scene::unsettled().await;
-    let transaction = scene.pay("A").await;
-    let rows = Rows::of(&scene.books.stack);
-    let mut item = rows.get(&inbox_key(&scene, &transaction).await).await;
-    for (name, value) in [("ID", "X-02"), ("TransactionID", "X")] {
-        item[name] = json!({"S": value});
-    }
-    item["SK"] = json!({"S": item["SK"]["S"].as_str().expect("a text").replace(&transaction, "X")});
-    rows.put(&[item.to_string()]).await;
-    finds(scene, "orphan-inbox-item", "X", [None, Some("5.00")]).await;
-}
-
-/// An item that is put back after its settlement is not settled again.
-#[tokio::test]
-async fn finds_an_inbox_item_that_was_settled_before() {
-    let scene = Scene::unsettled().await;
-    let transaction = scene.pay("A").await;
-    let rows = Rows::of(&scene.books.stack);
-    let item = rows.get(&inbox_key(&scene, &transaction).await).await;
-    scene.settle().await;
-    rows.put(&[item.to_string()]).await;
-    scene.pay("B").await;
-    scene.settle().await;
-    assert_eq!(scene.shop().await["balance"], "10.00");
-    finds(scene, "orphan-inbox-item", &transaction, [None, Some("5.00")]).await;
-}
-
-#[tokio::test]
-async fn finds_a_posting_that_was_removed_or_altered() {
-    for position in 0..3 {
-        let scene = Scene::unsettled().await;
-        let mut transactions = Vec::new();
-        for key in ["A", "B", "C"] {
-            transactions.push(scene.pay(key).await);
+    let (rows, mut paid, mut items) = (Rows::of(&scene.books.stack), Vec::new(), Vec::new());
+    let mut settled = Value::Null;
+    for number in 0..6 {
+        paid.push(scene.pay(&format!("K-{number}")).await);
+        let item = rows.get(&inbox_key(&scene, &paid[number]).await).await;
+        if number < 3 {
             scene.settle().await;
+            items.push(rows.get(&posting_key(&paid[number])).await);
+            settled = item;
+        } else {
+            items.push(item);
         }
-        Rows::of(&scene.books.stack).delete(&posting_key(&transactions[position])).await;
-        finds(scene, "missing-posting", &transactions[position], [Some("5.00"), None]).await;
     }
-    let scene = Scene::unsettled().await;
-    let transaction = scene.pay("A").await;
+    let sort = text_of(&items[3], "SK").replace(&paid[3], "X");
+    let unknown = json!({"ID": {"S": "X-02"}, "TransactionID": {"S": "X"}, "SK": {"S": sort}});
+    let amount = json!({"Amount": {"N": "50"}});
+    let hash = json!({"Hash": {"S": "0123456789abcdef".repeat(4)}});
+    let (whole, wrong) = (Some("5.00"), Some("50.00"));
+    for (number, change, kind, transaction, amounts) in [
+        (0, None, "missing-posting", paid[0].as_str(), [whole, None]),
+        (1, None, "missing-posting", &paid[1], [whole, None]),
+        (2, None, "missing-posting", &paid[2], [whole, None]),
+        (1, Some(&amount), "wrong-amount", &paid[1], [whole, wrong]),
+        (1, Some(&hash), "broken-chain", &paid[1], [None, None]),
+        (4, None, "missing-posting", &paid[4], [whole, None]),
+        (4, Some(&amount), "wrong-amount", &paid[4], [whole, wrong]),
+        (3, Some(&unknown), "orphan-inbox-item", "X", [None, whole]),
+    ] {
+        let mut changed = items[number].clone();
+        match change {
+            None => rows.delete(&stored_key(&changed)).await,
+            Some(change) => {
+                changed.as_object_mut().expect("an item").extend(change.as_object().expect("attributes").clone());
+                rows.put(&[changed.to_string()]).await;
+            }
+        }
+        let found = scene.discrepancies().await;
+        assert_eq!(found.len(), 1, "{kind} {number}: {found:?}");
+        let told = [&found[0]["kind"], &found[0]["transactionId"], &found[0]["accountId"]];
+        assert_eq!(told, [&json!(kind), &json!(transaction), &json!(scene.shop)], "{number}");
+        assert_eq!([&found[0]["expected"], &found[0]["actual"]], amounts.map(|sum| json!(sum)).each_ref(), "{number}");
+        if stored_key(&changed) != stored_key(&items[number]) {
+            rows.delete(&stored_key(&changed)).await;
+        }
+        rows.put(&[items[number].to_string()]).await;
+    }
+    rows.put(&[settled.to_string()]).await;
     scene.settle().await;
-    Rows::of(&scene.books.stack).set(&posting_key(&transaction), json!({"Amount": {"N": "6"}})).await;
-    finds(scene, "wrong-amount", &transaction, [Some("5.00"), Some("6.00")]).await;
+    assert_eq!(scene.shop().await["balance"], "30.00");
+    let found = scene.discrepancies().await;
+    let told = [&found[0]["kind"], &found[0]["transactionId"], &found[0]["actual"]];
+    assert_eq!((found.len(), told), (1, [&json!("orphan-inbox-item"), &json!(paid[2]), &json!("5.00")]), "{found:?}");
+    scene.stop().await;
 }
 
 #[tokio::test]
@@ -524,22 +457,14 @@ async fn only_operators_choose_grouped_posting() {
     let version = changed.body["version"].as_i64().expect("a number");
     let stale = json!({"posting": "direct", "version": version - 1});
     assert_eq!(scene.books.operator.patch(&path(&scene.payer), &stale).await.status, 412);
-    let patch = |body: Value, pointers: &str| {
-        let request = scene.books.operator.request("PATCH", &path(&scene.payer)).json(&body);
-        Case::faults(body.to_string(), request, pointers)
-    };
-    let open = |body: Value| {
-        Case::faults(body.to_string(), scene.books.operator.request("POST", ACCOUNTS).json(&body), "/body/posting")
-    };
-    let mut cases = vec![
-        patch(json!({"posting": "sometimes"}), "/body/posting"),
-        patch(json!({"posting": null}), "/body/posting"),
-        patch(json!({"posting": "direct", "status": "frozen"}), "/body/status"),
-        patch(json!({"posting": "direct", "transferTo": scene.shop}), "/body/transferTo"),
-        patch(json!({"status": "closing"}), "/body/status"),
-    ];
-    cases.push(open(json!({"userId": "ann", "accountType": "shop", "currency": "USD", "posting": 1})));
-    let tables = scene.books.stack.tables();
-    all_are_refused(cases, &tables, async || scene.books.stored().await).await;
+    for (body, pointer) in [
+        (json!({"posting": "direct", "status": "frozen"}), "/body/status"),
+        (json!({"posting": "direct", "transferTo": scene.shop}), "/body/transferTo"),
+        (json!({"status": "closing"}), "/body/status"),
+    ] {
+        let refused = scene.books.operator.patch(&path(&scene.payer), &body).await;
+        assert_problem(&refused, 400, "invalid-request");
+        assert_eq!(refused.body["errors"][0]["pointer"], pointer, "{}", refused.body);
+    }
     scene.stop().await;
 }

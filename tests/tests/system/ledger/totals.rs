@@ -1,21 +1,27 @@
 //! Tests of the daily totals
 //! ([requirement](../../../../docs/requirements/ledger.md#totals-and-trial-balance),
-//! [decision](../../../../docs/decisions/ledger-totals.md)). Each transaction must be counted once.
+//! [decision](../../../../docs/decisions/ledger-totals.md)). The simulation repeats and delays stream
+//! records.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, time::Duration};
 use system_tests::{
-    Answer, drained,
-    faults::{Call, Fault, Process, Proxy},
+    Answer, assert_problem, drained,
+    events::event,
+    faults::{Process, Proxy},
     ledger::totals::{COUNT, Sums, TOTALS, insertions, insertions_at, stored_totals, totals, without_counting},
-    ledger::{ACCOUNTS, Books, Item, MERCHANTS, TRANSACTIONS, audit::reconciled, id, legs, payment, stack},
+    ledger::{
+        ACCOUNTS, Books, Item, MERCHANTS, NOTHING, TRANSACTIONS,
+        audit::{Rows, header_key, reconciled},
+        id, legs, payment, stack, used,
+    },
     patterns::{cost_of, function_named},
-    requests::{Case, all_are_refused},
-    units::{Consumed, bytes, consumed, declared},
+    text,
+    units::{bytes, consumed, declared},
+    world::{NOW, send, settle, world},
 };
-use table::Usage;
 
 const MINUTE: Duration = Duration::from_mins(1);
 
@@ -104,20 +110,6 @@ async fn the_stream_counts_every_transaction_once() {
 }
 
 #[tokio::test]
-async fn repeated_and_reordered_records_are_counted_once() {
-    let mut shop = Shop::by_hand().await;
-    shop.pay(&["a", "b", "c", "d", "e"], "2.00").await;
-    let headers = shop.books.headers().await;
-    let backwards: Vec<&Item> = headers.iter().rev().chain(&headers).collect();
-    for batch in [insertions(&headers[1..3]), insertions(&headers), insertions(backwards)] {
-        let (one, other) = futures::join!(shop.count(&batch), shop.count(&batch));
-        assert_eq!((retried_from(&one), retried_from(&other)), (None, None));
-    }
-    assert_eq!(shop.totals().await, shop.paid(1_000, 5));
-    shop.books.stack.stop().await;
-}
-
-#[tokio::test]
 async fn a_batch_of_any_transactions_fits_into_transactions_of_100_changes() {
     let shop = Shop::by_hand().await;
     let mut accounts = Vec::new();
@@ -133,7 +125,7 @@ async fn a_batch_of_any_transactions_fits_into_transactions_of_100_changes() {
         let posted = shop.books.operator.post_once(TRANSACTIONS, key, &body).await;
         assert_eq!(posted.status, 201, "{}", posted.body);
     }
-    assert_eq!(retried_from(&shop.count(&insertions(&shop.books.headers().await)).await), None);
+    shop.count_all().await;
     let totals = shop.totals().await;
     assert_eq!(totals.len(), 2 * 49);
     assert!(
@@ -142,54 +134,24 @@ async fn a_batch_of_any_transactions_fits_into_transactions_of_100_changes() {
     shop.books.stack.stop().await;
 }
 
-#[tokio::test]
-async fn an_outage_is_retried_from_the_first_uncounted_record() {
-    let mut shop = Shop::by_hand().await;
-    let proxy = Proxy::start(shop.books.stack.dynamo_url()).await;
-    let keys: Vec<String> = (0..120).map(|number| format!("K-{number:03}")).collect();
-    shop.pay(&keys.iter().map(String::as_str).collect::<Vec<_>>(), "1.00").await;
-    let event = insertions(&shop.books.headers().await);
-    let process = Process::start(&shop.books.stack, &proxy, COUNT, &function_named(COUNT));
-    // 120 payments need two transactions. The second one never succeeds.
-    let is_second = |call: &Call| call.action == "TransactWriteItems" && call.nth > 1;
-    proxy.rule(move |call| if is_second(call) { Fault::internal() } else { Fault::None });
-    let answer = process.run(&event, MINUTE).await.expect("no crash").answer.expect("an answer");
-    assert!(answer["batchItemFailures"][0]["itemIdentifier"].is_string(), "{answer}");
-    proxy.heal();
-    let answer = process.run(&event, MINUTE).await.expect("no crash").answer.expect("an answer");
-    assert_eq!(answer["batchItemFailures"], json!([]));
-    assert_eq!(shop.totals().await, shop.paid(12_000, 120));
-    shop.books.stack.stop().await;
-}
-
+/// The debits of one shard are not a number. Other shards count the transactions.
 #[tokio::test]
 async fn an_unreadable_total_is_passed_over_in_favour_of_another_shard() {
     let mut shop = Shop::by_hand().await;
     shop.pay(&["a"], "1.00").await;
-    let first = shop.books.headers().await;
-    assert_eq!(retried_from(&shop.count(&insertions(&first)).await), None);
-    let mut spoiled = stored_totals(&shop.books.stack).await;
-    spoiled.retain(|item| item["Type"].as_s().is_ok_and(|kind| kind == "Total"));
-    // The debits of one shard are not a number.
-    let client = shop.books.stack.client().expect("a client");
-    let put = client.put_item().table_name(shop.books.stack.table(TOTALS).expect("a table"));
-    let mut item = spoiled[0].clone();
-    item.insert("Debits".to_owned(), AttributeValue::S("nonsense".to_owned()));
-    put.set_item(Some(item.clone())).send().await.expect("written");
+    shop.count_all().await;
+    let spoiled = shop.total("ALL", "checking").await;
+    shop.rows().set(&key_of(&spoiled), json!({"Debits": {"S": "nonsense"}})).await;
     let keys: Vec<String> = (0..20).map(|number| format!("K-{number}")).collect();
     shop.pay(&keys.iter().map(String::as_str).collect::<Vec<_>>(), "1.00").await;
     for header in shop.books.headers().await {
         assert_eq!(retried_from(&shop.count(&insertions([&header])).await), None);
     }
-    let markers = stored_totals(&shop.books.stack).await.into_iter().filter(|item| item["SK"] == text("METADATA"));
-    assert_eq!(markers.count(), 21);
-    let kept = stored_totals(&shop.books.stack).await;
-    assert!(kept.contains(&item), "the unreadable item must not change");
+    let stored = stored_totals(&shop.books.stack).await;
+    assert_eq!(stored.iter().filter(|item| is_marker(item)).count(), 21);
+    let kept = stored.iter().find(|item| item["PK"] == spoiled["PK"] && item["SK"] == spoiled["SK"]);
+    assert_eq!(kept.expect("a total")["Credits"], spoiled["Credits"], "the unreadable item must not change");
     shop.books.stack.stop().await;
-}
-
-fn text(text: &str) -> AttributeValue {
-    AttributeValue::S(text.to_owned())
 }
 
 /// Without its marker, nobody knows whether an old transaction is already counted.
@@ -203,96 +165,50 @@ async fn a_record_older_than_the_markers_is_reported_and_not_counted() {
     assert_eq!(shop.totals().await, BTreeMap::new());
     assert_eq!(retried_from(&shop.count(&insertions_at(&headers, days(96))).await), None);
     assert_eq!(shop.totals().await, shop.paid(100, 1));
-    let marker = stored_totals(&shop.books.stack).await.into_iter().find(|item| item["SK"] == text("METADATA"));
+    let marker = stored_totals(&shop.books.stack).await.into_iter().find(is_marker);
     let expires: i64 = marker.expect("a marker")["ExpiresAt"].as_n().expect("a number").parse().expect("a number");
     assert!(expires > days(90 - 98).as_second() - 24 * 60 * 60, "{expires}");
     shop.books.stack.stop().await;
 }
 
-fn sum(usage: &Usage) -> Consumed {
-    let mut sums = Consumed::new();
-    for call in &usage.calls {
-        let table = call.table.rsplit('-').next().unwrap_or(&call.table);
-        let sum = sums.entry(table.to_owned()).or_default();
-        *sum = (sum.0 + call.read, sum.1 + call.write);
-    }
-    sums
-}
-
 #[tokio::test]
-async fn counting_consumes_its_declared_cost() {
-    for (words, merchant) in [("checking", true), ("checking", false), (&*"\u{1f4b6}".repeat(128), true)] {
+async fn counting_and_reading_totals_consume_the_declared_cost() {
+    for (words, merchant) in [("checking", false), (&*"\u{1f4b6}".repeat(128), true)] {
         let shop = Shop::by_hand().await;
-        let terms =
-            |kind: &str| json!({"userId": "bank", "accountType": kind, "currency": "USD", "allowNegative": true});
-        let open = async |kind: &str| id(&shop.books.operator.post(ACCOUNTS, &terms(kind)).await, "accountId");
-        let (from, to) = (open(words).await, open(words).await);
+        let terms = json!({"userId": "bank", "accountType": words, "currency": "USD", "allowNegative": true});
+        let open = async || id(&shop.books.operator.post(ACCOUNTS, &terms).await, "accountId");
+        let (from, to) = (open().await, open().await);
         let mut body = payment(&from, &to, "5.50");
-        body["transactionType"] = if merchant { "x".repeat(128) } else { "payment".to_owned() }.into();
         if merchant {
+            body["transactionType"] = "x".repeat(128).into();
             body["merchantId"] = shop.merchant.as_str().into();
         }
-        let posted = shop.books.operator.post_once(TRANSACTIONS, "K", &body).await;
-        assert_eq!(posted.status, 201, "{}", posted.body);
+        assert_eq!(shop.books.operator.post_once(TRANSACTIONS, "K", &body).await.status, 201);
         let proxy = Proxy::start(shop.books.stack.dynamo_url()).await;
         let process = Process::start(&shop.books.stack, &proxy, COUNT, &function_named(COUNT));
         let run = process.run(&insertions(&shop.books.headers().await), MINUTE).await.expect("no crash");
         let account = shop.books.partition(None, &format!("ACCOUNT#{from}")).await;
-        let totals = stored_totals(&shop.books.stack).await;
-        let totals: Vec<usize> = totals.iter().filter(|item| item["SK"] != text("METADATA")).map(bytes).collect();
-        let case = ledger::Case {
-            account: bytes(&account[0]),
-            total: totals.iter().copied().max().expect("a total"),
-            totals: totals.len(),
-            shards: 4,
-            legs: 2,
-            of_user: 0,
-            transaction: 0,
-            of_status: 0,
-            leg: 0,
-            inbox: 0,
-            hold: 0,
-            of_hold: 0,
-            items: 0,
-            merchant,
-        };
-        assert_eq!(sum(&run.usage), declared(&cost_of(&ledger::patterns(), COUNT, &case)), "{case:?}");
+        let totals: Vec<Item> = stored_totals(&shop.books.stack).await;
+        let totals: Vec<usize> = totals.iter().filter(|item| !is_marker(item)).map(bytes).collect();
+        let total = totals.iter().copied().max().expect("a total");
+        let (account, shards) = (bytes(&account[0]), 4);
+        let case = ledger::Case { account, total, totals: totals.len(), shards, legs: 2, merchant, ..NOTHING };
+        assert_eq!(used(&run.usage), declared(&cost_of(&ledger::patterns(), COUNT, &case)), "{case:?}");
+        let account = bytes(&shop.books.partition(None, &format!("MERCHANT#{}", shop.merchant)).await[0]);
+        let case = ledger::Case { account, total, totals: 1, shards, legs: 2, merchant: true, ..NOTHING };
+        for (function, path) in [
+            ("get-totals", format!("{MERCHANTS}/{}/totals", shop.merchant)),
+            ("get-trial-balance", "/ledger/trial-balance".to_owned()),
+        ] {
+            let answer = shop.books.operator.get(&path).await;
+            if merchant || function == "get-trial-balance" {
+                assert_eq!(answer.body["items"].as_array().map(Vec::len), Some(1), "{}", answer.body);
+                let cost = cost_of(&ledger::patterns(), function, &case);
+                assert_eq!(consumed(&answer), declared(&cost), "{function}");
+            }
+        }
         shop.books.stack.stop().await;
     }
-}
-
-#[tokio::test]
-async fn reading_totals_consumes_the_declared_cost() {
-    let mut shop = Shop::by_hand().await;
-    shop.pay(&["a"], "1.00").await;
-    assert_eq!(retried_from(&shop.count(&insertions(&shop.books.headers().await)).await), None);
-    let merchant = bytes(&shop.books.partition(None, &format!("MERCHANT#{}", shop.merchant)).await[0]);
-    let totals = stored_totals(&shop.books.stack).await;
-    let case = ledger::Case {
-        account: merchant,
-        total: totals.iter().map(bytes).max().expect("a total"),
-        totals: 2,
-        shards: 4,
-        legs: 2,
-        of_user: 0,
-        transaction: 0,
-        of_status: 0,
-        leg: 0,
-        inbox: 0,
-        hold: 0,
-        of_hold: 0,
-        items: 0,
-        merchant: true,
-    };
-    for (function, path) in [
-        ("get-totals", format!("{MERCHANTS}/{}/totals", shop.merchant)),
-        ("get-trial-balance", "/ledger/trial-balance".to_owned()),
-    ] {
-        let answer = shop.books.operator.get(&path).await;
-        assert_eq!(answer.body["items"].as_array().map(Vec::len), Some(2), "{}", answer.body);
-        assert_eq!(consumed(&answer), declared(&cost_of(&ledger::patterns(), function, &case)), "{function}");
-    }
-    shop.books.stack.stop().await;
 }
 
 /// A ledger with payments to a merchant on three days of 2020.
@@ -323,28 +239,23 @@ async fn the_totals_of_a_merchant_add_up_the_days_of_the_period() {
             "transactions": transactions,
         })
     };
-    for (period, sum, transactions) in [
-        (["2020-01-01", "2020-01-03"], "30.00", 3),
-        (["2020-01-02", "2020-01-02"], "10.00", 1),
-        (["2020-01-02", "2020-12-31"], "20.00", 2),
-        (["2019-01-04", "2020-01-01"], "10.00", 1),
+    for (from, to, sum, transactions) in [
+        ("2020-01-01", "2020-01-03", "30.00", 3),
+        ("2020-01-02", "2020-01-02", "10.00", 1),
+        ("2020-01-02", "2020-12-31", "20.00", 2),
+        ("2019-01-04", "2020-01-01", "10.00", 1),
     ] {
-        let [from, to] = period;
         let answer = client.get(&format!("{path}?from={from}&to={to}")).await;
         let items = [total("checking", "0.00", sum, transactions), total("external", sum, "0.00", transactions)];
         assert_eq!(answer.body, json!({"merchantId": shop.merchant, "from": from, "to": to, "items": items}));
     }
     let today = client.get(&path).await;
     assert_eq!((&today.body["items"], &today.body["from"]), (&json!([]), &today.body["to"]));
-    let query = |query: &str, names: &str| Case::query(client, &path, query, names);
-    let cases = vec![
-        query("from=2020-01-02&to=2020-01-01", "to"),
-        query("from=2020-01-01&to=2021-01-01", "from"),
-        query("from=2020-01-02T00:00:00Z", "from"),
-        query("from=2020-02-30&to=x", "from to"),
-        Case::new("a missing merchant", client.request("GET", &format!("{MERCHANTS}/nobody/totals")), 404, "not-found"),
-    ];
-    all_are_refused(cases, &[TOTALS], async || shop.books.stored().await).await;
+    for (query, name) in [("from=2020-01-02&to=2020-01-01", "to"), ("from=2020-01-01&to=2021-01-01", "from")] {
+        let refused = client.get(&format!("{path}?{query}")).await;
+        assert_problem(&refused, 400, "invalid-request");
+        assert_eq!(refused.body["errors"][0]["pointer"], format!("/query/{name}"), "{query}");
+    }
     shop.books.stack.stop().await;
 }
 
@@ -360,139 +271,167 @@ async fn the_trial_balance_has_the_sums_through_the_date() {
     }
     let before = client.get("/ledger/trial-balance?date=2019-12-31").await;
     assert_eq!(before.body, json!({"date": "2019-12-31", "items": []}));
-    let today = client.get("/ledger/trial-balance").await;
-    assert_eq!(today.body["items"][0]["balance"], "40.00");
-    assert_eq!(shop.books.balance(&shop.account).await, "40.00");
-    let query = |query: &str| Case::query(client, "/ledger/trial-balance", query, "date");
-    let cases = vec![query("date=2999-01-01"), query("date=2020-13-01"), query("date=2020-01-01T00:00:00Z")];
-    all_are_refused(cases, &[TOTALS], async || shop.books.stored().await).await;
+    assert_eq!(client.get("/ledger/trial-balance").await.body["items"][0]["balance"], "40.00");
+    let future = client.get("/ledger/trial-balance?date=2999-01-01").await;
+    assert_problem(&future, 400, "invalid-request");
     shop.books.stack.stop().await;
 }
 
 impl Shop {
+    fn rows(&self) -> Rows {
+        Rows::in_table(&self.books.stack, TOTALS)
+    }
+
+    /// Counts all transactions.
+    async fn count_all(&self) {
+        assert_eq!(retried_from(&self.count(&insertions(&self.books.headers().await)).await), None);
+    }
+
     /// Returns the stored total with this scope and account type on the day.
-    async fn stored(&self, scope: &str, kind: &str) -> Item {
+    async fn total(&self, scope: &str, kind: &str) -> Item {
         let is_it = |item: &Item| {
             item["PK"].as_s().is_ok_and(|key| key.starts_with(scope))
                 && item["SK"].as_s().is_ok_and(|key| key.starts_with(&format!("DAY#{}#", self.day)))
-                && item["AccountType"] == text(kind)
+                && item["AccountType"] == AttributeValue::S(kind.to_owned())
         };
         stored_totals(&self.books.stack).await.into_iter().find(is_it).expect("a total")
     }
 
-    async fn put(&self, item: &Item) {
-        let put = self.books.stack.client().expect("a client").put_item();
-        let put = put.table_name(self.books.stack.table(TOTALS).expect("a table")).set_item(Some(item.clone()));
-        put.send().await.expect("written");
-    }
-
-    async fn delete(&self, item: &Item) {
-        let delete = self.books.stack.client().expect("a client").delete_item();
-        let delete = delete.table_name(self.books.stack.table(TOTALS).expect("a table"));
-        let delete = delete.key("PK", item["PK"].clone()).key("SK", item["SK"].clone());
-        delete.send().await.expect("deleted");
-    }
-
     /// The discrepancies of the first three days of 2020.
-    async fn discrepancies(&self) -> Value {
+    async fn discrepancies(&self) -> Vec<Value> {
         let window = ["2020-01-01T00:00:00Z", "2020-01-03T23:59:59.999Z"];
-        reconciled(&self.books.operator, window[0], window[1]).await["discrepancies"].take()
+        let found = reconciled(&self.books.operator, window[0], window[1]).await;
+        found["discrepancies"].as_array().expect("a list").clone()
     }
 }
 
+/// Returns the key of an item.
+fn key_of(item: &Item) -> Value {
+    let key = |name: &str| item[name].as_s().expect("a key");
+    json!({"PK": {"S": key("PK")}, "SK": {"S": key("SK")}})
+}
+
+fn is_marker(item: &Item) -> bool {
+    item["SK"].as_s().is_ok_and(|sort| sort == "METADATA")
+}
+
 #[tokio::test]
-async fn a_reconciliation_reports_a_wrong_total_and_nothing_else() {
+async fn a_reconciliation_reports_each_wrong_total_and_nothing_else() {
     let shop = of_2020(Books::open().await).await;
-    assert_eq!(shop.discrepancies().await, json!([]));
-    let merchants = format!("MERCHANT#{}", shop.merchant);
+    assert_eq!(shop.discrepancies().await, Vec::<Value>::new());
+    let (merchants, rows) = (format!("MERCHANT#{}", shop.merchant), shop.rows());
+    let mut wanted = Vec::new();
     for (scope, kind, attribute, value) in [
         ("ALL", "external", "Debits", "99.99"),
         ("ALL", "checking", "Debits", "0.01"),
         (merchants.as_str(), "checking", "Credits", "9.99"),
         (merchants.as_str(), "external", "Transactions", "7"),
     ] {
-        let item = shop.stored(scope, kind).await;
-        let mut wrong = item.clone();
-        wrong.insert(attribute.to_owned(), AttributeValue::N(value.to_owned()));
-        shop.put(&wrong).await;
-        let found = shop.discrepancies().await;
-        let found = found.as_array().expect("a list");
-        assert_eq!(found.len(), 1, "{found:?}");
-        let mut total = json!({
-            "date": "2020-01-02", "transactionType": "payment", "accountType": kind, "currency": "USD",
-            "sum": attribute.to_lowercase(),
-        });
-        if scope != "ALL" {
-            total["merchantId"] = shop.merchant.as_str().into();
-        }
-        assert_eq!((&found[0]["kind"], &found[0]["total"]), (&json!("wrong-total"), &total));
-        assert_ne!(found[0]["expected"], found[0]["actual"]);
-        shop.put(&item).await;
+        rows.set(&key_of(&shop.total(scope, kind).await), json!({attribute: {"N": value}})).await;
+        wanted.push(format!("{scope} {kind} {}", attribute.to_lowercase()).replace("ALL", ""));
     }
-    for scope in ["ALL", merchants.as_str()] {
-        let item = shop.stored(scope, "checking").await;
-        shop.delete(&item).await;
-        let found = shop.discrepancies().await;
-        assert_eq!((found[0]["kind"].as_str(), found[1].as_str()), (Some("wrong-total"), None), "{found}");
-        shop.put(&item).await;
+    let mut added = rows.get(&key_of(&shop.total("ALL", "checking").await)).await;
+    (added["AccountType"], added["SK"]) = (json!({"S": "savings"}), json!({"S": "DAY#2020-01-02#x"}));
+    rows.put(&[added.to_string()]).await;
+    let mut found: Vec<String> = Vec::new();
+    for one in shop.discrepancies().await {
+        let total = &one["total"];
+        assert_eq!((&one["kind"], &total["date"]), (&json!("wrong-total"), &json!("2020-01-02")), "{one}");
+        assert_ne!(one["expected"], one["actual"], "{one}");
+        let merchant = total["merchantId"].as_str().map(|id| format!("MERCHANT#{id}")).unwrap_or_default();
+        let [kind, sum] = ["accountType", "sum"].map(|name| text(total, name));
+        found.push(format!("{merchant} {kind} {sum}"));
     }
-    let mut added = shop.stored("ALL", "checking").await;
-    added.insert("AccountType".to_owned(), text("savings"));
-    added.insert("SK".to_owned(), text("DAY#2020-01-02#x"));
-    shop.put(&added).await;
-    let found = shop.discrepancies().await;
-    assert_eq!((&found[0]["total"]["accountType"], found.as_array().map(Vec::len)), (&json!("savings"), Some(1)));
-    shop.delete(&added).await;
-    assert_eq!(shop.discrepancies().await, json!([]));
+    let all = found.len();
+    found.retain(|one| !one.starts_with(" savings "));
+    assert_eq!(all - found.len(), 1, "{found:?}");
+    found.sort();
+    wanted.sort();
+    assert_eq!(found, wanted);
+    rows.delete(&json!({"PK": added["PK"], "SK": added["SK"]})).await;
     shop.books.stack.stop().await;
+}
+
+/// A total that lacks a transaction is read again for some seconds, because its stream record may be
+/// late.
+#[tokio::test(start_paused = true)]
+async fn a_total_that_is_gone_is_reported_after_a_while() {
+    let stack = world(NOW).await;
+    let table = "local-Totals";
+    let totals = stack.items(table).expect("items");
+    let total =
+        totals.iter().find(|item| item["SK"]["S"].as_str().is_some_and(|sort| sort.starts_with("DAY#2025-11-12")));
+    let total = total.expect("a total");
+    let delete = json!({"TableName": table, "Key": {"PK": total["PK"], "SK": total["SK"]}});
+    stack.dynamodb("DeleteItem", &delete).expect("deleted");
+    let findings = || {
+        let items = stack.items("local-LedgerJobs").expect("items").into_iter();
+        items.filter(|item| item["Type"]["S"] == "Finding").collect::<Vec<_>>()
+    };
+    assert_eq!(findings(), Vec::<Value>::new());
+    let mut asked = event("start-reconciliation", "");
+    asked["headers"]["idempotency-key"] = "another".into();
+    assert_eq!(send(&stack, &asked).await.status, 202);
+    settle(&stack).await;
+    let found = findings();
+    assert!(!found.is_empty() && found.iter().all(|one| one.to_string().contains("wrong-total")), "{found:?}");
 }
 
 /// The header of a counted transaction is gone: its legs are orphans, and the totals still have it.
 #[tokio::test]
 async fn a_wrong_total_that_another_finding_explains_is_not_reported() {
     let shop = of_2020(Books::open().await).await;
-    let header = shop
-        .books
-        .headers()
-        .await
-        .into_iter()
-        .find(|header| header["CreatedAt"].as_s().is_ok_and(|time| time.starts_with(&shop.day)));
-    let header = header.expect("a transaction");
-    let delete = shop.books.stack.client().expect("a client").delete_item().table_name(shop.books.table());
-    delete.key("PK", header["PK"].clone()).key("SK", header["SK"].clone()).send().await.expect("deleted");
+    let of_day = |header: &Item| header["CreatedAt"].as_s().is_ok_and(|time| time.starts_with(&shop.day));
+    let header = shop.books.headers().await.into_iter().find(of_day).expect("a transaction");
+    Rows::of(&shop.books.stack).delete(&header_key(header["ID"].as_s().expect("an id"))).await;
     let found = shop.discrepancies().await;
-    let kinds: Vec<&str> = found.as_array().expect("a list").iter().filter_map(|one| one["kind"].as_str()).collect();
-    assert_eq!(kinds, ["orphan-leg"; 2], "{found}");
+    let kinds: Vec<&str> = found.iter().filter_map(|one| one["kind"].as_str()).collect();
+    assert_eq!(kinds, ["orphan-leg"; 2], "{found:?}");
     shop.books.stack.stop().await;
 }
 
 #[tokio::test]
 async fn an_unreadable_total_is_skipped_and_reported() {
     let shop = of_2020(Books::open().await).await;
-    let client = &shop.books.operator;
-    let merchants = format!("MERCHANT#{}", shop.merchant);
-    for (scope, path) in [
-        ("ALL", "/ledger/trial-balance?date=2020-01-02".to_owned()),
-        (merchants.as_str(), format!("{MERCHANTS}/{}/totals?from=2020-01-01&to=2020-01-02", shop.merchant)),
+    let (merchants, rows) = (format!("MERCHANT#{}", shop.merchant), shop.rows());
+    let totals = format!("{MERCHANTS}/{}/totals?from=2020-01-01&to=2020-01-02", shop.merchant);
+    for (scope, path, debits) in [
+        ("ALL", "/ledger/trial-balance?date=2020-01-02", json!({"S": "nonsense"})),
+        (merchants.as_str(), totals.as_str(), json!({"N": "0.001"})),
     ] {
-        for (attribute, value) in [("Debits", text("nonsense")), ("Debits", AttributeValue::N("0.001".to_owned()))] {
-            let item = shop.stored(scope, "external").await;
-            let mut bad = item.clone();
-            bad.insert(attribute.to_owned(), value);
-            shop.put(&bad).await;
-            let answer = client.get(&path).await;
-            assert_eq!((answer.status, &answer.body["skipped"]), (200, &json!(1)), "{}", answer.body);
-            assert!(answer.body["items"].as_array().is_some_and(|items| !items.is_empty()), "{}", answer.body);
-            let found = shop.discrepancies().await;
-            assert_eq!(found.as_array().map(Vec::len), Some(1), "{found}");
-            assert_eq!(
-                (&found[0]["kind"], &found[0]["key"]["PK"].as_str()),
-                (&json!("unreadable-item"), &item["PK"].as_s().ok().map(String::as_str))
-            );
-            shop.put(&item).await;
-        }
+        let key = key_of(&shop.total(scope, "external").await);
+        let healthy = rows.get(&key).await;
+        rows.set(&key, json!({"Debits": debits})).await;
+        let answer = shop.books.operator.get(path).await;
+        assert_eq!((answer.status, &answer.body["skipped"]), (200, &json!(1)), "{}", answer.body);
+        assert!(answer.body["items"].as_array().is_some_and(|items| !items.is_empty()), "{}", answer.body);
+        let found = shop.discrepancies().await;
+        assert_eq!((found.len(), &found[0]["kind"]), (1, &json!("unreadable-item")), "{found:?}");
+        assert_eq!(found[0]["key"]["PK"], key["PK"]["S"]);
+        rows.put(&[healthy.to_string()]).await;
     }
     shop.books.stack.stop().await;
+}
+
+impl Shop {
+    /// Posts payments in yen between two accounts, in turn, and counts all transactions twice.
+    async fn pay_yen(&self, amounts: &[String]) {
+        let yen = [self.books.source("JPY").await, self.books.source("JPY").await];
+        let at = self.books.at("2020-01-02T12:00:00Z".parse().expect("a time"));
+        for (number, amount) in amounts.iter().enumerate() {
+            let mut body = payment(&yen[number % 2], &yen[1 - number % 2], amount);
+            (body["currency"], body["merchantId"]) = ("JPY".into(), self.merchant.as_str().into());
+            assert_eq!(at.post_once(TRANSACTIONS, &format!("yen-{number}"), &body).await.status, 201);
+        }
+        for _ in 0..2 {
+            self.count_all().await;
+        }
+    }
+
+    async fn with_shards(shards: &str) -> Self {
+        let stack = without_counting().parameter("TotalsWriteShards", shards).parameter("TotalsReadShards", shards);
+        Self::of(Books::of(stack.start().await.expect("a stack")).await).await
+    }
 }
 
 /// One line that is too large hides neither the other currencies nor the other account types.
@@ -500,30 +439,20 @@ async fn an_unreadable_total_is_skipped_and_reported() {
 async fn a_sum_of_more_than_38_digits_is_left_out_and_counted() {
     // With one shard, the stored total is full. With four, each of them has room for one payment.
     for shards in ["1", "4"] {
-        let stack = without_counting().parameter("TotalsWriteShards", shards).parameter("TotalsReadShards", shards);
-        let mut shop = Shop::of(Books::of(stack.start().await.expect("a stack")).await).await;
-        shop.pay(&["a"], "2.00").await;
-        let yen = [shop.books.source("JPY").await, shop.books.source("JPY").await];
-        for number in 0..12 {
-            let mut body = payment(&yen[number % 2], &yen[1 - number % 2], &"9".repeat(38));
-            (body["currency"], body["merchantId"]) = ("JPY".into(), shop.merchant.as_str().into());
-            let paid = shop.books.operator.post_once(TRANSACTIONS, &format!("yen-{number}"), &body).await;
-            assert_eq!(paid.status, 201, "{}", paid.body);
-        }
-        let records = insertions(&shop.books.headers().await);
-        for _ in 0..2 {
-            assert_eq!(retried_from(&shop.count(&records).await), None);
-        }
-        for path in ["/ledger/trial-balance".to_owned(), format!("{MERCHANTS}/{}/totals", shop.merchant)] {
-            let answer = shop.books.operator.get(&path).await;
+        let shop = Shop::with_shards(shards).await;
+        let mut body = payment(&shop.payer, &shop.account, "2.00");
+        body["merchantId"] = shop.merchant.as_str().into();
+        let at = shop.books.at("2020-01-02T12:00:00Z".parse().expect("a time"));
+        assert_eq!(at.post_once(TRANSACTIONS, "a", &body).await.status, 201);
+        shop.pay_yen(&vec!["9".repeat(38); 12]).await;
+        let totals = format!("{MERCHANTS}/{}/totals?from=2020-01-02&to=2020-01-02", shop.merchant);
+        for path in ["/ledger/trial-balance?date=2020-01-02", totals.as_str()] {
+            let answer = shop.books.operator.get(path).await;
             assert_eq!((answer.status, &answer.body["skipped"]), (200, &json!(1)), "{}", answer.body);
-            let items = answer.body["items"].as_array().expect("a list");
-            let of = |item: &Value| [&item["accountType"], &item["currency"], &item["debits"]].map(Value::to_string);
-            let lines: Vec<_> = items.iter().map(of).collect();
-            assert_eq!(
-                lines,
-                [["checking", "USD", "0.00"], ["external", "USD", "2.00"]].map(|of| of.map(|text| format!("{text:?}")))
-            );
+            let items = answer.body["items"].as_array().expect("a list").iter();
+            let lines: Vec<_> =
+                items.map(|item| ["accountType", "currency", "debits"].map(|name| text(item, name))).collect();
+            assert_eq!(lines, [["checking", "USD", "0.00"], ["external", "USD", "2.00"]]);
         }
         shop.books.stack.stop().await;
     }
@@ -532,20 +461,11 @@ async fn a_sum_of_more_than_38_digits_is_left_out_and_counted() {
 /// A payment that fits into no shard leaves its line out, even if the stored sums alone would fit.
 #[tokio::test]
 async fn a_total_that_lacks_a_transaction_is_left_out_and_reported() {
-    let stack = without_counting().parameter("TotalsWriteShards", "1").parameter("TotalsReadShards", "1");
-    let shop = Shop::of(Books::of(stack.start().await.expect("a stack")).await).await;
-    let yen = [shop.books.source("JPY").await, shop.books.source("JPY").await];
-    for (key, from, amount) in [("less", 0, "2"), ("more", 1, "9")] {
-        let mut body = payment(&yen[from], &yen[1 - from], &amount.repeat(38));
-        body["currency"] = "JPY".into();
-        let at = shop.books.at("2020-01-02T12:00:00Z".parse().expect("a time"));
-        assert_eq!(at.post_once(TRANSACTIONS, key, &body).await.status, 201);
-    }
-    let records = insertions(&shop.books.headers().await);
-    assert_eq!(retried_from(&shop.count(&records).await), None);
+    let shop = Shop::with_shards("1").await;
+    shop.pay_yen(&["2".repeat(38), "9".repeat(38)]).await;
     let balance = shop.books.operator.get("/ledger/trial-balance?date=2020-01-02").await;
     assert_eq!(balance.body, json!({"date": "2020-01-02", "items": [], "skipped": 1}));
     let found = shop.discrepancies().await;
-    assert_eq!(found[0]["kind"], "unreadable-item", "{found}");
+    assert_eq!(found[0]["kind"], "unreadable-item", "{found:?}");
     shop.books.stack.stop().await;
 }
