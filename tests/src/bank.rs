@@ -13,7 +13,7 @@ use keys::{
 };
 use local::{Builder, Stack};
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use table::{BatchWrite, JsonText, Table};
 
 /// Generates two tests from each function, one for each projection of the sharded index.
@@ -130,17 +130,11 @@ pub fn scheduled_at(time: &str) -> Value {
     json!({"detail-type": "Scheduled Event", "time": time})
 }
 
-/// Returns all items of all tables of the stack.
-pub async fn stored(stack: &Stack) -> BTreeSet<String> {
-    let client = stack.client().expect("a client");
-    let mut stored = BTreeSet::new();
-    for table in stack.tables() {
-        let mut pages = client.scan().table_name(table).into_paginator().items().send();
-        while let Some(item) = pages.next().await {
-            stored.insert(format!("{table} {}", in_order(&AttributeValue::M(item.expect("an item")))));
-        }
-    }
-    stored
+/// The event of a stream for a new item with these keys.
+#[must_use]
+pub fn inserted(partition: &str, sort: &str) -> Value {
+    let keys = json!({"PK": {"S": partition}, "SK": {"S": sort}});
+    json!({"Records": [{"eventName": "INSERT", "dynamodb": {"SequenceNumber": "1", "Keys": keys}}]})
 }
 
 /// Returns a value as text, with the members of maps in order.

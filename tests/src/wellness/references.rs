@@ -1,7 +1,12 @@
 //! Helpers that put and read activities, references and registrations directly in the tables.
 #![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may stop here")]
 
-use crate::{changed, faults::Proxy, random, wellness::activity as challenge};
+use crate::{
+    changed,
+    faults::Proxy,
+    random,
+    wellness::{activity as challenge, employee_key},
+};
 use aws_sdk_dynamodb::types::AttributeValue;
 use jobs::Job;
 use keys::wellness::{
@@ -12,7 +17,7 @@ use local::{Builder, Stack};
 use serde_json::{Value, json};
 use std::fmt::Display;
 use table::{BatchWrite, Change, Condition, Dynamo, JsonText, Query, Table};
-use wellness::{Activity, Record, Reference, Registration, job_key};
+use wellness::{Activity, Employee, LastChange, Record, Reference, Registration, job_key};
 
 /// Direct access to the tables of a stack.
 #[derive(Debug, Clone)]
@@ -170,6 +175,21 @@ impl Rows {
                 Err(error) => unreachable!("{error}"),
             }
         }
+    }
+}
+
+/// Returns an employee with the role `R` and without a name.
+#[must_use]
+pub fn staff(company: &str, user: &str, department: &str) -> Employee {
+    let key = employee_key(company, user);
+    Employee {
+        partition: read(key.partition()),
+        sort: read(key.sort()),
+        name: None,
+        role: read("R"),
+        department: read(department),
+        last_change: LastChange::Other,
+        version: 1,
     }
 }
 

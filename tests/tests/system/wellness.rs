@@ -22,6 +22,5 @@ mod roles;
 mod seats;
 mod staff;
 mod stored;
-mod streams;
 mod templates;
 mod tenants;

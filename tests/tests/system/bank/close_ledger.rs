@@ -5,15 +5,14 @@ use bank::{Bank, Execution, Payment};
 use function::Batch;
 use jiff::{SignedDuration, Timestamp};
 use keys::bank::{DueSort, Status};
-use local::{Builder, Stack};
+use local::Stack;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use system_tests::{
-    Client,
-    bank::{payment, payments, payments_table, put, rows, stack},
+    Answer, Client,
+    bank::{inserted, payment, payments, payments_table, put, stack},
     clock::At,
     drained, dynamo,
-    faults::{Fault, Proxy},
     ledger::Books,
     text,
     units::consumed,
@@ -22,19 +21,11 @@ use system_tests::{
 use table::Units;
 
 const CONTINUE: &str = "continue-bank-job";
-const EXECUTE: &str = "execute-payment";
-
-/// A stack whose job function does nothing. The test runs the jobs itself.
-fn resting() -> Builder {
-    let rest = function::stream(async |_: Bank, _: Batch| Ok(BTreeSet::new()), async |_| ());
-    let others = local::functions().filter(|(name, _)| *name != CONTINUE);
-    stack().functions(others.chain([(CONTINUE, rest)]))
-}
 
 /// A bank whose payments are executed by the ledger.
 struct World {
+    /// Its job function does nothing. The test runs the jobs itself.
     books: Books,
-    proxy: Proxy,
     /// A stack on the same DynamoDB. Its functions include the jobs.
     worker: Stack,
     ann: String,
@@ -43,11 +34,13 @@ struct World {
 
 impl World {
     async fn start() -> Self {
-        let books = Books::of(resting().start().await.expect("a stack")).await;
+        let rest = function::stream(async |_: Bank, _: Batch| Ok(BTreeSet::new()), async |_| ());
+        let others = local::functions().filter(|(name, _)| *name != CONTINUE);
+        let resting = stack().functions(others.chain([(CONTINUE, rest)]));
+        let books = Books::of(resting.start().await.expect("a stack")).await;
         let (ann, bob) = (books.funded("ann", "100000").await, books.account("bob").await);
-        let proxy = Proxy::start(books.stack.dynamo_url()).await;
-        let worker = stack().dynamo_endpoint(proxy.url()).start().await.expect("a stack");
-        Self { books, proxy, worker, ann, bob }
+        let worker = stack().dynamo_endpoint(books.stack.dynamo_url()).start().await.expect("a stack");
+        Self { books, worker, ann, bob }
     }
 
     fn planned(&self, day: Timestamp, amount: &str) -> Payment {
@@ -66,7 +59,7 @@ impl World {
             ..payment.clone()
         });
         put(&self.books.stack, &due.collect::<Vec<_>>()).await;
-        drained(&self.books.operator, EXECUTE).await;
+        drained(&self.books.operator, "execute-payment").await;
         let rows = payments(&self.books.stack).await;
         rows.into_iter().filter_map(|row| Some((row["SK"].clone(), row.get("TransactionId")?.clone()))).collect()
     }
@@ -82,36 +75,22 @@ impl World {
         dynamo(&self.books.stack).write(update).await.expect("written");
     }
 
-    /// Starts a close at the given time. Returns the event that continues its job.
-    async fn start_close(&self, day: &str, now: Timestamp) -> Value {
+    /// Closes the day at the given time. Returns the day, and the first response of the job
+    /// function.
+    async fn close(&self, day: &str, now: Timestamp) -> (Value, Answer) {
         let at = At::new(&self.books.stack, &self.books.operator, now);
-        let answer = at.post(&format!("/bank/days/{day}/close"), &json!({})).await;
-        assert_eq!(answer.status, 202, "{}", answer.body);
-        let keys = json!({"PK": {"S": format!("JOB#{}", text(&answer.body, "jobId"))}, "SK": {"S": "JOB"}});
-        json!({"Records": [{"eventName": "INSERT", "dynamodb": {"SequenceNumber": "1", "Keys": keys}}]})
-    }
-
-    /// Runs the job of a close to its end. Returns the day.
-    async fn finish(&self, day: &str, event: &Value) -> Value {
-        let job = text(&event["Records"][0]["dynamodb"]["Keys"]["PK"], "S").replace("JOB#", "");
-        let worker = Client::operator(&self.worker);
+        let job = at.post(&format!("/bank/days/{day}/close"), &json!({})).await.body;
+        let event = inserted(&format!("JOB#{}", text(&job, "jobId")), "JOB");
+        let (worker, mut answers) = (Client::operator(&self.worker), Vec::new());
         for _ in 0..100 {
-            worker.invoke(CONTINUE, event).await;
-            let job = self.books.operator.get(&format!("/bank/jobs/{job}")).await.body;
-            match text(&job, "status") {
-                "running" => {}
-                status => {
-                    assert_eq!(status, "done", "{job}");
-                    return self.books.operator.get(&format!("/bank/days/{day}")).await.body;
-                }
+            answers.push(worker.invoke(CONTINUE, &event).await);
+            let job = self.books.operator.get(&format!("/bank/jobs/{}", text(&job, "jobId"))).await.body;
+            if job["status"] != "running" {
+                assert_eq!(job["status"], "done", "{job}");
+                return (self.books.operator.get(&format!("/bank/days/{day}")).await.body, answers.swap_remove(0));
             }
         }
         unreachable!("the job does not end");
-    }
-
-    async fn close(&self, day: &str, now: Timestamp) -> Value {
-        let event = self.start_close(day, now).await;
-        self.finish(day, &event).await
     }
 }
 
@@ -124,7 +103,7 @@ fn day_before(days: i64) -> (String, Timestamp) {
 }
 
 /// What the ledger has posted for a payment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Posted {
     Nothing,
     AsAgreed,
@@ -134,29 +113,22 @@ enum Posted {
     Unreadable,
 }
 
-const POSTED: [Posted; 6] =
-    [Posted::Nothing, Posted::AsAgreed, Posted::AnotherAmount, Posted::AnotherId, Posted::Reversed, Posted::Unreadable];
+use Posted::{AnotherAmount, AnotherId, AsAgreed, Nothing, Reversed, Unreadable};
 
-/// The discrepancy that a payment must cause: kind, expected and actual.
-fn finding(status: Status, posted: Posted, amount: &str, id: &str) -> Option<(&'static str, Value, Value)> {
-    let as_posted = match posted {
-        Posted::Nothing => "no transaction".to_owned(),
-        Posted::Reversed => format!("reversed transaction {id} of {amount} USD"),
-        Posted::AsAgreed | Posted::AnotherAmount | Posted::AnotherId | Posted::Unreadable => {
-            format!("completed transaction {id} of {amount} USD")
-        }
-    };
-    let differs = |expected: String| Some(("ledger-transaction", json!(expected), json!(as_posted)));
-    match (status, posted) {
-        (_, Posted::Unreadable) => Some(("unreadable-item", Value::Null, Value::Null)),
-        (Status::Processed, Posted::AsAgreed) => None,
-        (Status::Processed, Posted::AnotherAmount) => differs(format!("completed transaction {id} of 7777.00 USD")),
-        (Status::Processed, Posted::AnotherId) => differs(format!("completed transaction other-{id} of {amount} USD")),
-        (Status::Processed, _) => differs(format!("completed transaction {id} of {amount} USD")),
-        (_, Posted::Nothing) => None,
-        _ => differs("no transaction".to_owned()),
-    }
-}
+const NONE: &str = "no transaction";
+const PAID: &str = "completed transaction ID of AMOUNT USD";
+const REVERSED: &str = "reversed transaction ID of AMOUNT USD";
+
+/// The discrepancy of a payment: what its status requires, and what the ledger has. A payment that
+/// is not `PROCESSED` must have no transaction.
+const FINDINGS: [(Posted, Option<(&str, &str)>, Option<(&str, &str)>); 6] = [
+    (Nothing, Some((PAID, NONE)), None),
+    (AsAgreed, None, Some((NONE, PAID))),
+    (AnotherAmount, Some(("completed transaction ID of 7777.00 USD", PAID)), Some((NONE, PAID))),
+    (AnotherId, Some(("completed transaction other-ID of AMOUNT USD", PAID)), Some((NONE, PAID))),
+    (Reversed, Some((PAID, REVERSED)), Some((NONE, REVERSED))),
+    (Unreadable, None, None),
+];
 
 #[tokio::test]
 async fn every_difference_from_the_ledger_is_a_discrepancy() {
@@ -165,42 +137,42 @@ async fn every_difference_from_the_ledger_is_a_discrepancy() {
     let (day, noon) = day_before(2);
     let mut cases = Vec::new();
     for status in Status::ALL {
-        for posted in POSTED {
+        for finding in FINDINGS {
             let amount = format!("{}.{:02}", cases.len() + 1, cases.len() + 10);
-            cases.push((status, posted, world.planned(noon, &amount), amount));
+            cases.push((status, finding, world.planned(noon, &amount), amount));
         }
     }
     let executed: Vec<Payment> =
-        cases.iter().filter(|case| case.1 != Posted::Nothing).map(|case| case.2.clone()).collect();
+        cases.iter().filter(|(_, (posted, ..), ..)| *posted != Nothing).map(|case| case.2.clone()).collect();
     let ids = world.execute(&executed).await;
     let mut expected = BTreeMap::new();
-    for (status, posted, payment, amount) in &cases {
+    for (status, (posted, processed, other), payment, amount) in &cases {
         let sort = payment.key().sort().to_owned();
         let id = ids.get(&sort).cloned().unwrap_or_else(|| format!("T-{}", payment.id()));
         let mut key = (payment.key().partition().to_owned(), sort);
+        let update = payments_table(stack).update(payment.key());
         match posted {
-            Posted::Nothing => {
+            Nothing => {
                 let mut alone = payment.clone();
                 alone.due.status = *status;
                 alone.transaction_id = (*status == Status::Processed).then(|| id.parse().expect("an id"));
                 put(stack, &[alone]).await;
             }
-            Posted::AsAgreed => {}
-            Posted::AnotherAmount | Posted::AnotherId => {
-                let update = payments_table(stack).update(payment.key());
-                let update = if *posted == Posted::AnotherId {
-                    update.set(Payment::TRANSACTION_ID, &format!("other-{id}"))
-                } else {
-                    update.set(Payment::DATA, &r#"{"amount": "7777", "currency": "USD"}"#)
-                };
+            AsAgreed => {}
+            AnotherAmount => {
+                let update = update.set(Payment::DATA, &r#"{"amount": "7777", "currency": "USD"}"#);
                 dynamo(stack).write(update).await.expect("written");
             }
-            Posted::Reversed => {
+            AnotherId => {
+                let update = update.set(Payment::TRANSACTION_ID, &format!("other-{id}"));
+                dynamo(stack).write(update).await.expect("written");
+            }
+            Reversed => {
                 let path = format!("/ledger/transactions/{id}/reversal");
                 let reversed = world.books.operator.post_once(&path, &id, &json!({})).await;
                 assert_eq!(reversed.status, 201, "{}", reversed.body);
             }
-            Posted::Unreadable => {
+            Unreadable => {
                 let of = format!("TXN#{id}");
                 let is_it = |item: &unreadable::Item| {
                     unreadable::text(item, "PK") == of && unreadable::text(item, "SK") == "METADATA"
@@ -209,15 +181,19 @@ async fn every_difference_from_the_ledger_is_a_discrepancy() {
                 key = unreadable::damage(stack, "FinancialTransactions", is_it, "Legs", damage).await;
             }
         }
-        if *posted != Posted::Nothing {
+        if *posted != Nothing {
             world.set_status(payment, *status).await;
         }
-        if let Some(found) = finding(*status, *posted, amount, &id) {
-            expected.insert(key, found);
-        }
+        let filled = |text: &str| json!(text.replace("ID", &id).replace("AMOUNT", amount));
+        let wanted = if *status == Status::Processed { *processed } else { *other };
+        let found = match posted {
+            Unreadable => Some(("unreadable-item", Value::Null, Value::Null)),
+            _ => wanted.map(|(wanted, actual)| ("ledger-transaction", filled(wanted), filled(actual))),
+        };
+        expected.extend(found.map(|found| (key, found)));
     }
     // A transaction of the same second would be left to the next close.
-    let closed = world.close(&day, Timestamp::now() + SignedDuration::from_secs(2)).await;
+    let (closed, _) = world.close(&day, Timestamp::now() + SignedDuration::from_secs(2)).await;
     let (mut found, mut totals) = (BTreeMap::new(), Vec::new());
     for one in closed["discrepancies"].as_array().expect("discrepancies") {
         let (kind, expected, actual) = (text(one, "kind"), one["expected"].clone(), one["actual"].clone());
@@ -242,7 +218,7 @@ async fn a_day_that_agrees_with_the_ledger_has_no_discrepancies() {
     let (day, noon) = day_before(2);
     let all: Vec<Payment> = ["0.10", "12", "999999"].iter().map(|amount| world.planned(noon, amount)).collect();
     world.execute(&all).await;
-    let closed = world.close(&day, Timestamp::now()).await;
+    let (closed, answer) = world.close(&day, Timestamp::now()).await;
     let counts = json!({"SCHEDULED": 0, "PENDING": 0, "PROCESSED": 2, "FAILED": 1, "CANCELLED": 0});
     let paid = json!({"status": "PROCESSED", "currency": "USD", "amount": "12.10"});
     let failed = json!({"status": "FAILED", "currency": "USD", "amount": "999999.00"});
@@ -250,11 +226,12 @@ async fn a_day_that_agrees_with_the_ledger_has_no_discrepancies() {
     assert_eq!(closed["totals"], json!([failed, paid]), "{closed}");
     assert_eq!(closed["ledger"], json!({"transactions": 2, "totals": [paid]}), "{closed}");
     assert_eq!(world.books.balance(&world.bob).await, "12.10");
+    // 1 RRU for each of three payments, and half an RRU for each of two transactions.
+    assert_eq!(consumed(&answer)["FinancialTransactions"], (Units::whole(4), Units::ZERO));
 
     // A supplement has the transactions since the certificate.
-    let late = world.planned(noon, "5");
-    world.execute(std::slice::from_ref(&late)).await;
-    let closed = world.close(&day, Timestamp::now()).await;
+    world.execute(&[world.planned(noon, "5")]).await;
+    let (closed, _) = world.close(&day, Timestamp::now()).await;
     let paid = json!({"status": "PROCESSED", "currency": "USD", "amount": "5.00"});
     let supplement = &closed["supplements"][0];
     assert_eq!(supplement["ledger"], json!({"transactions": 1, "totals": [paid]}), "{closed}");
@@ -269,39 +246,9 @@ async fn a_transaction_after_the_start_of_a_close_is_left_to_the_next_close() {
     let pending = world.planned(noon, "1");
     world.execute(std::slice::from_ref(&pending)).await;
     world.set_status(&pending, Status::Pending).await;
-    let before = Timestamp::now() - SignedDuration::from_hours(1);
-    let closed = world.close(&day, before).await;
+    let (closed, _) = world.close(&day, Timestamp::now() - SignedDuration::from_hours(1)).await;
     assert_eq!((&closed["openCount"], &closed["discrepancyCount"]), (&json!(1), &json!(0)), "{closed}");
-    let closed = world.close(&day, Timestamp::now() + SignedDuration::from_secs(2)).await;
+    let (closed, _) = world.close(&day, Timestamp::now() + SignedDuration::from_secs(2)).await;
     let supplement = &closed["supplements"][0];
     assert_eq!((&supplement["openCount"], &supplement["discrepancyCount"]), (&json!(1), &json!(1)), "{closed}");
-}
-
-#[tokio::test]
-async fn an_unavailable_ledger_does_not_change_the_certificate() {
-    let world = World::start().await;
-    let (day, noon) = day_before(2);
-    world.execute(&[world.planned(noon, "1")]).await;
-    let event = world.start_close(&day, Timestamp::now()).await;
-    let is_ledger = |table: Option<&str>| table.is_some_and(|table| table.ends_with("FinancialTransactions"));
-    world.proxy.rule(move |call| if is_ledger(call.table.as_deref()) { Fault::throttled() } else { Fault::None });
-    Client::operator(&world.worker).invoke(CONTINUE, &event).await;
-    assert_eq!(rows(&world.books.stack, "BankJobs", "Certificate").await.len(), 0);
-    world.proxy.heal();
-    let closed = world.finish(&day, &event).await;
-    assert_eq!((&closed["ledger"]["transactions"], &closed["discrepancyCount"]), (&json!(1), &json!(0)), "{closed}");
-}
-
-#[tokio::test]
-async fn the_comparison_consumes_its_declared_cost() {
-    let world = World::start().await;
-    let (day, noon) = day_before(2);
-    let all: Vec<Payment> = ["1", "2", "999999"].iter().map(|amount| world.planned(noon, amount)).collect();
-    world.execute(&all).await;
-    let event = world.start_close(&day, Timestamp::now()).await;
-    world.proxy.heal();
-    let answer = Client::operator(&world.worker).invoke(CONTINUE, &event).await;
-    let units = consumed(&answer);
-    // 1 RRU for each of three payments, and half an RRU for each of two transactions.
-    assert_eq!(units["FinancialTransactions"], (Units::whole(4), Units::ZERO), "{units:?}");
 }

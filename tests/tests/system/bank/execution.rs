@@ -1,8 +1,9 @@
 //! Tests of the execution (B11): outcomes, faults, and decisions of operators
 //! (docs/requirements/bank.md#execute-payments).
 
+use super::cost::{assert_cost, case};
 use aws_sdk_dynamodb::types::AttributeValue;
-use bank::{Case, Execution, Payment, Switch};
+use bank::{Execution, Payment, Switch};
 use keys::bank::Status;
 use local::Stack;
 use serde_json::{Value, json};
@@ -10,17 +11,13 @@ use std::{collections::HashMap, time::Duration};
 use system_tests::{
     Answer, Client, assert_problem,
     bank::{Row, archive, handed_over, path, payment, payments, payments_table, put, scheduled_at},
-    clock::time,
     drained, dynamo,
     faults::{Call, Fault, Process, Proxy},
-    ledger::{Books, HOLDS, hold},
+    ledger::Books,
     metrics::Metrics,
     parsed,
-    patterns::cost_of,
     payer::{Payer, Reply},
-    send, stack, text,
-    units::{consumed, declared},
-    until,
+    send, stack, text, until,
 };
 use table::Projection;
 
@@ -115,79 +112,40 @@ impl Bank {
     }
 }
 
-/// A bank, and an executor on the same tables whose calls can fail.
-struct Faulty {
-    bank: Bank,
-    proxy: Proxy,
-    /// An operator of the executor.
-    client: Client,
-    _executor: Stack,
-}
-
-impl Faulty {
-    async fn start() -> Self {
-        let bank = Bank::start(5, 2).await;
-        let proxy = Proxy::start(bank.stack.dynamo_url()).await;
-        let executor = handed_over(bank.payer.url()).dynamo_endpoint(proxy.url());
-        let executor = executor.start().await.expect("a stack");
-        Self { bank, proxy, client: Client::operator(&executor), _executor: executor }
-    }
-}
-
 #[tokio::test]
 async fn payments_are_posted_in_the_ledger() {
     let books = with_ledger().await;
-    let (ann, bob) = (books.funded("ann", "100").await, books.account("bob").await);
-    // An expired hold, which the payments release.
-    let mut reserved = hold(&ann, &bob, "95");
-    reserved["expiresAt"] = json!("2020-01-02T00:00:00Z");
-    let reserved = books.at(time("2020-01-01T00:00:00Z")).post_once(HOLDS, "H", &reserved).await;
-    assert_eq!(reserved.status, 201, "{}", reserved.body);
+    let (ann, bob) = (books.funded("ann", "100").await, books.funded("bob", "1").await);
     let customer = Client::caller(&books.stack, "bank:read bank:write", &[&ann]);
-    let now = jiff::Timestamp::now();
-    let schedule = async |client: &Client, data: Value| {
-        let new = json!({"scheduledTime": now.to_string(), "data": data});
+    let now = jiff::Timestamp::now().to_string();
+    let of_bob = json!({"creditAccountId": ann, "debitAccountId": bob, "amount": "1.00", "currency": "USD"});
+    let mut payments = Vec::new();
+    for (client, data, reason) in [
+        (&customer, transfer(&bob, " 12.50 "), None),
+        (&books.operator, of_bob.clone(), None),
+        (&customer, of_bob, Some("debitAccountId names another account, which requires bank:operate.")),
+        (&customer, transfer(&bob, "1000"), Some("The account has insufficient funds.")),
+        (&customer, transfer("nobody", "1"), Some("The account to credit is not available for this payment.")),
+        (&customer, json!("12.50"), Some("data does not say what to pay: it is not an object")),
+    ] {
+        let new = json!({"scheduledTime": now, "data": data});
         let answer = client.post(&format!("/bank/accounts/{ann}/payments"), &new).await;
         assert_eq!(answer.status, 201, "{}", answer.body);
-        answer.body
-    };
-    let of_bob = json!({"creditAccountId": ann, "debitAccountId": bob, "amount": "1.00", "currency": "USD"});
-    let paid = schedule(&customer, transfer(&bob, " 12.50 ")).await;
-    let failed = [
-        (schedule(&customer, transfer(&bob, "1000")).await, "The account has insufficient funds."),
-        (
-            schedule(&customer, transfer("nobody", "1")).await,
-            "The account to credit is not available for this payment.",
-        ),
-        (
-            schedule(&customer, of_bob.clone()).await,
-            "debitAccountId names another account, which requires bank:operate.",
-        ),
-        (schedule(&customer, json!("12.50")).await, "data does not say what to pay: it is not an object"),
-    ];
-    let by_operator = schedule(&books.operator, of_bob).await;
+        payments.push((path(&answer.body), reason));
+    }
     let dispatched = books.operator.invoke("dispatch-due-payments", &json!({})).await;
     assert_eq!(dispatched.body["claimed"], 6, "{}", dispatched.body);
-    let settled = |answer: &Answer| answer.body["status"] != "PENDING";
-    let paid = until(&customer, &path(&paid), settled).await.body;
-    assert_eq!((text(&paid, "status"), paid["settledAt"].is_string()), ("PROCESSED", true), "{paid}");
-    assert!(paid.get("nextAttemptAt").is_none() && paid.get("failureReason").is_none(), "{paid}");
-    for (payment, reason) in failed {
-        let found = until(&customer, &path(&payment), settled).await.body;
-        assert_eq!((text(&found, "status"), text(&found, "failureReason")), ("FAILED", reason), "{found}");
+    let mut paid = Vec::new();
+    for (path, reason) in payments {
+        let found = until(&customer, &path, |answer| answer.body["status"] != "PENDING").await.body;
+        assert_eq!(found["status"], if reason.is_none() { "PROCESSED" } else { "FAILED" }, "{found}");
+        assert_eq!((found["failureReason"].as_str(), found["settledAt"].is_string()), (reason, true), "{found}");
+        assert!(found.get("nextAttemptAt").is_none(), "{found}");
+        paid.extend(found["transactionId"].as_str().map(str::to_owned));
     }
-    let by_operator = until(&customer, &path(&by_operator), settled).await.body;
-    assert!(matches!(text(&by_operator, "status"), "PROCESSED" | "FAILED"), "{by_operator}");
-    let moved = if text(&by_operator, "status") == "PROCESSED" { ("88.50", "11.50") } else { ("87.50", "12.50") };
-    assert_eq!((books.balance(&ann).await.as_str(), books.balance(&bob).await.as_str()), moved);
-    let transaction = books.operator.get(&format!("/ledger/transactions/{}", text(&paid, "transactionId"))).await;
-    assert_eq!((text(&transaction.body, "amount"), text(&transaction.body, "transactionType")), ("12.50", "payment"));
-    let grouped = books.operator.patch(&format!("/ledger/accounts/{bob}"), &json!({"posting": "grouped"})).await;
-    assert_eq!(grouped.status, 200, "{}", grouped.body);
-    let paid = schedule(&customer, transfer(&bob, "1.00")).await;
-    assert_eq!(books.operator.invoke("dispatch-due-payments", &json!({})).await.body["claimed"], 1);
-    let paid = until(&customer, &path(&paid), settled).await.body;
-    assert_eq!(text(&paid, "status"), "PROCESSED", "into a grouped account: {paid}");
+    assert_eq!((books.balance(&ann).await.as_str(), books.balance(&bob).await.as_str()), ("88.50", "12.50"));
+    let transaction = books.operator.get(&format!("/ledger/transactions/{}", paid[0])).await.body;
+    assert_eq!((text(&transaction, "amount"), text(&transaction, "transactionType")), ("12.50", "payment"));
     books.stack.stop().await;
 }
 
@@ -223,24 +181,6 @@ impl Crashing {
     fn executor(&self) -> Process<'_> {
         Process::start(&self.books.stack, &self.proxy, EXECUTE, &bank::patterns::execute_payment::function())
     }
-}
-
-#[tokio::test]
-async fn payments_into_one_account_do_not_conflict() {
-    let world = Crashing::start().await;
-    let mut many = Vec::new();
-    for number in 0..12 {
-        let payer = world.books.funded(&format!("payer-{number}"), "1").await;
-        many.push(due(&payer, &transfer(&world.bob, "1")));
-    }
-    world.put(&many).await;
-    let run = world.executor().run(&event(&many), MINUTE).await.expect("no crash").answer.expect("an answer");
-    assert_eq!(run["batchItemFailures"], json!([]));
-    assert_eq!(world.proxy.count("TransactWriteItems"), many.len());
-    for payment in &many {
-        assert_eq!(status(&world.books.stack, payment).await, "PROCESSED");
-    }
-    assert_eq!(world.books.balance(&world.bob).await, "12.00");
 }
 
 /// Another writer changes the credited account first, each time.
@@ -336,36 +276,6 @@ async fn an_attempt_without_an_outcome_is_repeated_until_an_operator_decides() {
 }
 
 #[tokio::test]
-async fn statuses_of_the_service_decide_the_status_of_the_payment() {
-    let bank = Bank::start(5, 1).await;
-    for (reply, expected) in [
-        (Reply::Pay, "PROCESSED"),
-        (Reply::Status(400), "FAILED"),
-        (Reply::Status(404), "FAILED"),
-        (Reply::Status(410), "FAILED"),
-        (Reply::Status(422), "FAILED"),
-        (Reply::Status(401), "PENDING"),
-        (Reply::Status(403), "PENDING"),
-        (Reply::Status(409), "PENDING"),
-        (Reply::Status(429), "PENDING"),
-        (Reply::Status(302), "PENDING"),
-        (Reply::Status(503), "PENDING"),
-        (Reply::Id("two words"), "PENDING"),
-        (Reply::PayInSilence, "PENDING"),
-    ] {
-        let payment = bank.due().await;
-        let given = reply.clone();
-        bank.payer.rule(move |_| given.clone());
-        assert_eq!(retried_from(&bank.execute_one(&payment).await), None, "{reply:?}");
-        let stored = row(&bank.stack, &payment).await;
-        assert!(stored["GSI1SK"].starts_with(expected), "{reply:?}: {stored:?}");
-        assert_eq!(stored.contains_key("SettledAt"), expected != "PENDING", "{reply:?}");
-        assert_eq!(stored.contains_key("FailureReason"), expected != "PROCESSED", "{reply:?}");
-        assert_eq!(stored.contains_key("Execution"), expected == "PENDING", "{reply:?}");
-    }
-}
-
-#[tokio::test]
 async fn a_transaction_id_of_another_payment_is_left_to_an_operator() {
     let bank = Bank::start(5, 1).await;
     let both = [due("A-1", &json!(1)), due("A-2", &json!(2))];
@@ -398,18 +308,7 @@ async fn an_unavailable_service_keeps_the_rest_of_a_batch_untouched() {
 }
 
 #[tokio::test]
-async fn the_switch_stops_the_execution() {
-    let bank = Bank::start(5, 2).await;
-    let payment = bank.due().await;
-    let before = payments(&bank.stack).await;
-    assert_eq!(bank.client.put("/bank/dispatching", &json!({"enabled": false})).await.status, 200);
-    assert_eq!(retried_from(&bank.execute_one(&payment).await), None);
-    assert!(bank.payer.calls().is_empty());
-    assert_eq!(payments(&bank.stack).await, before);
-}
-
-#[tokio::test]
-async fn only_due_payments_are_executed() {
+async fn only_due_payments_are_executed_and_none_while_dispatching_is_disabled() {
     let bank = Bank::start(5, 2).await;
     let others = [
         payment("A-1", NOW, Status::Scheduled, 0),
@@ -420,9 +319,11 @@ async fn only_due_payments_are_executed() {
         Payment { execution: Some(Execution::Exhausted), ..due("A-1", &json!(1)) },
     ];
     put(&bank.stack, &others).await;
+    let (due, missing) = (bank.due().await, due("A-1", &json!(1)));
     let before = payments(&bank.stack).await;
-    let missing = due("A-1", &json!(1));
     assert_eq!(retried_from(&bank.execute(&[&others[..], &[missing]].concat()).await), None);
+    assert_eq!(bank.client.put("/bank/dispatching", &json!({"enabled": false})).await.status, 200);
+    assert_eq!(retried_from(&bank.execute_one(&due).await), None);
     assert!(bank.payer.calls().is_empty());
     assert_eq!(payments(&bank.stack).await, before);
 }
@@ -431,36 +332,20 @@ async fn only_due_payments_are_executed() {
 async fn an_unreadable_guard_or_switch_leaves_the_payment_due() {
     let bank = Bank::start(5, 2).await;
     let payment = bank.due().await;
-    let transaction = format!("T-{}", payment.id());
     let before = row(&bank.stack, &payment).await;
     let client = bank.stack.client().expect("a client");
-    let put_item = async |keys: [(&str, &str); 3]| {
+    let guard = format!("TRANSACTION#T-{}", payment.id());
+    for (keys, retried) in [
+        ([("PK", guard.as_str()), ("SK", "TRANSACTION"), ("Type", "TransactionGuard")], None),
+        ([("PK", "SETTING#DISPATCHING"), ("SK", "DISPATCHING"), ("Type", "DispatchSwitch")], Some("0")),
+    ] {
         let put = client.put_item().table_name(bank.stack.table("PaymentScheduler").expect("a table"));
-        let text = |value: &str| AttributeValue::S(value.to_owned());
-        let put = keys.into_iter().fold(put, |put, (name, value)| put.item(name, text(value)));
+        let put = keys.into_iter().fold(put, |put, (name, value)| put.item(name, AttributeValue::S(value.to_owned())));
         put.send().await.expect("put");
-    };
-    let guard = format!("TRANSACTION#{transaction}");
-    put_item([("PK", &guard), ("SK", "TRANSACTION"), ("Type", "TransactionGuard")]).await;
-    assert_eq!(retried_from(&bank.execute_one(&payment).await), None);
-    put_item([("PK", "SETTING#DISPATCHING"), ("SK", "DISPATCHING"), ("Type", "DispatchSwitch")]).await;
-    assert_eq!(retried_from(&bank.execute_one(&payment).await), Some("0"));
-    assert_eq!(row(&bank.stack, &payment).await, before);
-    assert_eq!(bank.payer.calls().into_values().sum::<usize>(), 1);
-}
-
-#[tokio::test]
-async fn an_execution_that_cannot_read_or_write_is_retried() {
-    let Faulty { bank, proxy, client, _executor } = Faulty::start().await;
-    for action in ["GetItem", "BatchGetItem", "PutItem", "UpdateItem"] {
-        let payment = bank.due().await;
-        proxy.rule(move |call| if call.action == action { Fault::throttled() } else { Fault::None });
-        assert_eq!(retried_from(&client.invoke(EXECUTE, &event([&payment])).await), Some("0"), "{action}");
-        proxy.heal();
-        assert_eq!(retried_from(&client.invoke(EXECUTE, &event([&payment])).await), None, "{action}");
-        assert_eq!(status(&bank.stack, &payment).await, "PROCESSED", "{action}");
+        assert_eq!(retried_from(&bank.execute_one(&payment).await), retried);
+        assert_eq!(row(&bank.stack, &payment).await, before);
     }
-    assert_eq!(bank.payer.paid().len(), 4);
+    assert_eq!(bank.payer.calls().into_values().sum::<usize>(), 1);
 }
 
 /// An operator decides on an exhausted payment while an attempt is under way. The archive may have
@@ -473,7 +358,11 @@ async fn a_late_outcome_is_reported_and_does_not_replace_the_decision_of_an_oper
 }
 
 async fn late_outcome(is_archived: bool) {
-    let Faulty { bank, proxy, client, _executor } = Faulty::start().await;
+    let bank = Bank::start(5, 2).await;
+    // An executor on the same tables.
+    let proxy = Proxy::start(bank.stack.dynamo_url()).await;
+    let executor = handed_over(bank.payer.url()).dynamo_endpoint(proxy.url()).start().await.expect("a stack");
+    let client = Client::operator(&executor);
     let metrics = Metrics::default();
     let _guard = metrics.record();
     let payment = bank.due().await;
@@ -507,21 +396,13 @@ async fn execution_consumes_its_declared_cost() {
             ("execute-payment, rejected", Reply::Status(422)),
             ("execute-payment, no outcome", Reply::Status(500)),
         ] {
-            for data in [10, 6_500] {
-                let several: Vec<_> = (0..3).map(|_| due("A-1", &json!("x".repeat(data)))).collect();
-                put(&stack, &several).await;
-                let stored = row(&stack, &several[0]).await;
-                let bytes = |row: &Row| row.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>();
-                let keys = ["PK", "SK", "GSI1PK", "GSI1SK"].map(|key| (key.to_owned(), stored[key].clone()));
-                let entry = bytes(&keys.into());
-                let case = Case { item: bytes(&stored), entry, projection, shards: 5, items: 3, keyed: false };
-                let given = reply.clone();
-                payer.rule(move |_| given.clone());
-                let answer = client.invoke(EXECUTE, &event(&several)).await;
-                assert_eq!(retried_from(&answer), None);
-                let declared = declared(&cost_of(&bank::patterns(), label, &case));
-                assert_eq!(consumed(&answer), declared, "{label} {name} {case:?}");
-            }
+            let several: Vec<_> = (0..3).map(|_| due("A-1", &json!("x".repeat(6_500)))).collect();
+            put(&stack, &several).await;
+            let case = case(projection, &row(&stack, &several[0]).await, 3);
+            payer.rule(move |_| reply.clone());
+            let answer = client.invoke(EXECUTE, &event(&several)).await;
+            assert_eq!(retried_from(&answer), None);
+            assert_cost(label, &case, &answer);
         }
         stack.stop().await;
     }

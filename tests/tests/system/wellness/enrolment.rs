@@ -1,31 +1,20 @@
 //! Tests of W20: the job that enrols existing employees, and W11 for new and moved employees.
 
-use aws_sdk_dynamodb::types::AttributeValue;
-use jobs::State;
 use local::Stack;
 use serde_json::{Value, json};
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::collections::{BTreeMap, BTreeSet};
 use system_tests::{
-    Client, drained,
-    faults::{Fault, Process},
-    send, text,
+    Client, drained, text, until,
     wellness::{
-        admin, create, of_company, put,
-        references::{by_hand, step_of},
-        registration_of, stack, stored_in,
+        admin, create, employee_key, of_company, put,
+        references::{staff, step_of, without_jobs},
+        registration_of, stack, stored, table,
     },
 };
-use table::Item as _;
-use tokio::time::sleep;
-use wellness::{Employee, LastChange, Registration, job_key};
+use wellness::Employee;
 
 const COMPANY: &str = "C";
-const FUNCTION: &str = "continue-job";
 const DEPARTMENTS: [&str; 4] = ["Sales", "Legal", "Plant 1", "Büro"];
-const ENOUGH: Duration = Duration::from_secs(30);
 
 fn of(rest: &str) -> String {
     of_company(COMPANY, rest)
@@ -40,28 +29,16 @@ fn challenge(end: &str, departments: &[&str]) -> Value {
 async fn employ(stack: &Stack, count: usize) -> BTreeMap<String, &'static str> {
     let who: BTreeMap<_, _> =
         (0..count).map(|number| (format!("u-{number}"), DEPARTMENTS[number % DEPARTMENTS.len()])).collect();
-    let employee = |(user, department): (&String, &&str)| {
-        let key = system_tests::wellness::employee_key(COMPANY, user);
-        Employee {
-            partition: key.partition().parse().expect("a partition"),
-            sort: key.sort().parse().expect("a sort key"),
-            name: None,
-            role: "R".parse().expect("a role"),
-            department: department.parse().expect("a department"),
-            last_change: LastChange::Other,
-            version: 1,
-        }
-    };
-    put(stack, &who.iter().map(employee).collect::<Vec<_>>()).await;
+    put(stack, &who.iter().map(|(user, department)| staff(COMPANY, user, department)).collect::<Vec<_>>()).await;
     drained(&Client::operator(stack), "register-new-employee").await;
     who
 }
 
 /// Returns the users that are registered for an activity.
 async fn registered(stack: &Stack, activity: &str) -> BTreeSet<String> {
-    let items = stored_in("Activities", stack, None, &format!("ActivityId-{activity}")).await;
-    let sort = |item: &std::collections::HashMap<_, AttributeValue>| item["SK"].as_s().expect("a key").clone();
-    items.iter().filter_map(|item| sort(item).strip_prefix("Registration#UserId-").map(str::to_owned)).collect()
+    let items = stored(stack, None, &format!("ActivityId-{activity}")).await;
+    let sorts = items.iter().map(|item| item["SK"].as_s().expect("a key"));
+    sorts.filter_map(|sort| sort.strip_prefix("Registration#UserId-").map(str::to_owned)).collect()
 }
 
 fn within(who: &BTreeMap<String, &'static str>, departments: &[&str]) -> BTreeSet<String> {
@@ -69,18 +46,10 @@ fn within(who: &BTreeMap<String, &'static str>, departments: &[&str]) -> BTreeSe
     who.iter().filter(|(_, department)| is_in(department)).map(|(user, _)| user.clone()).collect()
 }
 
-/// Waits until the enrolment job of the activity has ended, for at most half an hour. The jobs of
-/// the slow test take that long together. Returns the job.
+/// Waits until the enrolment job of the activity has ended. Returns the job.
 async fn enrolled(client: &Client, activity: &str) -> Value {
     let path = of(&format!("jobs/EnrolmentId-{activity}"));
-    for _ in 0..18_000 {
-        let job = client.get(&path).await.body;
-        if job["status"] != "running" {
-            return job;
-        }
-        sleep(Duration::from_millis(100)).await;
-    }
-    unreachable!("the enrolment in {activity} does not end")
+    until(client, &path, |answer| answer.body["status"] != "running").await.body
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -155,83 +124,22 @@ async fn changed_filters_enrol_and_withdraw_employees_and_keep_progress() {
     assert_eq!((renamed.status, renamed.body.get("enrolmentJobId")), (200, None), "{}", renamed.body);
 }
 
-fn registration(activity: &str, user: &str) -> Registration {
-    let (company, activity) = (COMPANY.parse().expect("a company"), activity.parse().expect("an activity"));
-    let (end, now) = ("2099-12-31".parse().expect("a time"), "2020-01-01T00:00:00Z".parse().expect("a time"));
-    Registration::new(company, activity, end, user.parse().expect("a user"), now)
-}
-
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn the_job_passes_over_unreadable_employees_and_registrations() {
-    let (stack, proxy) = by_hand().await;
-    let admin = admin(&stack, COMPANY);
+    let stack = without_jobs().start().await.expect("a stack");
+    let (admin, operator) = (admin(&stack, COMPANY), Client::operator(&stack));
     let who = employ(&stack, 12).await;
     let made = create(&admin, COMPANY, &challenge("2099-12-31", &[])).await;
     let id = text(&made, "activityId");
-    let client = stack.client().expect("a client");
-    let table = stack.table("Activities").expect("a table");
-    let key = system_tests::wellness::employee_key(COMPANY, "u-1");
-    let update = client.update_item().table_name(table).key("PK", AttributeValue::S(key.partition().to_owned()));
-    let update = update.key("SK", AttributeValue::S(key.sort().to_owned())).update_expression("SET #a = :a");
-    let update = update.expression_attribute_names("#a", "Department");
-    update.expression_attribute_values(":a", AttributeValue::Bool(true)).send().await.expect("written");
-    let process = Process::start(&stack, &proxy, FUNCTION, &wellness::patterns::continue_job::function());
+    let (dynamo, table) = table(&stack);
+    dynamo.write(table.update(employee_key(COMPANY, "u-1")).set(Employee::DEPARTMENT, 1)).await.expect("written");
     for _ in 0..5 {
-        assert!(process.run(&step_of(COMPANY, &format!("EnrolmentId-{id}")), ENOUGH).await.is_some());
+        operator.invoke("continue-job", &step_of(COMPANY, &format!("EnrolmentId-{id}"))).await;
     }
-    let job = admin.get(&of(&format!("jobs/EnrolmentId-{id}"))).await.body;
+    let job = enrolled(&admin, id).await;
     assert_eq!((&job["status"], &job["done"]), (&json!("done"), &json!(11)), "{job}");
     assert!(job["skipped"].as_u64() >= Some(1), "{job}");
     let mut right = within(&who, &[]);
     right.remove("u-1");
     assert_eq!(registered(&stack, id).await, right);
-}
-
-/// The job has read the registration when the employee leaves. The mark of the employee who has
-/// left stays, so that nothing enrols the employee again.
-#[tokio::test(flavor = "multi_thread")]
-async fn an_employee_who_leaves_during_the_withdrawal_stays_withdrawn() {
-    let (stack, proxy) = by_hand().await;
-    let admin = admin(&stack, COMPANY);
-    employ(&stack, 4).await;
-    let made = create(&admin, COMPANY, &challenge("2099-12-31", &["Legal"])).await;
-    let id = text(&made, "activityId");
-    put(&stack, &[registration(id, "u-0")]).await;
-    let process = Process::start(&stack, &proxy, FUNCTION, &wellness::patterns::continue_job::function());
-    let step = step_of(COMPANY, &format!("EnrolmentId-{id}"));
-    proxy.rule(|call| if call.action == "DeleteItem" { Fault::Held } else { Fault::None });
-    let runs = async {
-        for _ in 0..3 {
-            assert!(process.run(&step, ENOUGH).await.is_some());
-        }
-    };
-    let leaves = async {
-        proxy.held(1).await;
-        let left = send(admin.request("DELETE", &registration_of(COMPANY, "u-0", id))).await;
-        assert_eq!(left.status, 204, "{}", left.body);
-        proxy.release();
-    };
-    tokio::join!(runs, leaves);
-    let job = admin.get(&of(&format!("jobs/EnrolmentId-{id}"))).await.body;
-    assert_eq!(job["status"], "done", "{job}");
-    assert_eq!(registered(&stack, id).await, ["u-0", "u-1"].map(str::to_owned).into());
-}
-
-/// A second job of the same activity replaces the first one.
-#[tokio::test]
-async fn a_change_restarts_the_job() {
-    let (stack, _proxy) = by_hand().await;
-    let admin = admin(&stack, COMPANY);
-    let made = create(&admin, COMPANY, &challenge("2099-12-31", &[])).await;
-    let id = text(&made, "activityId");
-    let dynamo = system_tests::dynamo(&stack);
-    let jobs = dynamo.table(stack.table("WellnessJobs").expect("a table"));
-    let key = job_key(&COMPANY.parse().expect("a company"), &format!("EnrolmentId-{id}").parse().expect("a job"));
-    let first = jobs.get::<jobs::Job>(&key).await.expect("read").expect("a job");
-    assert_eq!((first.state, jobs::Job::TYPE), (State::Running, "Job"));
-    let body = json!({"version": 1, "endDate": "2098-12-31"});
-    assert_eq!(admin.patch(&of(&format!("activities/{id}")), &body).await.status, 200);
-    let second = jobs.get::<jobs::Job>(&key).await.expect("read").expect("a job");
-    assert_ne!(first.run, second.run);
-    assert_eq!(second.state, State::Running);
 }

@@ -1,6 +1,7 @@
 //! Tests of fair shares: jobs of a company delay no job of another company, and callers of a
 //! company can only start a limited number of jobs (docs/decisions/fair-share.md).
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use futures::future::join_all;
 use jobs::Job;
 use keys::wellness::JobId;
@@ -22,25 +23,10 @@ use wellness::{Activity, Task, job_key};
 
 const OTHER: &str = "Other";
 
-/// Puts jobs of a company that find nothing to do.
-async fn flood(stack: &Stack, company: &str, count: usize, job: impl Fn(usize) -> (String, Task)) {
-    let (rows, mut batch) = (Rows::of(stack), BatchWrite::default());
-    for number in 0..count {
-        let (id, task) = job(number);
-        let id: JobId = read(id);
-        let key = job_key(&read(company), &id);
-        let job = Job::new(&key, &id, &"flood", &task, read("2026-01-01T00:00:00Z")).expect("a job");
-        batch.put(&rows.jobs, &job).expect("writable");
-    }
-    rows.dynamo.batch_write(batch).await.expect("written");
-}
-
 async fn running(stack: &Stack, company: &str) -> usize {
     let items = stored_in("WellnessJobs", stack, None, &format!("CompanyId-{company}")).await;
-    items
-        .iter()
-        .filter(|item| item.get("State").is_some_and(|state| state.as_s().is_ok_and(|it| it == "running")))
-        .count()
+    let is_running = |state: &AttributeValue| state.as_s().is_ok_and(|it| it == "running");
+    items.iter().filter(|item| item.get("State").is_some_and(is_running)).count()
 }
 
 fn ends_in(company: &str, year: usize) -> Activity {
@@ -68,23 +54,19 @@ async fn run_jobs_of_other(client: &Client) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_flood_of_jobs_delays_no_job_of_another_company() {
-    type Kind = (&'static str, fn(usize) -> (String, Task));
-    let kinds: [Kind; 4] = [
-        ("departures", |n| (format!("DepartureId-{n}"), Task::Depart)),
-        ("groups", |n| (format!("GroupsId-{n}"), Task::Group)),
-        ("dates", |n| (format!("ActivityId-{n}"), Task::Follow)),
-        ("seats", |n| (format!("SeatsId-{n}"), Task::Seat)),
-    ];
-    for (company, job) in kinds {
-        let stack = stack().start().await.expect("a stack");
-        let client = admin(&stack, OTHER);
-        put(&stack, &[ends_in(OTHER, 2099)]).await;
-        flood(&stack, company, 1_500, job).await;
-        run_jobs_of_other(&client).await;
-        let left = running(&stack, company).await;
-        assert!(left > 500, "{company}: the other company waited until {left} jobs were left");
-        stack.stop().await;
+    let stack = stack().start().await.expect("a stack");
+    put(&stack, &[ends_in(OTHER, 2099)]).await;
+    let (rows, mut batch) = (Rows::of(&stack), BatchWrite::default());
+    for number in 0..1_500 {
+        let id: JobId = read(format!("DepartureId-{number}"));
+        let key = job_key(&read("Flood"), &id);
+        let job = Job::new(&key, &id, &"flood", &Task::Depart, read("2026-01-01T00:00:00Z")).expect("a job");
+        batch.put(&rows.jobs, &job).expect("writable");
     }
+    rows.dynamo.batch_write(batch).await.expect("written");
+    run_jobs_of_other(&admin(&stack, OTHER)).await;
+    let left = running(&stack, "Flood").await;
+    assert!(left > 500, "the other company waited until {left} jobs were left");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -104,7 +86,6 @@ async fn a_large_import_delays_no_job_of_another_company() {
     run_jobs_of_other(&client).await;
     let import = flood.get(&import).await.body;
     assert!(import["status"] == "running" && import["read"].as_u64() < Some(LINES), "{import}");
-    stack.stop().await;
 }
 
 /// No job runs on this stack, so every started job stays running.
@@ -168,7 +149,6 @@ async fn callers_of_a_company_start_ten_jobs_at_most() {
     let starts = table::Key::new(&format!("CompanyId-{COMPANY}"), &"Starts");
     rows.dynamo.write(rows.jobs.update(starts).set(Job::RUN, 1)).await.expect("written");
     assert_eq!(start_report(&client, COMPANY, 2056).await.status, 202);
-    stack.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -177,13 +157,9 @@ async fn a_report_needs_an_activity_in_its_plan() {
     let stack = without_jobs().start().await.expect("a stack");
     let (client, rows) = (admin(&stack, COMPANY), Rows::of(&stack));
     put(&stack, &[ends_in(COMPANY, 2040), ends_in(OTHER, 2042)]).await;
-    for year in [2041, 2042, 1, 9999] {
-        let refused = start_report(&client, COMPANY, year).await;
-        if refused.status != 404 {
-            assert_problem(&refused, 409, "no-activities");
-        }
+    for year in [2041, 2042, 9998] {
+        assert_problem(&start_report(&client, COMPANY, year).await, 409, "no-activities");
     }
-    assert_problem(&start_report(&client, COMPANY, 2042).await, 409, "no-activities");
     assert_eq!(running(&stack, COMPANY).await, 0);
     assert_eq!(start_report(&client, COMPANY, 2040).await.status, 202);
     for _ in 0..3 {
@@ -192,5 +168,4 @@ async fn a_report_needs_an_activity_in_its_plan() {
     // The plan has lost its activity. A new report says so.
     rows.dynamo.write(rows.table.delete(Activity::key_of(&read(format!("{COMPANY}-2040"))))).await.expect("deleted");
     assert_eq!(start_report(&client, COMPANY, 2040).await.status, 202);
-    stack.stop().await;
 }

@@ -1,21 +1,16 @@
 //! Tests of the routes that list the activities of a venue, and that replace or update the venue
 //! (docs/requirements/wellness.md#pattern-5-find-and-update-the-activities-of-a-venue).
 
-use aws_sdk_dynamodb::types::AttributeValue;
 use jiff::Timestamp;
 use jobs::Job;
 use keys::wellness::{Facet, Status};
-use local::Stack;
 use serde_json::{Value, json};
-use std::collections::{BTreeSet, HashMap};
 use system_tests::{
-    Answer, Asks, Client,
-    units::consumed,
-    until,
+    Answer, Asks, Client, assert_problem, text, texts, until,
     wellness::references::{Rows, activity, in_2020, named, path, read, record, reference, step_of},
-    wellness::{admin, declared, employee, of_company, stack},
+    wellness::{admin, employee, of_company, stack},
 };
-use wellness::{Activity, Case, Record, Reference};
+use wellness::{Activity, Record, Reference};
 
 const CONTINUE: &str = "continue-job";
 const YEAR: &str = "?from=2020-01-01&to=2020-12-31";
@@ -39,7 +34,7 @@ fn is_done(answer: &Answer) -> bool {
 /// Returns the activity ids on all pages of a list.
 async fn listed(client: &Client, path: &str) -> Vec<String> {
     let (items, _) = client.all(path).await;
-    items.iter().map(|item| item["activityId"].as_str().expect("an id").to_owned()).collect()
+    texts(&items, "activityId").into_iter().map(str::to_owned).collect()
 }
 
 /// Invokes the job function until the job is done. The stack must not have the event source mapping
@@ -64,6 +59,8 @@ async fn replaces_and_updates_a_venue_as_in_the_requirement() {
     let end = "2020-12-31T00:00:00";
     let activities = ["123", "456", "789"].map(|id| activity("123", id, Status::Active, end));
     rows.put_uses(&activities, "VenueId-123", &bank_a).await;
+    let theirs = activity("456", "theirs", Status::Active, end);
+    rows.put_uses(std::slice::from_ref(&theirs), "VenueId-123", &bank_a).await;
 
     let of_a = path("123", "venues", "123", &format!("/activities{YEAR}"));
     let item = |id: &str, data: &Value| json!({"activityId": id, "status": "active", "endDate": "2020-12-31T00:00:00Z", "data": data});
@@ -109,7 +106,7 @@ async fn replaces_and_updates_a_venue_as_in_the_requirement() {
     for activity in &activities {
         assert_eq!(rows.venues(activity.id()).await, [reference(activity, "VenueId-456", &moved)]);
     }
-    stack.stop().await;
+    assert_eq!(rows.venues(theirs.id()).await, [reference(&theirs, "VenueId-123", &bank_a)], "another company");
 }
 
 #[tokio::test]
@@ -118,28 +115,19 @@ async fn each_facet_has_its_own_references() {
     let (rows, client) = (Rows::of(&stack), admin(&stack, "C"));
     let walk = activity("C", "walk", Status::Active, "2020-12-31T00:00:00");
     rows.put(std::slice::from_ref(&walk)).await;
-    for facet in Facet::ALL {
-        let (old, new) = (named(facet.as_str(), "1").to_string(), named(facet.as_str(), "2").to_string());
-        rows.put(&[reference(&walk, &old, &json!({"of": facet.as_str()}))]).await;
-        rows.put(&[record("C", &new, &json!({}))]).await;
+    for facet in Facet::ALL.map(Facet::as_str) {
+        rows.put(&[reference(&walk, &named(facet, "1").to_string(), &json!({"of": facet}))]).await;
     }
     for facet in Facet::ALL.map(Facet::as_str) {
-        let data = json!({"new": facet});
+        let (id, data) = (named(facet, "1").to_string(), json!({"new": facet}));
         let replace = path("C", facet, "1", &format!("/replacement{YEAR}"));
         let started = client.post(&replace, &replaced_by("2", &data)).await;
-        assert_eq!((started.status, &started.body["left"]), (202, &json!(1)), "{facet}: {}", started.body);
-        let id = named(facet, "1").to_string();
-        assert_eq!(started.body["jobId"], json!(id));
+        assert_eq!((started.status, &started.body["jobId"]), (202, &json!(id)), "{facet}: {}", started.body);
         assert_eq!(finish(&client, "C", &id).await["done"], 1, "{facet}");
-        let list = |id: &str| path("C", facet, id, &format!("/activities{YEAR}"));
-        assert_eq!(client.get(&list("1")).await.body["items"], json!([]), "{facet}");
-        assert_eq!(client.get(&list("2")).await.body["items"][0]["data"], data, "{facet}");
-        let started = client.patch(&path("C", facet, "2", YEAR), &json!({"data": {"newer": facet}})).await;
-        assert_eq!((started.status, &started.body["left"]), (202, &json!(1)), "{facet}: {}", started.body);
-        finish(&client, "C", &named(facet, "2").to_string()).await;
-        assert_eq!(client.get(&list("2")).await.body["items"][0]["data"], json!({"newer": facet}), "{facet}");
+        let list = async |id: &str| client.get(&path("C", facet, id, &format!("/activities{YEAR}"))).await.body;
+        assert_eq!(list("1").await["items"], json!([]), "{facet}");
+        assert_eq!(list("2").await["items"][0]["data"], data, "{facet}");
     }
-    stack.stop().await;
 }
 
 /// The time of the requests. `ENDS` contains end dates before and after this time.
@@ -241,41 +229,24 @@ async fn the_default_period_starts_today() {
             let open = [Status::Active, Status::Draft].contains(&activity.status);
             open && numbers.iter().any(|number| activity.end() == read(ENDS[**number]))
         };
-        let company = format!("replace-{number}");
-        let all = of_all_kinds(&rows, &company).await;
-        let route = "POST /wellness/companies/{companyId}/references/{facet}/{facetId}/replacement";
-        let path_of = path(&company, "venues", "1", &format!("/replacement?{query}"));
-        let sent = replaced_by("2", &json!({"v": 2}));
-        let answer = client
-            .invoke("replace-reference", &asks(route, path_of.trim_end_matches('?'), Some(&sent)).at(noon()))
-            .await;
-        assert_eq!(body(&answer)["left"], json!(numbers.len() * 2), "{query}");
-        finish(&client, &company, "VenueId-1").await;
-        for activity in &all {
-            let (of, data) = if touched(activity) { ("VenueId-2", 2) } else { ("VenueId-1", 1) };
-            assert_eq!(rows.venues(activity.id()).await, [reference(activity, of, &json!({"v": data}))], "{query}");
-        }
-        let company = format!("update-{number}");
-        let all = of_all_kinds(&rows, &company).await;
-        rows.put(&[record(&company, "VenueId-1", &json!({}))]).await;
-        let route = "PATCH /wellness/companies/{companyId}/references/{facet}/{facetId}";
-        let path_of = path(&company, "venues", "1", &format!("?{query}"));
-        let sent = json!({"data": {"v": 3}});
-        let answer = client
-            .invoke("update-reference", &asks(route, path_of.trim_end_matches('?'), Some(&sent)).at(noon()))
-            .await;
-        assert_eq!(body(&answer)["left"], json!(numbers.len() * 2), "{query}");
-        finish(&client, &company, "VenueId-1").await;
-        for activity in &all {
-            let data = if touched(activity) { 3 } else { 1 };
-            assert_eq!(
-                rows.venues(activity.id()).await,
-                [reference(activity, "VenueId-1", &json!({"v": data}))],
-                "{query}"
-            );
+        for (function, method, rest, sent, of) in [
+            ("replace-reference", "POST", "/replacement", replaced_by("2", &json!({"v": 2})), "VenueId-2"),
+            ("update-reference", "PATCH", "", json!({"data": {"v": 2}}), "VenueId-1"),
+        ] {
+            let company = format!("{function}-{number}");
+            let all = of_all_kinds(&rows, &company).await;
+            rows.put(&[record(&company, "VenueId-1", &json!({}))]).await;
+            let route = format!("{method} /wellness/companies/{{companyId}}/references/{{facet}}/{{facetId}}{rest}");
+            let path = path(&company, "venues", "1", &format!("{rest}?{query}"));
+            let event = asks(&route, path.trim_end_matches('?'), Some(&sent)).at(noon());
+            assert_eq!(body(&client.invoke(function, &event).await)["left"], json!(numbers.len() * 2), "{query}");
+            finish(&client, &company, "VenueId-1").await;
+            for activity in &all {
+                let (of, data) = if touched(activity) { (of, 2) } else { ("VenueId-1", 1) };
+                assert_eq!(rows.venues(activity.id()).await, [reference(activity, of, &json!({"v": data}))], "{query}");
+            }
         }
     }
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -290,25 +261,26 @@ async fn lists_references_in_pages_sorted_by_end_date() {
     sorted.sort();
     let sorted: Vec<_> = sorted.into_iter().map(|(_, id)| id).collect();
     let list = path("C", "venues", "1", &format!("/activities{YEAR}"));
-    for limit in ["", "&limit=1", "&limit=7", "&limit=25", "&limit=100"] {
-        assert_eq!(listed(&client, &format!("{list}{limit}")).await, sorted, "{limit}");
-    }
     let others = [Status::Cancelled, Status::Draft].map(|status| {
         (0..5).map(|number| activity("C", &format!("{status}-{number}"), status, &end(number))).collect::<Vec<_>>()
     });
     rows.put_uses(&others.concat(), "VenueId-1", &json!({})).await;
     let admin = admin(&stack, "C");
     let whole = format!("{list}&status=draft,active,cancelled,completed");
-    let all = listed(&admin, &format!("{whole}&limit=100")).await;
+    let all = listed(&admin, &whole).await;
     assert_eq!((&all[..25], all.len()), (&sorted[..], 35));
     assert!(
         all[25..30].iter().all(|id| id.starts_with("cancelled-"))
             && all[30..].iter().all(|id| id.starts_with("draft-"))
     );
-    for limit in [1, 2, 5, 7, 25, 30, 34, 35] {
+    for limit in [1, 7, 25, 30, 35] {
         assert_eq!(listed(&admin, &format!("{whole}&limit={limit}")).await, all, "{limit}");
     }
-    assert_eq!(listed(&client, &whole).await, sorted, "employees see neither drafts nor cancelled activities");
+    assert_eq!(
+        listed(&client, &format!("{whole}&limit=2")).await,
+        sorted,
+        "employees see neither drafts nor cancelled activities"
+    );
     let first = client.get(&format!("{list}&limit=5")).await;
     let cursor = first.body["nextCursor"].as_str().expect("a cursor");
     for other in [
@@ -320,7 +292,6 @@ async fn lists_references_in_pages_sorted_by_end_date() {
         let answer = client.get(&format!("{other}&cursor={cursor}")).await;
         assert_eq!((answer.status, &answer.body["errors"][0]["pointer"]), (400, &json!("/query/cursor")), "{other}");
     }
-    stack.stop().await;
 }
 
 /// A page that contains an unreadable reference has a next page.
@@ -330,16 +301,12 @@ async fn an_unreadable_reference_does_not_end_the_list() {
     let (rows, client) = (Rows::of(&stack), admin(&stack, "C"));
     let all = ["1", "2", "3"].map(|day| activity("C", day, Status::Active, &format!("2020-12-0{day}T00:00:00")));
     rows.put_uses(&all, "VenueId-1", &json!({})).await;
-    let mut unreadable: HashMap<String, AttributeValue> =
-        serde_dynamo::to_item(reference(&all[1], "VenueId-1", &json!({}))).expect("an item");
-    unreadable.insert("CopiedData".to_owned(), AttributeValue::Bool(true));
-    let put = stack.client().expect("a client").put_item().table_name(stack.table("Activities").expect("a table"));
-    put.set_item(Some(unreadable)).send().await.expect("written");
+    let unreadable = rows.table.update(Reference::key_of(all[1].id(), &read("VenueId-1")));
+    rows.dynamo.write(unreadable.set(Reference::COPIED_DATA, 1)).await.expect("written");
     let list = path("C", "venues", "1", &format!("/activities{YEAR}"));
     for limit in ["", "&limit=1", "&limit=2"] {
         assert_eq!(listed(&client, &format!("{list}{limit}")).await, ["1", "3"], "{limit}");
     }
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -352,19 +319,15 @@ async fn rejects_references_larger_than_4_kb() {
     rows.put(&[record("C", "VenueId-2", &json!({}))]).await;
     for (room, status) in [(4096 - empty, 202), (4097 - empty, 413)] {
         let data = json!({"text": "x".repeat(room)});
-        let answer = client.post(&path("C", "venues", "1", "/replacement"), &replaced_by("2", &data)).await;
-        assert_eq!(answer.status, status, "{}", answer.body);
-        finish_if(&client, status == 202, "VenueId-1").await;
-        let answer = client.patch(&path("C", "venues", "2", ""), &json!({"data": data})).await;
-        assert_eq!(answer.status, status, "{}", answer.body);
-        finish_if(&client, status == 202, "VenueId-2").await;
-    }
-    stack.stop().await;
-}
-
-async fn finish_if(client: &Client, is_started: bool, id: &str) {
-    if is_started {
-        finish(client, "C", id).await;
+        for answer in [
+            client.post(&path("C", "venues", "1", "/replacement"), &replaced_by("3", &data)).await,
+            client.patch(&path("C", "venues", "2", ""), &json!({"data": data})).await,
+        ] {
+            assert_eq!(answer.status, status, "{}", answer.body);
+        }
+        for venue in ["VenueId-1", "VenueId-2"].into_iter().filter(|_| status == 202) {
+            finish(&client, "C", venue).await;
+        }
     }
 }
 
@@ -384,15 +347,13 @@ async fn a_venue_has_one_job_at_a_time() {
     };
     let update = async |id: &str| client.patch(&path("C", "venues", id, YEAR), &json!({"data": {"v": 3}})).await;
     let refused = |answer: Answer, way: &str| {
-        assert_eq!((answer.status, &answer.body["type"]), (409, &json!("/problems/job-under-way")), "{way}");
-        assert!(
-            answer.body["detail"].as_str().is_some_and(|detail| detail.contains("VenueId-1")),
-            "{way}: {}",
-            answer.body
-        );
+        assert_problem(&answer, 409, "job-under-way");
+        assert!(text(&answer.body, "detail").contains("VenueId-1"), "{way}: {}", answer.body);
     };
     let started = replace("1", "2").await;
     assert_eq!((started.status, &started.body["left"]), (202, &json!(1)));
+    let nudged = async || rows.job("C", "VenueId-1").await.nudged_by;
+    let before = nudged().await;
     refused(replace("1", "3").await, "another replacement of the same venue");
     refused(update("1").await, "an update of the replaced venue");
     refused(update("2").await, "an update of the new venue");
@@ -410,12 +371,14 @@ async fn a_venue_has_one_job_at_a_time() {
     );
 
     let run = rows.job("C", "VenueId-1").await;
+    assert_ne!(run.nudged_by, before, "a refused request wakes the job");
     let not_nudged = |job: Job| Job { nudged_by: None, ..job };
     let again = replace("1", "2").await;
     assert_eq!(
         (again.status, &again.body, &again.headers["location"]),
         (202, &started.body, &started.headers["location"])
     );
+    assert_ne!(nudged().await, run.nudged_by, "a repeated request wakes the job");
     assert_eq!(not_nudged(rows.job("C", "VenueId-1").await), not_nudged(run), "the job has not changed");
     assert_eq!(
         client.post(&path("C", "files", "1", "/replacement"), &replaced_by("2", &json!({}))).await.status,
@@ -426,10 +389,8 @@ async fn a_venue_has_one_job_at_a_time() {
     assert_eq!(finish(&client, "C", "VenueId-1").await["done"], 1);
     let started = update("2").await;
     assert_eq!((started.status, &started.body["left"]), (202, &json!(1)), "{}", started.body);
-    let way = "while VenueId-2 is being updated";
-    let busy = replace("1", "2").await;
-    assert_eq!((busy.status, &busy.body["type"]), (409, &json!("/problems/job-under-way")), "{way}");
-    assert_eq!(update("2").await.body, started.body, "{way}");
+    assert_problem(&replace("1", "2").await, 409, "job-under-way");
+    assert_eq!(update("2").await.body, started.body, "while VenueId-2 is being updated");
     finish(&client, "C", "VenueId-2").await;
     let back = replace("2", "1").await;
     assert_eq!((back.status, &back.body["left"]), (202, &json!(1)), "{}", back.body);
@@ -439,41 +400,6 @@ async fn a_venue_has_one_job_at_a_time() {
         &named("venues", "1"),
         "the activity refers to the first venue again"
     );
-    stack.stop().await;
-}
-
-#[tokio::test]
-async fn repeated_and_conflicting_requests_nudge_the_running_job() {
-    let stack = in_2020().start().await.expect("a stack");
-    let (rows, client) = (Rows::of(&stack), admin(&stack, "C"));
-    let replace = path("C", "venues", "1", "/replacement");
-    assert_eq!(client.post(&replace, &replaced_by("2", &json!({}))).await.status, 202);
-    let mut nudges = BTreeSet::from([nudged(&stack).await]);
-    for (path, body, status) in [
-        (&replace, replaced_by("2", &json!({})), 202),
-        (&replace, replaced_by("3", &json!({})), 409),
-        (&path("C", "venues", "2", "/replacement"), replaced_by("3", &json!({})), 409),
-    ] {
-        let before = rows.job("C", "VenueId-1").await;
-        let answer = client.post(path, &body).await;
-        assert_eq!(answer.status, status, "{}", answer.body);
-        assert!(nudges.insert(nudged(&stack).await), "{path}: the nudge did not change the item");
-        let after = rows.job("C", "VenueId-1").await;
-        let expected = Job { nudged_by: after.nudged_by.clone(), ..before };
-        assert_eq!(after, expected, "{path}: the nudge changed other attributes");
-    }
-    finish(&client, "C", "VenueId-1").await;
-    stack.stop().await;
-}
-
-/// Returns the id of the last request that nudged the job.
-async fn nudged(stack: &Stack) -> Option<String> {
-    let client = stack.client().expect("a client");
-    let request = client.get_item().table_name(stack.table("WellnessJobs").expect("a table"));
-    let text = |text: &str| aws_sdk_dynamodb::types::AttributeValue::S(text.to_owned());
-    let request = request.key("PK", text("CompanyId-C")).key("SK", text("Job#VenueId-1")).consistent_read(true);
-    let item = request.send().await.expect("an answer").item.expect("a job");
-    item.get("NudgedBy").map(|by| by.as_s().expect("a text").clone())
 }
 
 #[tokio::test]
@@ -487,7 +413,6 @@ async fn a_replacement_overwrites_an_existing_reference_to_the_new_venue() {
     assert_eq!(finish(&client, "C", "VenueId-1").await["done"], 1);
     let left = [reference(&both, "VenueId-2", &json!({"v": 4})), reference(&both, "VenueId-3", &json!({"v": 3}))];
     assert_eq!(rows.venues(both.id()).await, left);
-    stack.stop().await;
 }
 
 #[tokio::test]
@@ -505,94 +430,5 @@ async fn an_update_skips_references_that_are_up_to_date() {
     assert_eq!(ended, json!({"jobId": "VenueId-1", "kind": "update", "status": "done", "done": 60, "left": 0}));
     for activity in &all {
         assert_eq!(rows.venues(activity.id()).await, [reference(activity, "VenueId-1", &json!({"v": 2}))]);
-    }
-    stack.stop().await;
-}
-
-#[tokio::test]
-async fn references_are_isolated_by_company() {
-    let stack = in_2020().start().await.expect("a stack");
-    let (rows, client, other) = (Rows::of(&stack), admin(&stack, "A"), admin(&stack, "B"));
-    let mut theirs: Vec<Vec<Reference>> = Vec::new();
-    for company in ["A", "B"] {
-        let all: Vec<_> = (0..3)
-            .map(|number| activity(company, &format!("{company}{number}"), Status::Active, "2020-12-31T00:00:00"))
-            .collect();
-        rows.put_uses(&all, "VenueId-1", &json!({"of": company})).await;
-        rows.put(&[record(company, "VenueId-1", &json!({})), record(company, "VenueId-2", &json!({}))]).await;
-        theirs.extend(all.iter().map(|activity| vec![reference(activity, "VenueId-1", &json!({"of": company}))]));
-    }
-    let (list, replace) = (format!("/activities{YEAR}"), format!("/replacement{YEAR}"));
-    let sent = replaced_by("2", &json!({"of": "A"}));
-    assert_eq!(listed(&client, &path("A", "venues", "1", &list)).await, ["A0", "A1", "A2"]);
-    assert_eq!(client.post(&path("A", "venues", "1", &replace), &sent).await.status, 202);
-    finish(&Client::operator(&stack), "A", "VenueId-1").await;
-    assert_eq!(client.patch(&path("A", "venues", "2", YEAR), &json!({"data": {"of": "all"}})).await.status, 202);
-    finish(&Client::operator(&stack), "A", "VenueId-2").await;
-    for (number, before) in theirs[3..].iter().enumerate() {
-        assert_eq!(&rows.venues(&read(format!("B{number}"))).await, before);
-    }
-    assert_eq!(listed(&other, &path("B", "venues", "1", &list)).await, ["B0", "B1", "B2"]);
-    assert_eq!(listed(&other, &path("B", "venues", "2", &list)).await, [""; 0]);
-    assert_eq!(other.get(&job("B", "VenueId-1")).await.status, 404, "the job belongs to company A");
-    for answer in [
-        other.get(&path("A", "venues", "2", &list)).await,
-        other.get(&job("A", "VenueId-1")).await,
-        other.post(&path("A", "venues", "2", &replace), &replaced_by("1", &json!({}))).await,
-        other.patch(&path("A", "venues", "2", YEAR), &json!({"data": {}})).await,
-    ] {
-        assert_eq!((answer.status, &answer.body["type"]), (403, &json!("/problems/forbidden")), "{}", answer.body);
-    }
-    let cursor = client.get(&format!("{}&limit=1", path("A", "venues", "2", &list))).await.body["nextCursor"].clone();
-    let stolen = format!("{}&cursor={}", path("B", "venues", "2", &list), cursor.as_str().expect("a cursor"));
-    assert_eq!(other.get(&stolen).await.status, 400);
-    let worker = employee(&stack, "A", "U");
-    for answer in [
-        worker.post(&path("A", "venues", "2", &replace), &replaced_by("1", &json!({}))).await,
-        worker.patch(&path("A", "venues", "2", YEAR), &json!({"data": {}})).await,
-        worker.get(&job("A", "VenueId-1")).await,
-    ] {
-        assert_eq!(answer.status, 403, "{}", answer.body);
-    }
-    stack.stop().await;
-}
-
-#[tokio::test]
-async fn requests_consume_their_declared_cost() {
-    for (references, bytes) in [(0, 10), (3, 10), (3, 3_000), (40, 1_000)] {
-        let stack = in_2020().clock(noon()).start().await.expect("a stack");
-        let (rows, client) = (Rows::of(&stack), Client::operator(&stack));
-        let all: Vec<_> = (0..references)
-            .map(|number| activity("C", &format!("A{number:03}"), Status::Active, "2020-12-31T00:00:00"))
-            .collect();
-        let data = json!({"text": "x".repeat(bytes)});
-        rows.put_uses(&all, "VenueId-1", &data).await;
-        rows.put(&[record("C", "VenueId-1", &data)]).await;
-        let size = |activity: &Activity| table::size(&reference(activity, "VenueId-1", &data)).expect("a size");
-        let reference = size(&activity("C", "A000", Status::Active, "2020-12-31T00:00:00"));
-        let case = Case { reference, references, ..Case::default() };
-        let list = client.get(&path("C", "venues", "1", &format!("/activities{YEAR}&limit=100"))).await;
-        assert_eq!(consumed(&list), declared("list-references", &case), "{references} of {bytes}");
-        let sent = json!({"text": "y".repeat(bytes)});
-        for (key, new) in [(None, "2"), (Some("K"), "3")] {
-            let replace = path("C", "venues", "1", &format!("/replacement{YEAR}"));
-            let answer = match key {
-                Some(key) => client.post_once(&replace, key, &replaced_by(new, &sent)).await,
-                None => client.post(&replace, &replaced_by(new, &sent)).await,
-            };
-            let stored = table::size(&rows.job("C", "VenueId-1").await).expect("a size");
-            let case = Case { job: stored, record: key.map(|_| stored + 100), ..case };
-            assert_eq!(consumed(&answer), declared("replace-reference", &case), "{references} of {bytes}, {key:?}");
-            let read = client.get(&job("C", "VenueId-1")).await;
-            assert_eq!(consumed(&read), declared("get-job", &case), "{references} of {bytes}");
-            finish(&client, "C", "VenueId-1").await;
-            client.post(&path("C", "venues", new, &format!("/replacement{YEAR}")), &replaced_by("1", &data)).await;
-            finish(&client, "C", &format!("VenueId-{new}")).await;
-        }
-        let answer = client.patch(&path("C", "venues", "1", YEAR), &json!({"data": sent})).await;
-        let stored = table::size(&rows.job("C", "VenueId-1").await).expect("a size");
-        let case = Case { job: stored, ..case };
-        assert_eq!(consumed(&answer), declared("update-reference", &case), "{references} of {bytes}");
-        stack.stop().await;
     }
 }
