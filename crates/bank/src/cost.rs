@@ -10,7 +10,7 @@ pub type Pattern = function::Pattern<Case>;
 pub(crate) type Calls = function::Calls<Case>;
 
 /// Input of the cost functions. All sizes are in bytes.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Case {
     /// Size of a payment or transaction.
     pub item: usize,

@@ -10,7 +10,7 @@ pub type Pattern = function::Pattern<Case>;
 pub(crate) type Calls = function::Calls<Case>;
 
 /// Input of the cost functions: item sizes in bytes, and item counts.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Case {
     /// Size of a cart item.
     pub cart_item: usize,

@@ -10,7 +10,7 @@ pub type Pattern = function::Pattern<Case>;
 pub(crate) type Calls = function::Calls<Case>;
 
 /// Input of the cost formulas. All sizes are in bytes.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Case {
     /// Size of an account or a merchant.
     pub account: usize,

@@ -12,10 +12,11 @@ use std::{cmp::Ordering, collections::VecDeque};
 const ENTRIES_IN_HALF_A_UNIT: usize = 20;
 
 /// The projection of an index (docs/decisions/index-projection.md).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Projection {
     /// Only the keys. A write consumes one write request unit (WRU) on the index. Readers fetch the
     /// items by key.
+    #[default]
     KeysOnly,
     /// All attributes. A write consumes as many WRU on the index as on the table.
     All,
