@@ -27,7 +27,7 @@ LAMBDAS = --package bank --package cart --package wellness --package ledger --pa
 REPORT ?= report.html
 CONNECTIONS ?= 32
 SECONDS ?= 10
-SLOW ?= faults:: employees:: jobs:: seats:: each_of_20_000
+SLOW ?= seats:: each_of_20_000
 WHOLE ?= an_interrupted_creation crashes input pages
 SUITES ?= contract::*::who_may contract::*::repeats contract::*::at_once contract::*::pages system::table_calls
 

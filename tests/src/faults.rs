@@ -59,8 +59,6 @@ pub enum Fault {
     Lost(Moment),
     /// The caller crashes: the proxy closes the connections of this call and of all later calls.
     Death(Moment),
-    /// The proxy sends no response.
-    Silence,
     /// The proxy holds the call until [`Proxy::release`]. DynamoDB then receives the call, even if
     /// its sender has given up.
     Held,
@@ -85,24 +83,6 @@ impl Fault {
     #[must_use]
     pub fn throttled() -> Self {
         refused(StatusCode::BAD_REQUEST, "ProvisionedThroughputExceededException", Vec::new())
-    }
-
-    /// The response to a call that exceeds the limits of the AWS account or of a partition.
-    #[must_use]
-    pub fn throttling() -> Self {
-        refused(StatusCode::BAD_REQUEST, "ThrottlingException", Vec::new())
-    }
-
-    /// The response to a write that conflicts with a transaction.
-    #[must_use]
-    pub fn conflict() -> Self {
-        refused(StatusCode::BAD_REQUEST, "TransactionConflictException", Vec::new())
-    }
-
-    /// The response to a transaction whose earlier attempt is still in progress.
-    #[must_use]
-    pub fn in_progress() -> Self {
-        refused(StatusCode::BAD_REQUEST, "TransactionInProgressException", Vec::new())
     }
 
     /// The response to a cancelled transaction, with a reason code for each of its changes.
@@ -255,7 +235,6 @@ async fn answer(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Byt
             shared.dead.send_replace(true);
             close()
         }
-        Fault::Silence => std::future::pending().await,
         Fault::Held => hold(&shared, &headers, body).await,
         Fault::Refused(status, body) => (status, [(header::CONTENT_TYPE, JSON)], body.to_string()).into_response(),
         Fault::Partly(done) => partly(&shared, &headers, &body, done).await,

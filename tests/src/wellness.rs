@@ -4,11 +4,7 @@
 pub mod files;
 pub mod references;
 
-use crate::{
-    Client,
-    patterns::cost_of,
-    units::{self, Consumed},
-};
+use crate::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
 use keys::wellness::{
     ActivityPartition, ActivityType, CompanyId, EmployeeKey, EndDateSort, ListPartition, ProgramPartition, ProgramSort,
@@ -18,7 +14,7 @@ use local::{Builder, Stack};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use table::{BatchWrite, Dynamo, Item, JsonText, Key, Table};
-use wellness::{Activity, Case, Employee, Filters, Progress, Registration, Reward};
+use wellness::{Activity, Employee, Filters, Progress, Registration, Reward};
 
 /// The stack of the wellness programme alone.
 #[must_use]
@@ -161,18 +157,6 @@ pub fn activity(company: &str, id: &str, name: &str, end: &str) -> Activity {
     }
 }
 
-/// Returns the body of a request to create a PDF file.
-#[must_use]
-pub fn new_file() -> Value {
-    json!({"name": "Guide", "contentType": "application/pdf", "bytes": 9, "sha256": "0".repeat(64)})
-}
-
-/// Returns the body of a request to import employees.
-#[must_use]
-pub fn new_import() -> Value {
-    json!({"bytes": 9, "sha256": "0".repeat(64)})
-}
-
 /// Converts JSON to the form that the table stores.
 #[must_use]
 pub fn json_text(json: &Value) -> JsonText {
@@ -205,10 +189,4 @@ pub async fn stored_in(
     let query = query.expression_attribute_values(":p", AttributeValue::S(partition.to_owned()));
     let items = query.into_paginator().items().send().collect::<Result<_, _>>().await;
     items.expect("items")
-}
-
-/// Returns the declared cost of a function for the given sizes.
-#[must_use]
-pub fn declared(function: &str, case: &Case) -> Consumed {
-    units::declared(&cost_of(&wellness::patterns(), function, case))
 }

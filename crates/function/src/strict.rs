@@ -38,7 +38,8 @@ pub(crate) fn read<T: DeserializeOwned>(json: &str) -> Result<T, Mismatch> {
         if let Some(missing) = without_position(&error).strip_prefix("missing field `") {
             path.push(missing.trim_end_matches('`').to_owned());
         }
-        // The text is valid JSON. serde_json reports a value that is not a text for an enum like this.
+        // The text is valid JSON. serde_json reports a value that is not a text for an enum like
+        // this.
         let is_of_enum = without_position(&error) == "expected value";
         let detail = if is_of_enum { NOT_DOCUMENTED.to_owned() } else { described(&error) };
         Mismatch { path, detail }

@@ -20,27 +20,3 @@ pub(crate) fn event(rule: &str, now: Timestamp) -> Value {
         "detail": {},
     })
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn builds_an_eventbridge_event() {
-        let mut event = event("local-Archive", "2026-12-01T23:59:00.25Z".parse().unwrap());
-        let id = event["id"].take();
-        assert_eq!(id.as_str().map(str::len), Some(36));
-        let expected = json!({
-            "version": "0",
-            "id": null,
-            "detail-type": "Scheduled Event",
-            "source": "aws.events",
-            "account": "000000000000",
-            "time": "2026-12-01T23:59:00Z",
-            "region": "us-east-1",
-            "resources": ["arn:aws:events:us-east-1:000000000000:rule/local-Archive"],
-            "detail": {}
-        });
-        assert_eq!(event, expected);
-    }
-}

@@ -45,26 +45,3 @@ fn ascii(json: &str) -> String {
     }
     out
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_header_is_ascii_json() {
-        let call = Call {
-            action: "Query",
-            condition: Some("PK = 'ä\u{7f}😀'".into()),
-            table: "T".into(),
-            index: None,
-            read: Units::default(),
-            write: Units::default(),
-        };
-        let usage = Usage { calls: vec![call], ..Usage::default() };
-        let header = header(&usage).unwrap();
-        let text = header.to_str().unwrap();
-        assert!(text.is_ascii());
-        let expected = json!([{"action": "Query", "table": "T", "index": null, "condition": "PK = 'ä\u{7f}😀'", "read": 0, "write": 0}]);
-        assert_eq!(serde_json::from_str::<Value>(text).unwrap(), expected);
-    }
-}

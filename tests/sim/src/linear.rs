@@ -122,8 +122,8 @@ impl<C: Choices> Histories<C> {
         self.push(name, (last, last), operation);
     }
 
-    /// The history of each object is linearizable: a sequential order of the operations explains all
-    /// results.
+    /// The history of each object is linearizable: a sequential order of the operations explains
+    /// all results.
     pub(crate) fn check(&self, world: &World) {
         for (name, intervals) in &self.0 {
             let mut actions = Vec::with_capacity(intervals.len() * 2);

@@ -416,8 +416,8 @@ pub fn text_of<'a>(item: &'a Value, attribute: &str) -> &'a str {
     item[attribute]["S"].as_str().expect("a text")
 }
 
-/// Accesses a table of the ledger directly, without the SDK. The SDK would be too slow for the large
-/// number of items that tests write.
+/// Accesses a table of the ledger directly, without the SDK. The SDK would be too slow for the
+/// large number of items that tests write.
 #[derive(Debug, Clone)]
 pub struct Rows {
     http: reqwest::Client,

@@ -1,7 +1,6 @@
 //! Helpers that upload and download files by presigned URLs.
 #![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may stop here")]
 
-use keys::wellness::UploadKey;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -31,14 +30,4 @@ pub async fn download(url: &str) -> (u16, String, Vec<u8>) {
     let answer = http().get(url).send().await.expect("a response");
     let name = answer.headers().get("content-disposition").map(|name| name.to_str().expect("a text").to_owned());
     (answer.status().as_u16(), name.unwrap_or_default(), answer.bytes().await.expect("content").to_vec())
-}
-
-/// Returns the event of a created object.
-#[must_use]
-pub fn created(company: &str, file: &str) -> Value {
-    let mut event = crate::events::event("receive-file", "");
-    let key = UploadKey { company: company.parse().expect("a company"), file: file.parse().expect("a file") };
-    // S3 encodes the key.
-    event["Records"][0]["s3"]["object"]["key"] = key.to_string().replace('%', "%25").into();
-    event
 }

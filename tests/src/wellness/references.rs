@@ -7,17 +7,16 @@ use crate::{
     random,
     wellness::{activity as challenge, employee_key},
 };
-use aws_sdk_dynamodb::types::AttributeValue;
 use jobs::Job;
 use keys::wellness::{
-    ActivityEndDateSort, ActivityId, ActivityPartition, ActivityType, CompanyPartition, EndDateSort, FacetRef, JobId,
-    Level, PlanTime, RecordSort, RegistrationSort, Status, UseSort,
+    ActivityId, ActivityPartition, ActivityType, CompanyPartition, EndDateSort, FacetRef, JobId, Level, PlanTime,
+    RecordSort, Status, UseSort,
 };
 use local::{Builder, Stack};
 use serde_json::{Value, json};
 use std::fmt::Display;
 use table::{BatchWrite, Change, Condition, Dynamo, JsonText, Query, Table};
-use wellness::{Activity, Employee, LastChange, Record, Reference, Registration, job_key};
+use wellness::{Activity, Employee, LastChange, Record, Reference, job_key};
 
 /// Direct access to the tables of a stack.
 #[derive(Debug, Clone)]
@@ -28,8 +27,6 @@ pub struct Rows {
     pub table: Table,
     /// The table `WellnessJobs`.
     pub jobs: Table,
-    client: aws_sdk_dynamodb::Client,
-    name: String,
 }
 
 /// Parses a literal value of a test.
@@ -70,9 +67,9 @@ impl Rows {
     #[must_use]
     pub fn of(stack: &Stack) -> Self {
         let client = stack.client().expect("a client");
-        let (dynamo, name) = (Dynamo::new(&client, random()), stack.table("Activities").expect("a table").to_owned());
+        let dynamo = Dynamo::new(&client, random());
         let jobs = dynamo.table(stack.table("WellnessJobs").expect("a table"));
-        Self { table: dynamo.table(name.as_str()), jobs, dynamo, client, name }
+        Self { table: dynamo.table(stack.table("Activities").expect("a table")), jobs, dynamo }
     }
 
     /// Puts the activities, each with a reference to the venue `of`.
@@ -97,28 +94,9 @@ impl Rows {
         self.table.query_all(&Query::new(&query, &Level::Venues.range())).await.expect("references").items
     }
 
-    /// Reads all references in the table.
-    pub async fn all_references(&self) -> Vec<Reference> {
-        let scan = self.client.scan().table_name(&self.name).consistent_read(true).filter_expression("#type = :type");
-        let scan = scan.expression_attribute_names("#type", "Type");
-        let scan = scan.expression_attribute_values(":type", AttributeValue::S("Reference".to_owned()));
-        let mut items = scan.into_paginator().items().send();
-        let mut references = Vec::new();
-        while let Some(item) = items.next().await {
-            references.push(serde_dynamo::from_item(item.expect("an item")).expect("a reference"));
-        }
-        references
-    }
-
     /// Reads the base row of an activity.
     pub async fn activity(&self, activity: &ActivityId) -> Activity {
         self.table.get(&Activity::key_of(activity)).await.expect("an answer").expect("an activity")
-    }
-
-    /// Reads the registrations of an activity.
-    pub async fn registrations(&self, activity: &ActivityId) -> Vec<Registration> {
-        let query = ActivityPartition(activity.clone());
-        self.table.query_all(&Query::new(&query, &RegistrationSort::all())).await.expect("registrations").items
     }
 
     /// Reads the job with this id.
@@ -152,29 +130,6 @@ impl Rows {
             update.only_if(Condition::is(Reference::PLACE, &reference.place))
         });
         [row].into_iter().chain(moves).collect()
-    }
-
-    /// Registers a user as W11 (register-new-employee) does: puts the registration, and then
-    /// updates its end date if the activity's end date has changed.
-    pub async fn register(&self, registration: Registration) {
-        self.dynamo.write(self.table.put_new(&registration).expect("writable")).await.expect("a registration");
-        let mut at = registration.end;
-        loop {
-            let end = ActivityEndDateSort(self.activity(&registration.partition.0).await.end());
-            if end == at {
-                return;
-            }
-            let update = self.table.update(Registration::key_of(&registration.partition.0, &registration.sort.0));
-            match self
-                .dynamo
-                .write(update.set(Registration::END, &end).only_if(Condition::is(Registration::END, &at)))
-                .await
-            {
-                // Either this update or the job has updated the end date.
-                Ok(()) | Err(table::Error::Refused(_)) => at = end,
-                Err(error) => unreachable!("{error}"),
-            }
-        }
     }
 }
 
@@ -249,13 +204,4 @@ pub async fn by_hand() -> (Stack, Proxy) {
     let stack = without_jobs().start().await.expect("a stack");
     let proxy = Proxy::start(stack.dynamo_url()).await;
     (stack, proxy)
-}
-
-/// Returns a stack whose job function has a timeout of `seconds`.
-#[must_use]
-pub fn in_runs_of(seconds: u32) -> Builder {
-    let block = "      CodeUri: ../target/lambda/continue-job\n      \
-        ReservedConcurrentExecutions: !If [LimitsStreams, !Ref StreamConcurrency, !Ref AWS::NoValue]\n";
-    let part = format!("{block}      Timeout: 60\n");
-    changed("wellness", (&part, 1), &format!("{block}      Timeout: {seconds}\n"))
 }

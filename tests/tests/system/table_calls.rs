@@ -1,22 +1,26 @@
 //! Tests the calls of the crate `table` and idempotent requests against DynamoDB: conditions, puts,
-//! updates, and complete reads of many items.
+//! updates, and complete reads of many items. Further tests check cursors, names of attributes and
+//! stored JSON.
 
 use function::{Error as Failure, Fingerprint, IdempotentRequest};
 use jiff::Timestamp;
 use keys::{
-    IdempotencyKey, KeyRange, TimestampMillis,
+    IdempotencyKey, KeyRange, Random, TimestampMillis, TimestampSeconds,
+    bank::{DueSort, PaymentId, Status},
     wellness::{EndDateSort, Level, Period},
 };
 use local::Stack;
+use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-use std::time::Duration;
+use serde_json::{Value, json, value::RawValue};
+use std::{collections::BTreeSet, time::Duration};
 use system_tests::{
     faults::{Call, Fault, Moment, Proxy},
     stack,
 };
 use table::{
-    Attributes, BatchWrite, Condition, Dynamo, Error, Index, Item, Key, MergedQuery, Projection, Query, Table, measured,
+    Attribute, Attributes, BadCursor, BatchWrite, Binding, Condition, Cursor, Dynamo, Error, Index, Item, JsonText,
+    Key, MergedQuery, Projection, Query, Table, measured,
 };
 
 const SORT: &str = "Program";
@@ -425,4 +429,94 @@ async fn an_idempotent_request_is_stored_once_per_owner_for_a_week() {
     let record: OfIndex = scene.table.get(&Key::new(&"O", &"IDEMPOTENCY#K")).await.expect("read").expect("a record");
     assert_eq!(record.0["ExpiresAt"], json!(now.second().plus_days(7).instant().as_second()));
     assert_eq!(record.0["Outcome"], json!("7"), "as JSON text");
+}
+
+fn payment_at(seconds: i64) -> PaymentId {
+    let time = Timestamp::from_second(seconds).expect("a time");
+    PaymentId::new(TimestampSeconds::containing(time).expect("a second"), time, &Random::seeded(1))
+}
+
+proptest! {
+    #[test]
+    fn opening_a_cursor_returns_the_range_after_its_position(seconds in 1_700_000_000_i64..4_000_000_000, started in 0_i64..4_000_000_000) {
+        let due = DueSort { status: Status::Pending, payment: payment_at(seconds) };
+        let range = DueSort::due_on(due.payment.time().day(), due.status);
+        let cursor = Cursor::new(Binding::new("a").with("b"), started, &range, &due.to_string());
+        let parsed: Cursor = cursor.to_string().parse().expect("a cursor");
+        prop_assert_eq!(parsed.started(), started);
+        prop_assert_eq!(parsed.open(Binding::new("a").with("b"), &range), Ok(range.after(&due.to_string())));
+        prop_assert!(cursor.to_string().len() <= 110);
+        prop_assert!(cursor.to_string().bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte)));
+    }
+
+    #[test]
+    fn rejects_a_cursor_of_another_list(seconds in 1_700_000_000_i64..4_000_000_000) {
+        let day = payment_at(seconds).time().day();
+        let range = DueSort::due_on(day, Status::Pending);
+        let position = DueSort { status: Status::Pending, payment: payment_at(seconds) }.to_string();
+        let cursor = Cursor::new(Binding::new("a").with("b"), 1, &range, &position);
+        for (binding, range) in [
+            (Binding::new("ab"), range.clone()),
+            (Binding::new("a").with("c"), range.clone()),
+            (Binding::new("").with("ab"), range.clone()),
+            (Binding::new("a").with("b"), DueSort::due_on(day, Status::Failed)),
+            (Binding::new("a").with("b"), DueSort::due_on(day.before(), Status::Pending)),
+        ] {
+            prop_assert_eq!(cursor.open(binding, &range), Err(BadCursor));
+        }
+    }
+
+    #[test]
+    fn rejects_an_edited_cursor(at in 0_usize..80, with in "[A-Za-z0-9_=+/ -]") {
+        let range = DueSort::with_status(Status::Pending);
+        let position = DueSort { status: Status::Pending, payment: payment_at(1_800_000_000) }.to_string();
+        let text = Cursor::new(Binding::new("a"), 1, &range, &position).to_string();
+        prop_assume!(text[at..=at] != with);
+        let changed = format!("{}{with}{}", &text[..at], &text[at + 1..]);
+        let opened = changed.parse().and_then(|cursor: Cursor| cursor.open(Binding::new("a"), &range));
+        prop_assert_eq!(opened, Err(BadCursor));
+    }
+}
+
+#[derive(Default, Serialize, Attributes)]
+#[serde(rename_all = "PascalCase", default)]
+struct Example {
+    #[serde(rename = "PK")]
+    partition: u8,
+    #[serde(default, rename = "UserID", skip_serializing_if = "Option::is_some")]
+    user: Option<u8>,
+    earned_points: u8,
+    gsi1_name: u8,
+    r#type: u8,
+    #[serde(flatten)]
+    rest: Rest,
+    #[serde(skip)]
+    _cached: u8,
+}
+
+#[derive(Default, Serialize, Attributes)]
+struct Rest {
+    plain_name: u8,
+    #[serde(rename = "LastLegAt")]
+    other: u8,
+}
+
+#[test]
+fn constants_of_attributes_equal_the_serde_names() {
+    let written = serde_json::to_value(Example::default()).expect("JSON");
+    let written: BTreeSet<_> = written.as_object().expect("an object").keys().map(String::as_str).collect();
+    let own = [Example::PARTITION, Example::USER, Example::EARNED_POINTS, Example::GSI1_NAME, Example::TYPE];
+    let names = own.into_iter().chain([Rest::PLAIN_NAME, Rest::OTHER]).map(Attribute::as_str);
+    assert_eq!(names.collect::<BTreeSet<_>>(), written);
+    let all = Example::ATTRIBUTES.iter().chain(Rest::ATTRIBUTES).map(|attribute| attribute.as_str());
+    assert_eq!(all.collect::<BTreeSet<_>>(), written);
+}
+
+#[test]
+fn json_text_is_stored_and_read_unchanged() {
+    for json in ["null", "1e999", "0.1000", "{\"b\":1, \"a\":12345678901234567890.123456789}", "\"\\u0000\"", "[[]]"] {
+        let data = JsonText::from(RawValue::from_string(json.to_owned()).expect("JSON"));
+        let stored = serde_json::to_string(&data).expect("text");
+        assert_eq!(serde_json::from_str::<JsonText>(&stored).expect("stored").text(), json);
+    }
 }

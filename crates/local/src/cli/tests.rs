@@ -13,17 +13,6 @@ fn the_command_definitions_are_valid() {
 }
 
 #[test]
-fn run_parses_its_options() {
-    let line = "run --port 1 --dynamodb-port 2 --data d.db --lake l --auth required --parameter ReadShards=7 --parameter A=b=c";
-    let Ok(Command::Run(options)) = parse(line) else { unreachable!() };
-    assert_eq!((options.port, options.dynamodb_port, options.auth), (1, 2, Auth::Required));
-    assert_eq!((options.data, options.lake), (Some(PathBuf::from("d.db")), Some(PathBuf::from("l"))));
-    assert_eq!(options.stack.template, PathBuf::from("template.yaml"));
-    let expected = [("ReadShards", "7"), ("A", "b=c")].map(|(name, value)| (name.to_owned(), value.to_owned()));
-    assert_eq!(options.stack.parameters, expected);
-}
-
-#[test]
 fn run_parses_the_rates_of_faults() {
     let Ok(Command::Run(options)) = parse("run --hostile 7 --hostile-rates stale=1,kill=0") else { unreachable!() };
     let rates = options.hostile_rates.unwrap();
@@ -31,38 +20,6 @@ fn run_parses_the_rates_of_faults() {
     for line in ["run --hostile-rates stale=1", "run --hostile x", "run --hostile 1 --hostile-rates stael=1"] {
         assert!(parse(line).is_err(), "{line}");
     }
-}
-
-#[test]
-fn sam_env_writes_only_declared_variables() {
-    let template = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../template.yaml"));
-    let template = Stack::builder(template).template().unwrap();
-    let files = sam_env::files(&template, "http://host:1");
-    let functions: usize =
-        files.iter().filter(|(name, _)| *name != "system").map(|(_, functions)| functions.len()).sum();
-    assert_eq!((files["system"].len(), functions), (template.lambdas.len(), template.lambdas.len()));
-    for lambda in &template.lambdas {
-        let (stack, id) = lambda.id.split_once('/').unwrap();
-        let variables = &files["system"][&lambda.id];
-        assert_eq!(variables, &files[&stack.to_lowercase()][id]);
-        assert!(variables.keys().eq(lambda.environment.keys()), "{}", lambda.id);
-        assert_eq!(variables["AWS_ENDPOINT_URL"], "http://host:1", "{}", lambda.id);
-    }
-}
-
-#[test]
-fn invoke_parses_a_function_and_an_event() {
-    let Ok(Command::Invoke(options)) = parse("invoke f e.json --url http://127.0.0.1:1") else { unreachable!() };
-    assert_eq!((options.function.as_str(), options.event), ("f", PathBuf::from("e.json")));
-    assert_eq!(options.url.as_deref(), Some("http://127.0.0.1:1"));
-}
-
-#[test]
-fn event_parses_a_name() {
-    let Ok(Command::Event(options)) = parse("event get-payment.no-payment-id") else { unreachable!() };
-    assert_eq!(options.name.as_deref(), Some("get-payment.no-payment-id"));
-    let Ok(Command::Event(options)) = parse("event") else { unreachable!() };
-    assert_eq!((options.name, options.folder), (None, PathBuf::from("events")));
 }
 
 #[test]

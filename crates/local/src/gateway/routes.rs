@@ -127,7 +127,6 @@ impl Target {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nearest::MAX_COMPARED;
 
     fn routes(paths: &[&str]) -> Routes {
         let routes: Vec<_> = paths
@@ -151,41 +150,12 @@ mod tests {
     }
 
     #[test]
-    fn finds_no_route_for_an_unknown_path() {
+    fn decodes_parameters_and_finds_no_route_for_an_unknown_path() {
         let routes = routes(&["/a/{x}"]);
         for path in ["/", "/a", "/a/", "/a/1/", "/a/1/2", "/A/1", "a/1", "//a/1"] {
             assert_eq!(found(&routes, path), None, "{path}");
         }
-        assert!(routes.find("POST", "/a/1").is_none());
-        assert!(routes.find("HEAD", "/a/1").is_none());
-    }
-
-    #[test]
-    fn suggests_the_nearest_route() {
-        let routes = routes(&["/bank/payments/due", "/bank/accounts/{id}/payments", "/cart/{id}"]);
-        for (path, expected) in [
-            ("/bank/payment/due", Some("GET /bank/payments/due")),
-            ("/bank/account/A/payments", Some("GET /bank/accounts/{id}/payments")),
-            ("/bank/accounts/A/payments/", Some("GET /bank/accounts/{id}/payments")),
-            ("/carts/1", Some("GET /cart/{id}")),
-            ("/nothing/like/it", None),
-            ("/", None),
-        ] {
-            assert_eq!(routes.nearest("GET", path), expected, "{path}");
-        }
-        assert_eq!(routes.methods("/cart/1"), ["GET"]);
-        assert!(routes.methods("/cart").is_empty());
-        // The time of a comparison grows with the square of the length, so only short paths are
-        // compared.
-        for length in [MAX_COMPARED, 9_900] {
-            let path = format!("/bank/accounts/{}/payment", "x".repeat(length));
-            assert_eq!(routes.nearest("GET", &path), None, "{length}");
-        }
-    }
-
-    #[test]
-    fn decodes_path_parameters() {
-        let routes = routes(&["/a/{x}"]);
+        assert!(routes.find("POST", "/a/1").is_none() && routes.find("HEAD", "/a/1").is_none());
         for (path, value) in
             [("/a/x%23y", "x#y"), ("/a/%2F", "/"), ("/a/%00", "\0"), ("/a/a+b", "a+b"), ("/a/%ff", "\u{fffd}")]
         {

@@ -205,11 +205,10 @@ mod tests {
     }
 
     #[test]
-    fn a_partition_serves_1000_writes_and_3000_reads_a_second() {
-        let (start, place) = (Instant::now(), table());
+    fn a_partition_serves_1000_writes_and_3000_reads_a_second_and_a_burst_of_300_seconds() {
+        let (start, place, key) = (Instant::now(), table(), at("A", ""));
         for (kind, limit) in [(Use::Write, 1_000), (Use::Read, 3_000)] {
             let mut partitions = Partitions::new(1.0);
-            let key = at("A", "");
             let mut admitted = 0;
             while partitions.admits(&place, &key, kind, start) {
                 partitions.charge(&place, key.clone(), kind, 1.0, start);
@@ -217,19 +216,13 @@ mod tests {
             }
             assert_eq!(admitted, limit, "{kind:?}");
             assert!(partitions.admits(&place, &key, kind, start + Duration::from_secs(1)));
+            let later = start + Duration::from_hours(1);
+            let kept = f64::from(limit) * 300.0;
+            partitions.charge(&place, key.clone(), kind, kept - 1.0, later);
+            assert!(partitions.admits(&place, &key, kind, later), "{kept} units are kept, and not more");
+            partitions.charge(&place, key.clone(), kind, 1.0, later);
+            assert!(!partitions.admits(&place, &key, kind, later), "{kind:?}");
         }
-    }
-
-    #[test]
-    fn unused_capacity_of_300_seconds_serves_a_burst() {
-        let (start, place, key) = (Instant::now(), table(), at("A", ""));
-        let mut partitions = Partitions::new(1.0);
-        assert!(partitions.admits(&place, &key, Use::Write, start));
-        let later = start + Duration::from_hours(1);
-        partitions.charge(&place, key.clone(), Use::Write, 299_999.0, later);
-        assert!(partitions.admits(&place, &key, Use::Write, later), "300,000 units are kept, and not more");
-        partitions.charge(&place, key.clone(), Use::Write, 1.0, later);
-        assert!(!partitions.admits(&place, &key, Use::Write, later));
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! Tests of the calls on a paused clock, with the engine in the same thread.
-use std::{future::Future, path::Path, pin::pin, time::Duration};
+use std::{collections::BTreeSet, future::Future, path::Path, time::Duration};
 
 use aws_sdk_dynamodb::{
     Client,
@@ -221,67 +221,47 @@ async fn nothing_happens_at_rate_0() {
     assert_eq!((scene.hostile.counts().len(), Instant::now()), (0, start));
 }
 
+/// The errors of 40 puts under each fault, and whether an item is stored at once, and later.
 #[tokio::test(start_paused = true)]
-async fn a_lost_call_has_no_effect_and_a_lost_response_has_one() {
-    let before = Scene::new(1, |rates| rates.lost_before = 1.0);
-    assert_eq!(before.put("a", 1).await, Err(None));
-    assert_eq!((before.stored("a").await, before.count("lost-before")), (None, 1));
-    let after = Scene::new(1, |rates| rates.lost_after = 1.0);
-    assert_eq!(after.put("a", 1).await, Err(None));
-    assert_eq!((after.stored("a").await, after.count("lost-after")), (Some(1), 1));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_late_call_has_its_effect_after_its_error() {
-    let scene = Scene::new(1, |rates| rates.late = 1.0);
-    assert_eq!(scene.put("a", 1).await, Err(None));
-    assert_eq!(scene.stored("a").await, None);
-    sleep(Duration::from_secs(6)).await;
-    assert_eq!((scene.stored("a").await, scene.count("late")), (Some(1), 1));
-}
-
-#[tokio::test(start_paused = true)]
-async fn server_errors_happen_before_and_after_the_effect() {
-    let scene = Scene::new(1, |rates| rates.error = 1.0);
-    let mut stored = [0, 0];
-    for number in 0..40 {
-        let key = format!("{number}");
-        let code = scene.put(&key, 1).await.unwrap_err().unwrap();
-        assert!(matches!(code.as_str(), "InternalServerError" | "ServiceUnavailable"), "{code}");
-        stored[usize::from(scene.stored(&key).await.is_some())] += 1;
+async fn each_fault_of_a_call_has_its_error_and_its_effect() {
+    for (fault, errors, effects) in [
+        ("lost-before", &[""][..], &[(false, false)][..]),
+        ("lost-after", &[""], &[(true, true)]),
+        ("late", &[""], &[(false, true)]),
+        ("error", &["InternalServerError", "ServiceUnavailable"], &[(false, false), (true, true)]),
+        ("throttle", &["ProvisionedThroughputExceededException", "ThrottlingException"], &[(false, false)]),
+        ("conflict", &["TransactionConflictException"], &[(false, false)]),
+        ("stuck", &["stuck"], &[(false, false), (true, true)]),
+        ("slow", &["slow"], &[(true, true)]),
+    ] {
+        let scene = Scene::new(1, |rates| *rates = Rates::default().with(&format!("{fault}=1")).unwrap());
+        let (mut told, mut stored) = (BTreeSet::new(), BTreeSet::new());
+        for number in 0..40 {
+            let (key, start) = (number.to_string(), Instant::now());
+            let error = match timeout(Duration::from_mins(1), scene.put(&key, 1)).await {
+                Ok(Ok(())) => (if start.elapsed().is_zero() { "fast" } else { "slow" }).to_owned(),
+                Ok(Err(code)) => code.unwrap_or_default(),
+                Err(_) => "stuck".to_owned(),
+            };
+            told.insert(error);
+            let at_once = scene.stored(&key).await.is_some();
+            sleep(Duration::from_secs(6)).await;
+            stored.insert((at_once, scene.stored(&key).await.is_some()));
+        }
+        assert_eq!(told.into_iter().collect::<Vec<_>>(), errors, "{fault}");
+        assert_eq!(stored.into_iter().collect::<Vec<_>>(), effects, "{fault}");
+        assert_eq!(scene.count(fault), 40, "{fault}");
     }
-    assert!(stored.iter().all(|count| *count > 5), "{stored:?}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn slow_and_stuck_calls() {
-    let slow = Scene::new(1, |rates| rates.slow = 1.0);
-    let start = Instant::now();
-    slow.put("a", 1).await.unwrap();
-    assert!(Instant::now() > start);
-    let stuck = Scene::new(1, |rates| rates.stuck = 1.0);
-    let mut stored = [0, 0];
-    for number in 0..40 {
-        let key = format!("{number}");
-        assert!(timeout(Duration::from_hours(1), stuck.put(&key, 1)).await.is_err());
-        stored[usize::from(stuck.stored(&key).await.is_some())] += 1;
+async fn a_throttled_transaction_and_one_with_a_spurious_conflict_are_cancelled() {
+    for fault in ["throttle=1", "conflict=1"] {
+        let scene = Scene::new(1, |rates| *rates = Rates::default().with(fault).unwrap());
+        let cancelled = Some("TransactionCanceledException".to_owned());
+        assert_eq!(scene.transaction(&["a", "b"]).await, Err(cancelled));
+        assert_eq!((scene.stored("a").await, scene.stored("b").await), (None, None));
     }
-    assert!(stored.iter().all(|count| *count > 5), "{stored:?}");
-}
-
-#[tokio::test(start_paused = true)]
-async fn throttled_calls_and_spurious_conflicts_change_nothing() {
-    let scene = Scene::new(1, |rates| rates.throttle = 1.0);
-    for number in 0..10 {
-        let code = scene.put(&format!("{number}"), 1).await.unwrap_err().unwrap();
-        assert!(["ThrottlingException", "ProvisionedThroughputExceededException"].contains(&code.as_str()), "{code}");
-    }
-    let cancelled = Some("TransactionCanceledException".to_owned());
-    assert_eq!(scene.transaction(&["a", "b"]).await, Err(cancelled.clone()));
-    let conflict = Scene::new(1, |rates| rates.conflict = 1.0);
-    assert_eq!(conflict.put("a", 1).await, Err(Some("TransactionConflictException".to_owned())));
-    assert_eq!(conflict.transaction(&["a", "b"]).await, Err(cancelled));
-    assert_eq!((scene.stored("a").await, conflict.stored("a").await), (None, None));
 }
 
 #[tokio::test(start_paused = true)]
@@ -296,16 +276,6 @@ async fn overlapping_transactions_of_an_item_conflict() {
     assert_eq!(others, (Ok(()), Ok(())));
     assert_eq!(scene.transaction(&["a"]).await, Ok(()), "one after the other");
     assert_eq!(scene.count("overlap"), 2);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_cancelled_transaction_ends_its_conflicts() {
-    let scene = Scene::new(1, |rates| rates.overlap = 1.0);
-    {
-        let mut running = pin!(scene.transaction(&["a"]));
-        assert!(futures::poll!(running.as_mut()).is_pending());
-    }
-    assert_eq!(scene.put("a", 1).await, Ok(()));
 }
 
 /// A stale read is a state that existed, and a key never goes back while the replica answers.
@@ -339,7 +309,7 @@ async fn stale_reads_are_older_states_in_the_order_of_each_key() {
 #[tokio::test(start_paused = true)]
 async fn index_entries_appear_late_and_move_with_a_gap() {
     let scene = Scene::new(1, |rates| rates.lag = 1.0);
-    let mut totals = std::collections::BTreeSet::new();
+    let mut totals = BTreeSet::new();
     for number in 1..=200 {
         scene.put("a", number).await.unwrap();
         advance(Duration::from_millis(20)).await;
@@ -358,15 +328,17 @@ async fn index_entries_appear_late_and_move_with_a_gap() {
 #[tokio::test(start_paused = true)]
 async fn replicas_receive_direct_writes_and_deletions() {
     let scene = Scene::new(1, |rates| (rates.stale, rates.lag) = (1.0, 1.0));
-    put(&scene.direct, "a", 2).await.unwrap();
-    put(&scene.direct, "b", 2).await.unwrap();
-    assert_eq!(scene.query(None, "A").await, [0_u32; 0]);
+    let counts = async || (scene.query(None, "A").await.len(), scene.query(Some("GSI1"), "even").await.len());
+    for key in ["a", "b"] {
+        put(&scene.direct, key, 2).await.unwrap();
+    }
+    assert_eq!(counts().await, (0, 0));
     sleep(Duration::from_secs(6)).await;
-    assert_eq!((scene.query(None, "A").await.len(), scene.query(Some("GSI1"), "even").await.len()), (2, 2));
+    assert_eq!(counts().await, (2, 2));
     scene.direct.delete_item().table_name(TABLE).set_key(Some(item("a", None))).send().await.unwrap();
     assert_eq!(scene.query(None, "A").await.len(), 2);
-    sleep(Duration::from_secs(6)).await;
-    assert_eq!((scene.query(None, "A").await.len(), scene.query(Some("GSI1"), "even").await.len()), (1, 1));
+    scene.hostile.catch_up();
+    assert_eq!(counts().await, (1, 1), "the replicas catch up on request");
 }
 
 #[tokio::test(start_paused = true)]
@@ -448,7 +420,7 @@ async fn firehose_rejects_a_part_of_the_records() {
 
 #[tokio::test(start_paused = true)]
 async fn a_killed_function_ends_before_or_after_a_call() {
-    let mut stored = std::collections::BTreeSet::new();
+    let mut stored = BTreeSet::new();
     for seed in 0..20 {
         let scene = Scene::new(seed, |rates| rates.kill = 1.0);
         assert_eq!(invoke_writer(&scene.client).await.as_deref(), Some("Runtime.ExitError"));
@@ -508,14 +480,4 @@ fn rates_are_changed_by_name() {
         assert_eq!(Rates::usual().with(changes).unwrap_err(), error);
     }
     assert!(Rates::usual().named().values().all(|rate| (0.0..=1.0).contains(rate)));
-}
-
-#[tokio::test(start_paused = true)]
-async fn replicas_catch_up_on_request() {
-    let scene = Scene::new(1, |rates| (rates.stale, rates.lag) = (1.0, 1.0));
-    for number in 0..10 {
-        scene.put("a", number).await.unwrap();
-    }
-    scene.hostile.catch_up();
-    assert_eq!((scene.query(None, "A").await, scene.query(Some("GSI1"), "odd").await), (vec![9], vec![9]));
 }

@@ -76,23 +76,6 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[tokio::test]
-async fn created_objects_that_match_the_filter_invoke_the_function() {
-    let seen = Keys::default();
-    let stack = Stack::of_text(TEMPLATE).bound(import(&seen, 0)).start().await.unwrap();
-    assert_eq!(stack.inbox(), Some("local-inbox"));
-    for path in ["inbox/a.jsonl", "outbox/a.csv", "inbox/a%20b.csv", "inbox/c.csv"] {
-        put(&stack, &format!("local-inbox/{path}")).await;
-    }
-    put(&stack, "local-failed/inbox/a.csv").await;
-    until(|| seen.lock().unwrap().len() == 2).await;
-    let mut keys = seen.lock().unwrap().clone();
-    keys.sort();
-    assert_eq!(keys, ["inbox/a+b.csv", "inbox/c.csv"]);
-    until(|| files(&stack.lake().join(".s3/events")).is_empty()).await;
-    stack.stop().await;
-}
-
-#[tokio::test]
 async fn a_failed_invocation_is_repeated_and_then_discarded() {
     let seen = Keys::default();
     let stack = Stack::of_text(TEMPLATE).bound(import(&seen, 2)).start().await.unwrap();

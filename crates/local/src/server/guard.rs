@@ -108,22 +108,6 @@ mod tests {
     }
 
     #[test]
-    fn accepts_further_hosts_only_if_they_are_given() {
-        let given = ["172.17.0.1".to_owned(), "host.docker.internal".to_owned()];
-        for (host, is_given) in [
-            ("172.17.0.1:8000", true),
-            ("Host.Docker.Internal:8000", true),
-            ("localhost:8000", true),
-            ("172.17.0.2:8000", false),
-            ("host.docker.internal.example.com", false),
-        ] {
-            let request = || Request::builder().header("host", host).body(()).unwrap().into_parts().0;
-            assert_eq!(check(&mut request(), Origins::None, &given).is_ok(), is_given, "{host}");
-            assert_eq!(check(&mut request(), Origins::None, &[]).is_ok(), host.starts_with("localhost"), "{host}");
-        }
-    }
-
-    #[test]
     fn accepts_only_loopback_hosts() {
         for host in ["127.0.0.1", "127.0.0.1:3000", "localhost:1", "LOCALHOST", "[::1]:3000", "[::1]"] {
             assert_eq!(checked("/", &[("host", host)], Origins::None).unwrap(), host);
@@ -175,14 +159,16 @@ mod tests {
 
     #[test]
     fn rejects_foreign_pages() {
-        let from = |name, value, origins| checked("/", &[("host", "127.0.0.1:3000"), (name, value)], origins).is_ok();
-        assert!(from("origin", "http://localhost:5173", Origins::Loopback));
-        assert!(!from("origin", "http://localhost:5173", Origins::None));
-        for origins in [Origins::Loopback, Origins::None] {
-            assert!(!from("origin", "https://example.com", origins));
-            assert!(!from("origin", "null", origins));
-            assert!(!from("sec-fetch-site", "cross-site", origins));
-            assert!(from("sec-fetch-site", "none", origins));
+        for (name, value, expected) in [
+            ("origin", "http://localhost:5173", [true, false]),
+            ("origin", "https://example.com", [false, false]),
+            ("origin", "null", [false, false]),
+            ("sec-fetch-site", "cross-site", [false, false]),
+            ("sec-fetch-site", "none", [true, true]),
+        ] {
+            let headers = [("host", "127.0.0.1:3000"), (name, value)];
+            let accepted = [Origins::Loopback, Origins::None].map(|origins| checked("/", &headers, origins).is_ok());
+            assert_eq!(accepted, expected, "{name}: {value}");
         }
     }
 }

@@ -22,25 +22,6 @@ fn stream_queries_use_the_sequence_number_index() {
 }
 
 #[test]
-fn stores_in_memory_are_separate() {
-    let text = "\
-Transform: AWS::Serverless-2016-10-31
-Resources:
-  Things:
-    Type: AWS::DynamoDB::Table
-    Properties:
-      BillingMode: PAY_PER_REQUEST
-      AttributeDefinitions: [{AttributeName: PK, AttributeType: S}]
-      KeySchema: [{AttributeName: PK, KeyType: HASH}]
-";
-    let template = Template::read(text, Path::new("template.yaml"), "local", &BTreeMap::new()).unwrap();
-    let tables = |store: &Store| store.database().table_count().unwrap();
-    let one = Store::open(None, &template.tables).unwrap();
-    let other = Store::open(None, &[]).unwrap();
-    assert_eq!((tables(&one), tables(&other)), (1, 0));
-}
-
-#[test]
 fn the_deletion_protection_of_an_existing_table_follows_the_template() {
     let folder = std::env::temp_dir().join(format!("local-store-{}", Uuid::new_v4()));
     std::fs::create_dir(&folder).unwrap();

@@ -1,13 +1,10 @@
-//! Data files that cannot be used, and full disks.
-use std::{collections::BTreeMap, fs, path::Path};
+//! Data files that cannot be used.
+use std::{fs, path::Path};
 
-use base64::{Engine as _, engine::general_purpose::STANDARD};
-use local::{Stack, template::Template};
+use local::Stack;
 use rusqlite::Connection;
-use serde_json::json;
-use tokio::process::Command;
 
-use crate::{BINARY, Folder, Running, http, root, run};
+use crate::{Folder, Running, root, run};
 
 /// A data file with the tables of the project.
 async fn data_file(path: &Path) {
@@ -120,72 +117,4 @@ async fn a_second_stack_cannot_use_the_same_data_file() {
     // The lock ends with the process, even if the process is killed.
     running.child.kill().await.unwrap();
     drop(Running::start(&["--data", data.to_str().unwrap()]).await);
-}
-
-/// A limit on the file size has the effect of a full disk: a part of the data is written.
-#[cfg(unix)]
-#[tokio::test]
-async fn a_full_disk_leaves_only_complete_lines_in_the_lake() {
-    let folder = Folder::new();
-    let lake = folder.path("lake");
-    let mut command = Command::new("bash");
-    let script = r#"trap '' XFSZ; ulimit -f 8; exec "$0" run --stack lake --port 0 --dynamodb-port 0 --lake "$1""#;
-    // The limit would also cut a line of the permissions that the tests use.
-    command.args(["-c", script, BINARY, lake.to_str().unwrap()]).env_remove("PERMISSIONS_USED");
-    let running = Running::of(command).await;
-    let template = root().join("template.yaml");
-    let text = fs::read_to_string(&template).unwrap();
-    let template = Template::read(&text, &template, "local", &BTreeMap::new()).unwrap();
-    let stream = &template.delivery_streams[0].name;
-
-    let (mut failures, mut expected) = (0, Vec::new());
-    for number in 0..60 {
-        let lines = [json!({"test": number, "pad": "x".repeat(700)}), json!({"test": number, "last": true})];
-        let lines = lines.map(|line| format!("{line}\n"));
-        let records: Vec<_> = lines.iter().map(|line| json!({"Data": STANDARD.encode(line)})).collect();
-        let body = json!({"DeliveryStreamName": stream, "Records": records}).to_string();
-        // The caller sends a failed batch again.
-        while !http()
-            .post(&running.services)
-            .header("x-amz-target", "Firehose_20150804.PutRecordBatch")
-            .body(body.clone())
-            .send()
-            .await
-            .unwrap()
-            .status()
-            .is_success()
-        {
-            failures += 1;
-            assert!(failures < 60, "the lake does not recover");
-        }
-        expected.extend(lines.map(|line| line.trim_end().to_owned()));
-    }
-    assert!(failures > 0, "the disk was never full");
-    let mut stored: Vec<_> = files(&lake)
-        .iter()
-        .flat_map(|text| text.split_inclusive('\n').map(str::to_owned).collect::<Vec<_>>())
-        .inspect(|line| assert!(line.ends_with('\n') && line.starts_with('{'), "torn: {line}"))
-        .map(|line| line.trim_end().to_owned())
-        .filter(|line| line.contains("\"test\""))
-        .collect();
-    stored.sort();
-    expected.sort();
-    assert_eq!(stored, expected);
-}
-
-/// The texts of all files, without the attributes of objects.
-fn files(folder: &Path) -> Vec<String> {
-    let mut texts = Vec::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.ends_with(".s3") {
-            continue;
-        }
-        if path.is_dir() {
-            texts.extend(files(&path));
-        } else {
-            texts.push(fs::read_to_string(path).unwrap());
-        }
-    }
-    texts
 }

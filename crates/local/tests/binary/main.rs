@@ -66,10 +66,6 @@ impl Running {
     async fn start(arguments: &[&str]) -> Self {
         let mut command = Command::new(BINARY);
         command.args(["run", "--port", "0", "--dynamodb-port", "0"]).args(arguments);
-        Self::of(command).await
-    }
-
-    async fn of(mut command: Command) -> Self {
         command.env_remove("DATA").env_remove("LAKE").env_remove("DYNAMODB_LOCAL");
         let mut child =
             command.current_dir(root()).stdout(Stdio::piped()).stdin(Stdio::null()).kill_on_drop(true).spawn().unwrap();

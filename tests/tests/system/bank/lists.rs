@@ -85,7 +85,8 @@ async fn days_and_ranges_include_both_ends_and_nothing_outside(projection: &str)
         (range("2099-12-01T00:00:00.001Z", "2099-12-02T00:00:00.999Z"), 3, 5),
         (range("2099-12-01T00:00:00.5Z", "2099-12-01T00:00:00.9Z"), 3, 3),
         (range("2099-12-01T02:00:00%2B02:00", "2099-12-01T20:29:59-03:30"), 2, 4),
-        // A date is a whole day. A bound that cannot be stored is no limit, or has nothing behind it.
+        // A date is a whole day. A bound that cannot be stored is no limit, or has nothing behind
+        // it.
         (range("2099-12-01", "2099-12-01"), 2, 4),
         (range("2099-11-30", "2099-12-01T23:59:59Z"), 0, 4),
         (range("0000-01-01T00:00:00%2B23:59", "9999-12-31"), 0, 6),

@@ -2,13 +2,17 @@
 //! table and the index separately. The contract has the units of each event.
 
 use super::orders::{fill, job_event, without_jobs};
-use cart::{Case, MAX_BYTES};
+use aws_sdk_dynamodb::types::AttributeValue;
+use cart::{CartItem, Case, MAX_BYTES, Previous, Quantity};
+use keys::cart::{CartItemSort, Status};
 use local::Stack;
+use money::Money;
 use serde_json::json;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use system_tests::{
     Answer, Client,
     cart::{items, stack, stock, stocked},
+    parsed,
     patterns::{cost_of, labels},
     send, text,
     units::{Consumed, bytes, consumed, declared},
@@ -151,7 +155,8 @@ async fn play(sku: &str, key_length: Option<usize>) -> usize {
     shipped
 }
 
-/// Returns the longest SKU that the cart accepts.
+/// Returns the longest SKU that the cart accepts. Checks that an item with this SKU has room for all
+/// later changes.
 async fn largest() -> String {
     let stack = stocked(stack()).await;
     let client = Client::operator(&stack);
@@ -169,8 +174,42 @@ async fn largest() -> String {
             }
         }
     }
+    let largest = sku(fits);
+    let has_it = |item: &&HashMap<String, AttributeValue>| {
+        item.get("Sku").and_then(|sku| sku.as_s().ok()) == Some(&largest) && item.contains_key("AddedAt")
+    };
+    let stored = items(&stack).await;
+    let item = stored.iter().find(has_it).expect("an item");
+    assert_stays_small(&serde_dynamo::from_item(item.clone()).expect("a cart item"));
     stack.stop().await;
-    sku(fits)
+    largest
+}
+
+/// Checks the size of the item after a checkout at another price and after a merge, with the largest
+/// numbers.
+fn assert_stays_small(added: &CartItem) {
+    let quantity: Quantity = Quantity::MAX.try_into().expect("a quantity");
+    let before = |status, price| Previous { status, since: added.added_at, quantity, price };
+    let moved = |status, previous| {
+        let sort = CartItemSort { status, ..added.sort };
+        let version = 9_999_999_999;
+        CartItem { sort, index_sort: Some(sort), quantity, version, previous: Some(previous), ..added.clone() }
+    };
+    let bought = CartItem {
+        price: Money::new(parsed("888888888888.88"), added.price.currency()).expect("a price"),
+        order_id: Some(parsed(&"o".repeat(32))),
+        expires_at: None,
+        ..moved(Status::Purchased, before(Status::Active, Some(added.price)))
+    };
+    let joined = CartItem {
+        joined_to: Some(added.id()),
+        index_partition: None,
+        index_sort: None,
+        ..moved(Status::Joined, before(Status::Saved, None))
+    };
+    for item in [bought, joined] {
+        assert!(table::size(&item).expect("a size") <= MAX_BYTES, "{item:?}");
+    }
 }
 
 #[tokio::test]

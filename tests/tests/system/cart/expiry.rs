@@ -105,6 +105,20 @@ async fn a_change_renews_the_expiry_of_the_item_and_its_pointer() {
     shop.stack.stop().await;
 }
 
+/// A renewal within a day would write the pointer of the item for nothing.
+#[tokio::test]
+async fn a_new_quantity_renews_the_expiry_at_most_once_a_day() {
+    let shop = Shop::open(1).await;
+    let start = time(START);
+    for (sku, later, is_renewed) in [("tea", DAY, false), ("cup", DAY + 1_000 * MILLISECOND, true)] {
+        let item = path(&shop.at(start).add("A-1", sku, 2).await);
+        let changed = shop.at(start + later).patch(&item, &json!({"quantity": 3})).await.body;
+        let late = shop.at(end(start));
+        if is_renewed { assert_there(late, &changed).await } else { assert_gone(late, &changed).await }
+    }
+    shop.stack.stop().await;
+}
+
 #[tokio::test]
 async fn saved_and_purchased_items_never_expire() {
     let shop = Shop::open(1).await;

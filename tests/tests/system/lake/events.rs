@@ -147,6 +147,64 @@ async fn stores_unreadable_records_with_the_reason() {
     }
 }
 
+/// An object has the id of its event, so a repeated event overwrites it. An id that is no safe name
+/// is replaced by a hash of the record.
+#[tokio::test]
+async fn an_object_of_a_change_with_an_odd_event_id_has_a_hash_as_its_name() {
+    let mut batch = event("export-changes", "another-table");
+    for (record, odd) in
+        batch["Records"].as_array_mut().expect("records").iter_mut().zip([json!("../x"), json!(""), json!(1)])
+    {
+        record["eventID"] = odd;
+    }
+    let first = outcome(batch.clone()).await.keys;
+    let lengths: Vec<_> =
+        first.iter().map(|key| key.rsplit('/').next().expect("a name").len() - ".json".len()).collect();
+    assert_eq!(lengths, [43; 3], "{first:?}");
+    assert_eq!(outcome(batch).await.keys, first);
+}
+
+/// A row of a payment with its amount, its currency and its accounts. `null` means that the row
+/// omits it.
+#[tokio::test]
+async fn rows_of_payments_have_the_valid_members_of_the_data() {
+    let mut batch = event("export-changes", "payments");
+    batch["Records"].as_array_mut().expect("records").truncate(1);
+    for (data, amount, currency, credit) in [
+        (r#"{"amount": 12.5, "currency": "USD", "creditAccountId": "B", "note": [1]}"#, "12.5", "USD", "B"),
+        (r#"{"amount": " 5.00 ", "currency": "USD "}"#, "5.00", "USD", ""),
+        (r#"{"amount": "9999999999999999.99"}"#, "9999999999999999.99", "", ""),
+        (r#"{"amount": "10000000000000000"}"#, "", "", ""),
+        (r#"{"amount": "0.00001"}"#, "", "", ""),
+        (r#"{"amount": "x", "currency": 1, "creditAccountId": {}}"#, "", "", ""),
+        (r#"{"amount": 1e30}"#, "", "", ""),
+        (r#"{"amount": "-5"}"#, "", "", ""),
+        ("[]", "", "", ""),
+        ("1", "", "", ""),
+        ("{}", "", "", ""),
+    ] {
+        batch["Records"][0]["dynamodb"]["NewImage"]["Data"]["S"] = data.into();
+        let Outcome { rows, reasons, .. } = outcome(batch.clone()).await;
+        assert_eq!((rows.len(), reasons.len()), (1, 0), "{data}: {reasons:?}");
+        for (name, value) in
+            [("amount", amount), ("currency", currency), ("credit_account_id", credit), ("debit_account_id", "")]
+        {
+            assert_eq!(rows[0][name].as_str().unwrap_or_default(), value, "{name} of {data}");
+        }
+    }
+}
+
+/// An expiry that is no time is omitted.
+#[tokio::test]
+async fn a_row_omits_an_expiry_that_is_no_time() {
+    let mut batch = event("export-changes", "");
+    batch["Records"].as_array_mut().expect("records").truncate(1);
+    batch["Records"][0]["dynamodb"]["NewImage"]["ExpiresAt"]["N"] = i64::MAX.to_string().into();
+    let Outcome { rows, reasons, .. } = outcome(batch).await;
+    assert!(reasons.is_empty(), "{reasons:?}");
+    assert_has(&rows[0], &json!({"operation": "insert", "quantity": 1, "expires_at": null}));
+}
+
 #[tokio::test]
 async fn rows_have_the_columns_of_their_table_in_order() {
     let mut seen: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();

@@ -123,6 +123,25 @@ async fn credits_of_a_grouped_account_share_dynamodb_transactions() {
     Stored::read(&scene.books.stack).await.check();
 }
 
+/// Transactions that share an account are written one after the other. A payment takes five of the
+/// 100 changes of a DynamoDB transaction.
+#[tokio::test]
+async fn transactions_of_different_accounts_share_dynamodb_transactions() {
+    let scene = Scene::start(42).await;
+    let proxy = Proxy::start(scene.books.stack.dynamo_url()).await;
+    let pairs: Vec<(usize, usize)> = (0..21).map(|number| (2 * number, 2 * number + 1)).collect();
+    let shared = [(0, 1), (2, 3), (1, 2), (4, 5), (0, 4), (6, 1)];
+    for (name, pairs, writes) in [("pairs", &pairs[..], 2), ("shared", &shared, 3)] {
+        let keys: Vec<String> = (0..pairs.len()).map(|number| format!("{name}-{number}")).collect();
+        let list = keys.iter().zip(pairs).map(|(key, (from, to))| (key.as_str(), scene.pay(*from, *to, "1.00")));
+        assert_eq!(run(&scene, &proxy, &batch(list)).await, vec![201; pairs.len()], "{name}");
+        assert_eq!(proxy.count("TransactWriteItems"), writes, "{name}");
+        proxy.heal();
+    }
+    Stored::read(&scene.books.stack).await.check();
+    scene.books.stack.stop().await;
+}
+
 #[tokio::test]
 async fn transactions_of_one_account_keep_their_order() {
     let scene = Scene::start(3).await;

@@ -126,8 +126,8 @@ async fn balance_moves_only_to_an_account_that_may_take_it() {
     books.stack.stop().await;
 }
 
-/// Words that readers could mistake for a transaction type of the ledger: other letters of ASCII and
-/// of other scripts, which look alike.
+/// Words that readers could mistake for a transaction type of the ledger: other letters of ASCII
+/// and of other scripts, which look alike.
 const ALIKE: &str = "CLOSING|Reversal| capture|capture |jou-rnal|\u{ff43}losing|\u{441}apture|clo\u{455}ing|\
     clo\u{17f}ing|clo5ing|revers\u{430}l|r\u{435}v\u{435}rsal|\u{458}ournal|j\u{3bf}urnal|j0urnal|journa1|reversaI|\
     closlng|joumal|captu\u{301}re";

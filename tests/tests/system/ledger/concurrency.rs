@@ -1,6 +1,6 @@
 //! Concurrent requests to the ledger, the order of their times, and several legs on one account
-//! ([requirement](../../../../docs/requirements/ledger.md#payment-processing)). The simulation plays
-//! random concurrent requests.
+//! ([requirement](../../../../docs/requirements/ledger.md#payment-processing)). The simulation
+//! plays random concurrent requests.
 
 use futures::future::{join, join_all};
 use jiff::SignedDuration;

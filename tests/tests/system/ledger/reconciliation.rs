@@ -1,8 +1,8 @@
 //! Tests of the reconciliation
 //! ([requirement](../../../../docs/requirements/ledger.md#reconciliation-report),
 //! [decision](../../../../docs/decisions/ledger-reconciliation.md)) and of the tamper evidence
-//! ([proof](../../../../docs/ledger-proof.md)). The reconciliation must report each discrepancy once
-//! and nothing else, even if runs are interrupted.
+//! ([proof](../../../../docs/ledger-proof.md)). The reconciliation must report each discrepancy
+//! once and nothing else, even if runs are interrupted.
 
 use axum::http::StatusCode;
 use futures::future::join_all;

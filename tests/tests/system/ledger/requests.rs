@@ -1,5 +1,5 @@
-//! Requests of the largest size and with unusual values, which the ledger must accept, and legs that
-//! it must refuse ([requirement](../../../../docs/requirements/ledger.md#transaction-legs)).
+//! Requests of the largest size and with unusual values, which the ledger must accept, and legs
+//! that it must refuse ([requirement](../../../../docs/requirements/ledger.md#transaction-legs)).
 
 use serde_json::{Value, json};
 use system_tests::{

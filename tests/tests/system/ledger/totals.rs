@@ -1,7 +1,7 @@
 //! Tests of the daily totals
 //! ([requirement](../../../../docs/requirements/ledger.md#totals-and-trial-balance),
-//! [decision](../../../../docs/decisions/ledger-totals.md)). The simulation repeats and delays stream
-//! records.
+//! [decision](../../../../docs/decisions/ledger-totals.md)). The simulation repeats and delays
+//! stream records.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use jiff::{SignedDuration, Timestamp};
@@ -60,6 +60,19 @@ impl Shop {
         }
     }
 
+    /// Opens 49 accounts of these types. Returns a transaction that debits the first of them.
+    async fn wide(&self, kind: impl Fn(usize) -> String) -> Value {
+        let mut accounts = Vec::new();
+        for number in 0..49 {
+            // A user may open a limited number of accounts.
+            let terms = json!({"userId": format!("user-{number}"), "accountType": kind(number), "currency": "USD", "allowNegative": true});
+            accounts.push(id(&self.books.operator.post(ACCOUNTS, &terms).await, "accountId"));
+        }
+        let first = ("debit", accounts[0].as_str(), "48.00", "USD");
+        let others = accounts[1..].iter().map(|account| ("credit", account.as_str(), "1.00", "USD"));
+        legs(std::iter::once(first).chain(others))
+    }
+
     async fn count(&self, event: &Value) -> Answer {
         let answer = self.books.operator.invoke(COUNT, event).await;
         assert_eq!(answer.status, 200, "{}", answer.body);
@@ -112,15 +125,8 @@ async fn the_stream_counts_every_transaction_once() {
 #[tokio::test]
 async fn a_batch_of_any_transactions_fits_into_transactions_of_100_changes() {
     let shop = Shop::by_hand().await;
-    let mut accounts = Vec::new();
-    for number in 0..49 {
-        let terms = json!({"userId": "bank", "accountType": format!("type {number}"), "currency": "USD", "allowNegative": true});
-        accounts.push(id(&shop.books.operator.post(ACCOUNTS, &terms).await, "accountId"));
-    }
+    let mut body = shop.wide(|number| format!("type {number}")).await;
     for key in ["a", "b", "c"] {
-        let first = ("debit", accounts[0].as_str(), "48.00", "USD");
-        let others = accounts[1..].iter().map(|account| ("credit", account.as_str(), "1.00", "USD"));
-        let mut body = legs(std::iter::once(first).chain(others));
         body["merchantId"] = shop.merchant.as_str().into();
         let posted = shop.books.operator.post_once(TRANSACTIONS, key, &body).await;
         assert_eq!(posted.status, 201, "{}", posted.body);
@@ -352,8 +358,8 @@ async fn a_reconciliation_reports_each_wrong_total_and_nothing_else() {
     shop.books.stack.stop().await;
 }
 
-/// A total that lacks a transaction is read again for some seconds, because its stream record may be
-/// late.
+/// A total that lacks a transaction is read again for some seconds, because its stream record may
+/// be late.
 #[tokio::test(start_paused = true)]
 async fn a_total_that_is_gone_is_reported_after_a_while() {
     let stack = world(NOW).await;
@@ -375,6 +381,33 @@ async fn a_total_that_is_gone_is_reported_after_a_while() {
     settle(&stack).await;
     let found = findings();
     assert!(!found.is_empty() && found.iter().all(|one| one.to_string().contains("wrong-total")), "{found:?}");
+}
+
+/// A job item has at most 400 KB, so a reconciliation checks the totals of such a day in passes.
+#[tokio::test]
+async fn each_of_many_totals_of_a_day_is_checked_once() {
+    let shop = Shop { day: "2020-01-02".to_owned(), ..Shop::by_hand().await };
+    let kind = |number: usize| format!("{number:04}{}", "\u{1f4b6}".repeat(124));
+    let at = shop.books.at("2020-01-02T12:00:00Z".parse().expect("a time"));
+    for group in 0..8 {
+        let body = shop.wide(|number| kind(number * 8 + group)).await;
+        for again in 0..2 {
+            assert_eq!(at.post_once(TRANSACTIONS, &format!("{group}-{again}"), &body).await.status, 201);
+        }
+    }
+    shop.count_all().await;
+    assert_eq!(shop.totals().await.len(), 8 * 49);
+    assert_eq!(shop.discrepancies().await, Vec::<Value>::new());
+    let mut wanted: Vec<String> = [0, 200, 391].map(kind).to_vec();
+    for kind in &wanted {
+        shop.rows().set(&key_of(&shop.total("ALL", kind).await), json!({"Debits": {"N": "9999.00"}})).await;
+    }
+    let mut found: Vec<String> =
+        shop.discrepancies().await.iter().map(|one| text(&one["total"], "accountType").to_owned()).collect();
+    found.sort();
+    wanted.sort();
+    assert_eq!(found, wanted);
+    shop.books.stack.stop().await;
 }
 
 /// The header of a counted transaction is gone: its legs are orphans, and the totals still have it.

@@ -3,6 +3,7 @@
 //! 38 digits.
 
 use aws_sdk_dynamodb::types::AttributeValue;
+use ledger::{ChainHash, Posting};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use system_tests::{
@@ -56,8 +57,8 @@ impl Example {
         self.coffee.body["legs"][index]["legId"].as_str().expect("an id")
     }
 
-    /// Queries a partition of the table or of an index, with a condition on the sort key. Returns the
-    /// primary keys of the results, in order.
+    /// Queries a partition of the table or of an index, with a condition on the sort key. Returns
+    /// the primary keys of the results, in order.
     async fn found(&self, index: &str, partition: &str, sort: &str, bounds: [&str; 2]) -> Vec<[String; 2]> {
         let query = self.books.stack.client().expect("a client").query().table_name(self.books.table());
         let mut query = query.set_index_name(Some(index.to_owned()).filter(|index| !index.is_empty()));
@@ -315,4 +316,22 @@ async fn transaction_in_two_currencies_balances_in_each_currency() {
     let header = Rows::of(&books.stack).get(&header_key(&id(&posted, "transactionId"))).await;
     assert_eq!((&header["TransactionType"], header.get("Amount")), (&json!({"S": "journal"}), None));
     books.stack.stop().await;
+}
+
+/// A header stores a posting for each leg, and a leg stores its hash. Both are texts.
+#[test]
+fn stored_texts_of_postings_and_hashes_are_exact() {
+    let text = "debit#5.50#USD#660f9511-e29b-41d4-a716-446655440000";
+    let posting: Posting = text.parse().expect("a posting");
+    assert_eq!(posting.to_string(), text);
+    assert_eq!(posting.change().to_string(), "-5.50 USD");
+    assert_eq!(posting.reversed().change().to_string(), "5.50 USD");
+    for bad in ["", "debit#5.50#USD", "debit#5.505#USD#A", "take#5#USD#A", "debit#5#USD#A#B", "debit#5#USD#"] {
+        assert!(bad.parse::<Posting>().is_err(), "{bad}");
+    }
+    let text = "911169ddaaf146aff539f58c26c489af3b892dff0fe283c1c264c65ae5aa59a2";
+    assert_eq!(text.parse::<ChainHash>().map(|hash| hash.to_string()).as_deref(), Ok(text));
+    for bad in ["", "0", &text[1..], &text.to_uppercase(), &format!("{text}00"), &"g".repeat(64)] {
+        assert!(bad.parse::<ChainHash>().is_err(), "{bad}");
+    }
 }

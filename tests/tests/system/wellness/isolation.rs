@@ -1,13 +1,13 @@
-//! Tests of tenant isolation (docs/requirements/wellness.md#tenant-isolation). In the
-//! contract, each request is also sent by the administrator of another company. These tests use ids
-//! of the other company in bodies, and one user id in both companies.
+//! Ids of another company in bodies, and one user id in two companies. In the contract, each
+//! request is also sent by the administrator of another company
+//! (docs/requirements/wellness.md#tenant-isolation).
 
 use keys::wellness::ActivityType;
 use local::Stack;
 use serde_json::json;
 use std::collections::BTreeSet;
 use system_tests::{
-    Client, drained, parsed, text,
+    Client, assert_problem, drained, parsed, text,
     wellness::{
         activity, admin, challenge, create, employee, json_text, of_company, put, registration, registrations_of,
         stack, stored,
@@ -17,10 +17,8 @@ use wellness::{Activity, Award, Registration};
 
 const OURS: &str = "123";
 const THEIRS: &str = "456";
-/// An end date in the past, so that no employee is registered during the test.
 const END: &str = "2020-12-31T00:00:00";
 
-/// Sends ids of the other company in request bodies and in the path of a progress report.
 #[tokio::test]
 async fn items_of_another_company_cannot_be_referenced() {
     let stack = stack().start().await.expect("a stack");
@@ -35,14 +33,13 @@ async fn items_of_another_company_cannot_be_referenced() {
     for (name, id) in [("sectionId", "theirs"), ("templateId", text(&template, "templateId"))] {
         let mut activity = challenge("Walk 5000", END);
         activity[name] = id.into();
-        let answer = ours.post(&of_company(OURS, "activities"), &activity).await;
-        assert_eq!(answer.status, 404, "{name}: {}", answer.body);
+        assert_problem(&ours.post(&of_company(OURS, "activities"), &activity).await, 404, "not-found");
     }
     let moved = ours.put(&format!("{own}/section"), &json!({"sectionId": "theirs"})).await;
-    assert_eq!(moved.status, 404, "{}", moved.body);
-    let user = employee(&stack, OURS, "user");
+    assert_problem(&moved, 404, "not-found");
     let path = format!("/wellness/users/user/registrations/{}", text(&foreign, "activityId"));
-    assert_eq!(user.patch(&path, &json!({"progress": 50})).await.status, 404);
+    let reported = employee(&stack, OURS, "user").patch(&path, &json!({"progress": 50})).await;
+    assert_problem(&reported, 404, "not-found");
     assert_eq!(ours.get(&own).await.body, before);
 }
 

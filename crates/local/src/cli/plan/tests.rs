@@ -42,6 +42,11 @@ fn one_option_of_a_single_rate_selects_its_table() {
     assert!(moved.contains("ALL            1          70 %         555          13334      20\n"), "{moved}");
     let largest = format!("--payments {0} --minutes {0} --moves {0} --kilobytes 400", u64::MAX);
     assert!(text(&options(&largest)).contains("ALL"));
+    let largest = format!("--intake {MAX_PAYMENTS} --intake-minutes 1 --daytime {MAX_PAYMENTS} --archive-minutes 1");
+    let largest = text(&options(&format!("{largest} --kilobytes 400 --utilisation 1")));
+    assert!(largest.contains("dollars a month"), "no sum overflows");
+    let none = "--intake 0 --daytime 0";
+    assert_eq!(settings(none, Projection::KeysOnly), (1, 0, 0));
 }
 
 #[test]
@@ -116,21 +121,6 @@ fn the_ledger_has_the_declared_cost_of_a_transfer() {
     let rate = (table * 1_000_000).div_ceil(1_800);
     let warm = Day::new(&options(""), Projection::KeysOnly).ledger_warm(70);
     assert!(warm * 70 >= rate * 100 && warm < rate * 100 / 70 + 1_001, "{warm} for {rate} W/s");
-}
-
-#[test]
-fn a_day_without_payments_needs_one_shard() {
-    let line = "--intake 0 --daytime 0";
-    assert_eq!(settings(line, Projection::KeysOnly), (1, 0, 0));
-    assert!(text(&options(line)).contains("0 W and 0 R a day, 0.00 dollars a day"));
-}
-
-#[test]
-fn the_largest_day_does_not_overflow() {
-    let line = format!(
-        "--intake {MAX_PAYMENTS} --intake-minutes 1 --daytime {MAX_PAYMENTS} --archive-minutes 1 --kilobytes 400 --utilisation 1"
-    );
-    assert!(text(&options(&line)).contains("dollars a month"));
 }
 
 /// The price of units, rounded up to cents. A million units cost `cents`.

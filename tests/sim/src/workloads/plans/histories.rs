@@ -119,7 +119,8 @@ fn add(all: &mut Histories<Register>, exchange: &Exchange) {
             let name = format!("reference {id} {facet}/{of}");
             match method {
                 "PUT" => {
-                    // An attempt without a response may have created a reference that a job replaces.
+                    // An attempt without a response may have created a reference that a job
+                    // replaces.
                     all.0.entry(name.clone()).or_default();
                     if matches!(status, 200 | 201) {
                         all.add(&name, exchange, Access::Set(tag(&exchange.reply.body["data"])));

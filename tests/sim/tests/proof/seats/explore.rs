@@ -415,7 +415,8 @@ impl<'a> Explorer<'a> {
         Ok(ends)
     }
 
-    /// Takes random steps until all tasks have ended, this number of times. Returns the final states.
+    /// Takes random steps until all tasks have ended, this number of times. Returns the final
+    /// states.
     pub(super) async fn wander(
         &mut self,
         start: &State,
