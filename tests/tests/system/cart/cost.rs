@@ -155,8 +155,8 @@ async fn play(sku: &str, key_length: Option<usize>) -> usize {
     shipped
 }
 
-/// Returns the longest SKU that the cart accepts. Checks that an item with this SKU has room for all
-/// later changes.
+/// Returns the longest SKU that the cart accepts. Checks that an item with this SKU has room for
+/// all later changes.
 async fn largest() -> String {
     let stack = stocked(stack()).await;
     let client = Client::operator(&stack);
@@ -185,8 +185,8 @@ async fn largest() -> String {
     largest
 }
 
-/// Checks the size of the item after a checkout at another price and after a merge, with the largest
-/// numbers.
+/// Checks the size of the item after a checkout at another price and after a merge, with the
+/// largest numbers.
 fn assert_stays_small(added: &CartItem) {
     let quantity: Quantity = Quantity::MAX.try_into().expect("a quantity");
     let before = |status, price| Previous { status, since: added.added_at, quantity, price };

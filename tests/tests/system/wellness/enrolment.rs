@@ -2,16 +2,21 @@
 
 use local::Stack;
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 use system_tests::{
-    Client, drained, text, until,
+    Client, drained,
+    faults::{Fault, Process},
+    send, text, until,
     wellness::{
         admin, create, employee_key, of_company, put,
-        references::{staff, step_of, without_jobs},
+        references::{by_hand, staff, step_of, without_jobs},
         registration_of, stack, stored, table,
     },
 };
-use wellness::Employee;
+use wellness::{Employee, Registration};
 
 const COMPANY: &str = "C";
 const DEPARTMENTS: [&str; 4] = ["Sales", "Legal", "Plant 1", "Büro"];
@@ -142,4 +147,39 @@ async fn the_job_passes_over_unreadable_employees_and_registrations() {
     let mut right = within(&who, &[]);
     right.remove("u-1");
     assert_eq!(registered(&stack, id).await, right);
+}
+
+/// The job has read the registration when the employee leaves or reports progress. The mark of the
+/// employee who has left stays, so that nothing enrols the employee again, and nobody who has
+/// reported progress is withdrawn.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_employee_who_acts_during_the_withdrawal_keeps_the_registration() {
+    for (method, status, body) in [("DELETE", 204, Value::Null), ("PATCH", 200, json!({"progress": 40}))] {
+        let (stack, proxy) = by_hand().await;
+        let admin = admin(&stack, COMPANY);
+        employ(&stack, 4).await;
+        let id = text(&create(&admin, COMPANY, &challenge("2099-12-31", &["Legal"])).await, "activityId").to_owned();
+        let [company, activity, user] = [COMPANY, &id, "u-0"];
+        let (end, now) = ("2099-12-31".parse().expect("a time"), "2020-01-01T00:00:00Z".parse().expect("a time"));
+        let ids = (company.parse().expect("an id"), activity.parse().expect("an id"), user.parse().expect("an id"));
+        put(&stack, &[Registration::new(ids.0, ids.1, end, ids.2, now)]).await;
+        let process = Process::start(&stack, &proxy, "continue-job", &wellness::patterns::continue_job::function());
+        proxy.rule(|call| if call.action == "DeleteItem" { Fault::Held } else { Fault::None });
+        let runs = async {
+            for _ in 0..3 {
+                let step = step_of(COMPANY, &format!("EnrolmentId-{id}"));
+                assert!(process.run(&step, Duration::from_secs(30)).await.is_some());
+            }
+        };
+        let acts = async {
+            proxy.held(1).await;
+            let request = admin.request(method, &registration_of(COMPANY, user, &id));
+            let answer = send(if body.is_null() { request } else { request.json(&body) }).await;
+            assert_eq!(answer.status, status, "{}", answer.body);
+            proxy.release();
+        };
+        tokio::join!(runs, acts);
+        assert_eq!(enrolled(&admin, &id).await["status"], "done");
+        assert_eq!(registered(&stack, &id).await, ["u-0", "u-1"].map(str::to_owned).into(), "{method}");
+    }
 }
