@@ -121,6 +121,3 @@ impl FromStr for Cursor {
         Ok(Self { checksum: *checksum, started: *started, rest })
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -81,10 +81,6 @@ pub use usage::{Call, MAX_UNREADABLE, Units, Usage, for_tenant, measured, set_te
 use keys::Random;
 use std::sync::Arc;
 
-// `Attributes` generates code with paths such as `::table::Attribute`.
-#[cfg(test)]
-extern crate self as table;
-
 /// A DynamoDB client that counts its calls. Clones share connections.
 #[derive(Debug, Clone)]
 pub struct Dynamo {

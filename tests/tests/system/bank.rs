@@ -12,4 +12,5 @@ mod lists;
 mod moves;
 mod overdue;
 mod requests;
+mod service;
 mod shards;

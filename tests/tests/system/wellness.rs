@@ -12,6 +12,7 @@ mod import;
 mod isolation;
 mod jobs;
 mod lists;
+mod model;
 mod parts;
 mod plans;
 mod points;

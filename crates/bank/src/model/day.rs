@@ -397,29 +397,3 @@ impl CertificateBody {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Customers choose the amounts of payments that they cancel.
-    #[test]
-    fn no_amount_hides_other_payments_from_the_totals() {
-        let huge = "9".repeat(36);
-        let amounts = [huge.as_str(), "1.50", "-0.25", &huge, "2.00"];
-        let money = |amount: &str| Money::new(amount.parse().expect("an amount"), "USD".parse().expect("USD")).ok();
-        for split in 0..=amounts.len() {
-            let (mut tally, mut rest) = (Tally::default(), Tally::default());
-            let (first, second) = amounts.split_at(split);
-            for amount in first {
-                tally.add(Status::Cancelled, money(amount));
-            }
-            for amount in second {
-                rest.add(Status::Cancelled, money(amount));
-            }
-            tally.merge(rest);
-            let expected = Total { status: Status::Cancelled, sum: money("3.25").expect("money") };
-            assert_eq!((tally.totals.as_slice(), tally.without_amount, tally.count()), (&[expected][..], 2, 5));
-        }
-    }
-}

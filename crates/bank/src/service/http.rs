@@ -10,9 +10,6 @@ use std::{fmt, str::FromStr, sync::Arc, time::Duration};
 use table::JsonText;
 use tokio::sync::Mutex;
 
-#[cfg(test)]
-mod tests;
-
 /// Maximum size of a response in bytes. A longer response counts as unreadable.
 const MAX_BYTES: usize = 16 * 1024;
 /// Default time limit of a call in seconds.

@@ -33,30 +33,3 @@ impl Reason {
 fn is_visible(character: char) -> bool {
     character != ' ' && keys::is_plain_text(character.encode_utf8(&mut [0; 4]))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    #[test]
-    fn a_reason_is_one_bounded_line() {
-        for (given, stored) in [
-            ("No funds.", "No funds."),
-            (" two\n\tlines \u{202e}", "two lines"),
-            ("", UNKNOWN),
-            ("\u{0}\u{200b}", UNKNOWN),
-        ] {
-            assert_eq!(Reason::new(given).text(), stored);
-        }
-        assert_eq!(Reason::new(&"é".repeat(10_000)).text(), "é".repeat(128));
-    }
-
-    proptest! {
-        #[test]
-        fn every_text_makes_a_reason(text in any::<String>()) {
-            let reason = Reason::new(&text);
-            prop_assert!(!reason.text().is_empty() && reason.text().len() <= MAX);
-        }
-    }
-}

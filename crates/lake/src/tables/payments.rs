@@ -116,31 +116,3 @@ fn execution(execution: Execution) -> &'static str {
         Execution::Exhausted => "exhausted",
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn omits_invalid_members_of_the_data() {
-        let data = |json: &str| JsonText::from(RawValue::from_string(json.to_owned()).expect("JSON"));
-        let full = data(r#"{"amount": 12.5, "currency": "USD", "creditAccountId": "B", "note": [1]}"#);
-        assert_eq!(amount(&full).map(|amount| amount.to_string()).as_deref(), Some("12.5"));
-        assert_eq!((currency(&full).as_deref(), debited(&full)), (Some("USD"), None));
-        assert_eq!(credited(&full), "B".parse().ok());
-        let spaced = data(r#"{"amount": " 5.00 ", "currency": "USD "}"#);
-        assert_eq!(amount(&spaced).map(|amount| amount.to_string()).as_deref(), Some("5.00"));
-        assert_eq!(currency(&spaced).as_deref(), Some("USD"));
-        for bad in [
-            "[]",
-            "1",
-            "{}",
-            r#"{"amount": "x", "currency": 1, "creditAccountId": {}}"#,
-            r#"{"amount": 1e30}"#,
-            r#"{"amount": "-5"}"#,
-        ] {
-            let bad = data(bad);
-            assert_eq!((amount(&bad), currency(&bad), credited(&bad)), (None, None, None));
-        }
-    }
-}

@@ -160,38 +160,3 @@ fn read_groups(fields: &mut Fields) -> Option<GroupsBody> {
     }
     groups.checked(fields, "/body/groups")
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn content(json: &str) -> Content {
-        serde_json::from_str(json).expect(json)
-    }
-
-    #[test]
-    fn fields_of_the_activity_override_the_template() {
-        let all = content(
-            r#"{"name":"A","type":"event","subType":"B","filters":{},"detail":{"a":1},"goal":{"type":"a","parameters":1},"rewards":[{"kind":"A","name":"B","amount":1}],"groups":{"type":"a","rules":1,"items":[]},"references":[{"facet":"files","id":"1","data":{}}],"data":{"a":1}}"#,
-        );
-        let other = content(
-            r#"{"name":"Z","type":"challenge","subType":"Z","filters":{"roles":["Z"]},"detail":{},"goal":{"type":"z","parameters":1},"rewards":[],"groups":{"type":"z","rules":1,"items":[]},"references":[],"data":{}}"#,
-        );
-        assert_eq!(all.clone().or(other.clone()), all);
-        assert_eq!(Content::default().or(all.clone()), all);
-        let names = content(r#"{"name":"A"}"#);
-        assert_eq!(all.clone().without(&OPTIONAL.into()), names, "every optional field can be removed");
-        assert_eq!(other.clone().or(Content::default()), other, "an empty list overrides the list of the template");
-    }
-
-    #[test]
-    fn reports_every_missing_field() {
-        let pointers = |json: &str| match content(json).essentials() {
-            Err(Error::Invalid(faults)) => faults.into_iter().map(|fault| fault.pointer).collect(),
-            _ => Vec::new(),
-        };
-        assert_eq!(pointers("{}"), ["/body/name", "/body/type", "/body/subType"]);
-        assert_eq!(pointers(r#"{"name":"A","subType":"B"}"#), ["/body/type"]);
-        assert!(pointers(r#"{"name":"A","type":"event","subType":"B"}"#).is_empty());
-    }
-}

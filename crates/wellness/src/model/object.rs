@@ -12,15 +12,3 @@ impl<'de> Deserialize<'de> for JsonObject {
         if json.is_object() { Ok(Self(json)) } else { Err(D::Error::custom("must be a JSON object")) }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn keeps_the_text_of_an_arbitrary_object() {
-        let text = r#"{"b": 0.10, "a": {"b": [1e999]}, "a": null}"#;
-        let json: JsonObject = serde_json::from_str(&format!(" {text}")).expect("an object");
-        assert_eq!(serde_json::to_string(&json).expect("JSON"), text);
-    }
-}

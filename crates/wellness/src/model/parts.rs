@@ -295,39 +295,3 @@ impl From<Reference> for ReferenceBody {
         Self { facet: uses.of.facet, id: uses.of.id, data: JsonObject(copied_data) }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rewards_are_for_attendance_a_milestone_or_the_whole_goal() {
-        let reward = |text: &str| {
-            let body: RewardBody = serde_json::from_str(text).expect("a reward");
-            Reward::new(&"123".parse().expect("an id"), body)
-        };
-        let at = |percent: f64| Progress::try_from(percent).expect("a percentage");
-        for (text, none, half, whole, attended) in [
-            (r#"{"kind":"Attendance","name":"Points","amount":40}"#, false, false, false, true),
-            (r#"{"kind":"Goal","name":"Points","amount":40}"#, false, false, true, false),
-            (r#"{"kind":"Half","name":"Points","amount":40,"percent":50}"#, false, true, true, false),
-            (r#"{"kind":"More","name":"Points","amount":40,"percent":50.01}"#, false, false, true, false),
-        ] {
-            let reward = reward(text);
-            let earned = [0.0, 50.0, 100.0].map(|percent| reward.is_earned(at(percent), false));
-            assert_eq!((earned, reward.is_earned(at(0.0), true)), ([none, half, whole], attended), "{text}");
-        }
-        for bad in ["-1", "1.5", "1000001", "\"\"", "null", "[1]", "true"] {
-            let text = format!(r#"{{"kind":"Goal","name":"Points","amount":{bad}}}"#);
-            assert!(serde_json::from_str::<RewardBody>(&text).is_err(), "{bad}");
-        }
-        for bad in ["attendance", "ATTENDANCE"] {
-            let text = format!(r#"{{"kind":"{bad}","name":"Points","amount":1}}"#);
-            assert!(serde_json::from_str::<RewardBody>(&text).is_err(), "{bad}");
-        }
-        for bad in ["0", "100.01", "-1", "1.005"] {
-            let text = format!(r#"{{"kind":"Goal","name":"Points","amount":1,"percent":{bad}}}"#);
-            assert!(serde_json::from_str::<RewardBody>(&text).is_err(), "{bad}");
-        }
-    }
-}

@@ -54,7 +54,7 @@ impl TemplateSet {
 /// Returns the version of the set, and its templates that were added after the version `loaded`.
 ///
 /// # Errors
-/// 500 if the file is invalid. A unit test reads the file.
+/// 500 if the file is invalid. A test loads it.
 pub(crate) fn added_after(loaded: i64, now: TimestampSeconds) -> Result<(i64, Vec<Template>), Error> {
     let shipped: Vec<Shipped> =
         serde_json::from_str(SHIPPED).map_err(|error| Error::Internal(format!("templates.json: {error}")))?;
@@ -62,33 +62,4 @@ pub(crate) fn added_after(loaded: i64, now: TimestampSeconds) -> Result<(i64, Ve
     let new = shipped.into_iter().filter(|one| one.since > loaded);
     let new = new.map(|Shipped { id, content, .. }| Template::new(Owner::Global, id, &content, now));
     Ok((version, new.collect::<Result<_, _>>()?))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::model::sizes::{MAX_TEMPLATE, must_fit};
-    use std::collections::BTreeSet;
-
-    fn now() -> TimestampSeconds {
-        "2026-12-01T09:30:00Z".parse().expect("a time")
-    }
-
-    #[test]
-    fn ten_templates_are_complete_and_have_different_ids_and_names() {
-        let (version, templates) = added_after(0, now()).expect("valid templates");
-        let ids: BTreeSet<_> = templates.iter().map(|template| template.sort.0.to_string()).collect();
-        assert_eq!((version, templates.len(), ids.len()), (1, 10, 10));
-        for template in templates {
-            must_fit(&template, MAX_TEMPLATE).expect("small enough");
-            let content = template.content().expect("a content");
-            content.essentials().expect("a name, a type and a topic");
-        }
-    }
-
-    #[test]
-    fn a_loaded_set_adds_nothing() {
-        let (version, _) = added_after(0, now()).expect("valid templates");
-        assert!(added_after(version, now()).expect("valid templates").1.is_empty());
-    }
 }

@@ -107,25 +107,3 @@ impl TryFrom<Template> for TemplateBody {
         Ok(Self { template_id, scope, company_id, content, version, created_at })
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn returns_the_content_unchanged() {
-        let sent = r#"{"name":"Walk","type":"challenge","subType":"Fitness","filters":{"roles":["Nurse"],"departments":[]},"detail":{"b": 1.50, "a":1e999},"goal":{"type":"steps","parameters":[0.10]},"rewards":[{"kind":"A","name":"B","amount":10,"percent":0.1}],"groups":{"type":"team","rules":null,"items":[]},"data":{}}"#;
-        let content: Content = serde_json::from_str(sent).expect("a content");
-        let now: TimestampSeconds = "2026-12-01T09:30:00Z".parse().expect("a time");
-        let template = Template::new(Owner::Global, "T-1".parse().expect("an id"), &content, now).expect("a template");
-        let stored = serde_json::to_value(&template).expect("an item");
-        assert_eq!((&stored["PK"], &stored["Content"]), (&"Global".into(), &sent.into()));
-        let template: Template = serde_json::from_value(stored).expect("a template");
-        let body = serde_json::to_string(&TemplateBody::try_from(template).expect("a body")).expect("JSON");
-        let rest = sent.strip_prefix('{').and_then(|sent| sent.strip_suffix('}')).expect("an object");
-        assert_eq!(
-            body,
-            format!(r#"{{"templateId":"T-1","scope":"global",{rest},"version":1,"createdAt":"2026-12-01T09:30:00Z"}}"#)
-        );
-    }
-}

@@ -366,38 +366,3 @@ impl Wellness {
         Ok(ticket.only_if(Condition::is(Ticket::USER_ID, &registration.sort.0)))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn free_seats_follow_the_capacity() {
-        let counter = |issued, capacity, limit| Tickets {
-            partition: ActivityPartition("A".parse().expect("an id")),
-            sort: TicketsSort,
-            issued,
-            issued_at: "2020-01-01T00:00:00Z".parse().expect("a time"),
-            capacity,
-            limit,
-            round: 0,
-            seated: 0,
-            drawn: BTreeMap::new(),
-        };
-        for (issued, old, limit, new, expected) in [
-            (2, Some(5), 5, Some(3), 3),
-            (4, Some(5), 5, Some(3), 4),
-            (6, Some(5), 5, Some(3), 5),
-            (6, Some(5), 5, Some(7), 5),
-            (2, Some(5), 5, Some(7), 7),
-            (9, Some(5), 11, Some(4), 10),
-            (9, Some(5), 11, None, TicketSort::MAX),
-            (9, Some(5), 9, None, 9),
-            (2, None, TicketSort::MAX, Some(3), 3),
-            (4, None, TicketSort::MAX, Some(3), 4),
-        ] {
-            let counter = counter(issued, old, limit);
-            assert_eq!(counter.limit_for(new), expected, "{issued} {old:?} {limit} {new:?}");
-        }
-    }
-}

@@ -247,18 +247,3 @@ impl Wellness {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn levels_are_comma_separated_with_optional_spaces() {
-        let levels = |text: &str| text.parse::<Levels>().map(|Levels(levels)| levels.into_iter().collect::<Vec<_>>());
-        assert_eq!(levels("Program"), Ok(vec![Level::Program]));
-        assert_eq!(levels("Program#Groups , Program#Detail,Program#Groups"), Ok(vec![Level::Detail, Level::Groups]));
-        for bad in ["", ",", "Program,", "program", "Program#", "Program#GroupsX", "Groups", "Program;Program#Detail"] {
-            assert!(levels(bad).is_err(), "{bad}");
-        }
-    }
-}

@@ -120,3 +120,14 @@ async fn a_day_and_a_range_include_both_ends() {
     assert_eq!(reversed.status, 400, "{}", reversed.body);
     shop.stack.stop().await;
 }
+
+/// The clocks of two functions may differ, but the times of an item never decrease.
+#[tokio::test]
+async fn a_status_change_by_a_slow_clock_keeps_the_time_of_the_last_one() {
+    let shop = Shop::open(30).await;
+    let (slow, right) = (shop.at(time(START)), shop.at(time(START) + 1_000 * MILLISECOND));
+    let saved = right.bring_to(&right.add("A-1", "tea", 1).await, "SAVED").await;
+    let active = slow.bring_to(&saved, "ACTIVE").await;
+    assert_eq!((&active["status"], &active["statusChangedAt"]), (&json!("ACTIVE"), &saved["statusChangedAt"]));
+    shop.stack.stop().await;
+}
