@@ -120,3 +120,17 @@ fn every_failed_test_and_part_is_named() {
         assert_eq!(has_passed, changed.is_empty(), "{changed:?}");
     }
 }
+
+#[test]
+fn the_crates_that_make_test_leaves_out_have_no_tests() {
+    let script = fs::read_to_string(root().join("tests/run.sh")).expect("the script");
+    let (_, names) = script.split_once("\nwithout=(").expect("the crates");
+    let names: Vec<&str> = names.split(')').next().unwrap_or_default().split_whitespace().collect();
+    assert!(names.len() > 3, "{names:?}");
+    for name in names {
+        let mut search = Command::new("grep");
+        search.args(["-rlE", r"^\s*#\[(tokio::)?test|proptest!", &format!("crates/{name}/src")]);
+        let found = search.current_dir(root()).output().expect("grep");
+        assert_eq!(String::from_utf8_lossy(&found.stdout), "", "make test does not run these tests");
+    }
+}
