@@ -155,15 +155,15 @@ async fn concurrent_runs_count_each_step_once() {
     let scene = Scene::start().await;
     scene.put("A", 30).await;
     scene.put("B", 20).await;
-    let mut rounds = 0;
+    let (mut rounds, mut done) = (0, [0, 0]);
     while scene.job("A").await.state == State::Running || scene.job("B").await.state == State::Running {
         rounds += 1;
         assert!(rounds <= 50, "each round writes at least one step");
-        // Holds the first run at its first update until the other run has finished. The first run
-        // then has an outdated step, or finds no work.
-        let mut is_first = true;
+        // Holds the first run at its first or second update until the other run has finished. The
+        // first run then has an outdated step, or finds no work.
+        let held = rounds % 2 + 1;
         scene.proxy.rule(move |call| {
-            let is_held = call.action == "UpdateItem" && std::mem::take(&mut is_first);
+            let is_held = call.action == "UpdateItem" && call.nth == held;
             if is_held { Fault::Held } else { Fault::None }
         });
         let other = async {
@@ -177,6 +177,12 @@ async fn concurrent_runs_count_each_step_once() {
         };
         let (first, other) = Box::pin(join(first, other)).await;
         assert_eq!((first, other), (Some(json!([])), Some(json!([]))));
+        let now = [scene.job("A").await.done, scene.job("B").await.done];
+        assert!(
+            now.iter().zip(done).all(|(now, done)| *now >= done),
+            "an outdated run writes nothing: {done:?} {now:?}"
+        );
+        done = now;
     }
     for (id, to) in [("A", 30), ("B", 20)] {
         let job = scene.job(id).await;

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json, value::RawValue};
 use std::{collections::BTreeSet, time::Duration};
 use system_tests::{
-    faults::{Call, Fault, Moment, Proxy},
+    faults::{Call, Fault, MOMENTS, Proxy},
     stack,
 };
 use table::{
@@ -195,15 +195,16 @@ async fn each_condition_selects_the_expected_items() {
     assert!(scene.read("absent").await.is_none(), "a check writes nothing");
 }
 
-/// The response of the first attempt is lost, and the next attempts are cancelled by a conflict.
+/// The first attempt or its response is lost, and the next attempts are cancelled by a conflict.
 #[tokio::test]
 async fn a_transaction_is_executed_once_if_a_conflict_follows_a_lost_response() {
     let scene = Scene::start().await;
     scene.seed(&[Thing { number: Some(1), ..thing("A") }]).await;
     let one_more = || vec![scene.table.update(key("A")).add(Thing::NUMBER, 1)];
-    for (once, wanted) in [(false, 2), (true, 3)] {
-        scene.proxy.rule(|call| match call.nth {
-            1 if call.action == "TransactWriteItems" => Fault::Lost(Moment::After),
+    let cases = MOMENTS.into_iter().flat_map(|moment| [(moment, false), (moment, true)]);
+    for ((moment, once), wanted) in cases.zip(2..) {
+        scene.proxy.rule(move |call| match call.nth {
+            1 if call.action == "TransactWriteItems" => Fault::Lost(moment),
             2 | 3 => Fault::cancelled(&["TransactionConflict"]),
             _ => Fault::None,
         });
@@ -211,7 +212,7 @@ async fn a_transaction_is_executed_once_if_a_conflict_follows_a_lost_response() 
             if once { scene.dynamo.transact_once(one_more()).await } else { scene.dynamo.transact(one_more()).await };
         done.expect("the transaction is done");
         scene.proxy.heal();
-        assert_eq!(scene.read("A").await.and_then(|thing| thing.number), Some(wanted), "once: {once}");
+        assert_eq!(scene.read("A").await.and_then(|thing| thing.number), Some(wanted), "{moment:?} once: {once}");
     }
 }
 
@@ -381,6 +382,18 @@ async fn lists_skip_and_count_an_unreadable_item_and_reads_by_key_fail() {
     .await;
     assert!(usage.unreadable >= 6, "each read counts the item: {usage:?}");
     assert!(usage.unreadable_items.iter().all(|item| *item == ("Thing", Some(key("B")))), "{usage:?}");
+}
+
+#[tokio::test]
+async fn an_empty_page_with_a_position_does_not_end_a_merged_list() {
+    let scene = Scene::start().await;
+    scene.seed(&alike(30, 10)).await;
+    scene.proxy.rule(|call| if call.nth == 1 { Fault::Torn(usize::MAX) } else { Fault::None });
+    let (range, partitions) = (year(), vec!["L".to_owned()]);
+    let list =
+        MergedQuery { index: &scene.index, projection: Projection::All, partitions, range: &range, behind: None };
+    let (page, _) = scene.table.merged_page::<Thing>(list, 5, |_| true).await.expect("a page");
+    assert_eq!(page.items.len(), 5);
 }
 
 #[tokio::test]

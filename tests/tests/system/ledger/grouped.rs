@@ -216,6 +216,9 @@ async fn a_grouped_account_is_closed_after_its_inbox_is_drained() {
         (200, &json!("closing"), &json!("5.00"))
     );
     scene.settle().await;
+    // A payment that was planned earlier can still arrive.
+    let early = scene.books.at(closes_at).patch(&path(&scene.shop), &close).await;
+    assert_eq!((early.status, &early.body["status"], &early.body["pending"]), (200, &json!("closing"), &json!("0.00")));
     let closed = later.patch(&path(&scene.shop), &close).await;
     assert_eq!((closed.status, &closed.body["status"]), (200, &json!("closed")), "{}", closed.body);
     assert_eq!((&closed.body["balance"], &closed.body["pending"]), (&json!("0.00"), &json!("0.00")));
