@@ -119,9 +119,11 @@ const NONE: &str = "no transaction";
 const PAID: &str = "completed transaction ID of AMOUNT USD";
 const REVERSED: &str = "reversed transaction ID of AMOUNT USD";
 
+type Finding = Option<(&'static str, &'static str)>;
+
 /// The discrepancy of a payment: what its status requires, and what the ledger has. A payment that
 /// is not `PROCESSED` must have no transaction.
-const FINDINGS: [(Posted, Option<(&str, &str)>, Option<(&str, &str)>); 6] = [
+const FINDINGS: [(Posted, Finding, Finding); 6] = [
     (Nothing, Some((PAID, NONE)), None),
     (AsAgreed, None, Some((NONE, PAID))),
     (AnotherAmount, Some(("completed transaction ID of 7777.00 USD", PAID)), Some((NONE, PAID))),

@@ -122,7 +122,7 @@ async fn largest_payment_consumes_its_declared_cost() {
             let body = body.replace("DATA", &data).replace("TRANSACTION", &transaction);
             let asking = client.request(method, url);
             let body: Option<Value> = (!body.is_empty()).then(|| serde_json::from_str(&body).expect("JSON"));
-            let answer = send(body.iter().fold(asking, |asking, body| asking.json(body))).await;
+            let answer = send(body.iter().fold(asking, system_tests::Asking::json)).await;
             assert!(matches!(answer.status, 200..=202), "{request}: {}", answer.body);
             if label == SCHEDULE.0 {
                 answer.headers["location"].to_str().expect("text").clone_into(&mut path);

@@ -37,7 +37,11 @@ async fn lists_are_newest_first_by_the_last_status_change() {
     assert_eq!((skus("PURCHASED").await, skus("SAVED").await), ("c b".to_owned(), "e".to_owned()));
     for status in STATUSES {
         for item in minute(60).of_account("A-1", status).await {
-            assert_eq!(minute(60).of_sku(text(&item, "sku"), status).await, [item.clone()], "both lists have the item");
+            assert_eq!(
+                minute(60).of_sku(text(&item, "sku"), status).await,
+                std::slice::from_ref(&item),
+                "both lists have the item"
+            );
         }
     }
     shop.stack.stop().await;

@@ -126,7 +126,7 @@ async fn the_items_of_an_order_follow_its_status() {
         let read = at.get(&path(&item)).await.body;
         assert_eq!((text(&read, "status"), &read["orderId"]), (of_items, &order["orderId"]));
         assert_eq!(at.of_account(&account, "PURCHASED").await, Vec::<Value>::new());
-        assert_eq!(at.of_account(&account, of_items).await, [read.clone()]);
+        assert_eq!(at.of_account(&account, of_items).await, std::slice::from_ref(&read));
         assert!(at.of_sku("tea", of_items).await.contains(&read));
         assert_problem(&at.patch(&path(&item), &json!({"quantity": 9})).await, 409, "purchased");
         assert_problem(&at.delete(&path(&item)).await, 409, "purchased");

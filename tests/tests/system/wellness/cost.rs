@@ -62,7 +62,7 @@ struct Measured {
     activity: String,
     /// The type of the company's items whose size is `own` in the formulas.
     kind: &'static str,
-    measured: BTreeSet<String>,
+    seen: BTreeSet<String>,
 }
 
 fn of(rest: &str) -> String {
@@ -99,7 +99,7 @@ impl Measured {
     async fn start(size: Size) -> Self {
         let stack = by_hand().parameter("ErasureQuietSeconds", "0").start().await.expect("a stack");
         let client = Client::operator(&stack);
-        Self { client, stack, size, activity: String::new(), kind: "", measured: BTreeSet::new() }
+        Self { client, stack, size, activity: String::new(), kind: "", seen: BTreeSet::new() }
     }
 
     /// Sends a request. The path may begin below that of the company.
@@ -132,7 +132,7 @@ impl Measured {
 
     fn assert_sum(&mut self, label: &str, case: &Case, consumed: &Consumed) {
         assert_eq!(*consumed, declared(&cost_of(&wellness::patterns(), label, case)), "{label} of {case:?}");
-        self.measured.insert(label.to_owned());
+        self.seen.insert(label.to_owned());
     }
 
     fn new_activity(&self) -> Value {
@@ -260,7 +260,7 @@ async fn large_items_consume_their_declared_cost() {
     measured.venue().await;
     measured.tenant().await;
     let mut variants = labels(&wellness::patterns());
-    variants.retain(|label| label.contains(", ") && !measured.measured.contains(label));
+    variants.retain(|label| label.contains(", ") && !measured.seen.contains(label));
     assert_eq!(variants, BTreeSet::new(), "variants that the contract may not have were not measured");
     let case = measured.case().await;
     assert!(case.activity > 6 * 1_024 && case.reference > 2 * 1_024, "{case:?}");
