@@ -13,7 +13,7 @@ use system_tests::{
     bank::{Row, archive, handed_over, path, payment, payments, payments_table, put, scheduled_at},
     drained, dynamo,
     faults::{Call, Fault, Process, Proxy},
-    ledger::Books,
+    ledger::{Books, HOLDS, hold},
     metrics::Metrics,
     parsed,
     payer::{Payer, Reply},
@@ -116,6 +116,11 @@ impl Bank {
 async fn payments_are_posted_in_the_ledger() {
     let books = with_ledger().await;
     let (ann, bob) = (books.funded("ann", "100").await, books.funded("bob", "1").await);
+    // An expired hold, which the payments release.
+    let mut reserved = hold(&ann, &bob, "95");
+    reserved["expiresAt"] = json!("2020-01-02T00:00:00Z");
+    let reserved = books.at(parsed("2020-01-01T00:00:00Z")).post_once(HOLDS, "H", &reserved).await;
+    assert_eq!(reserved.status, 201, "{}", reserved.body);
     let customer = Client::caller(&books.stack, "bank:read bank:write", &[&ann]);
     let now = jiff::Timestamp::now().to_string();
     let of_bob = json!({"creditAccountId": ann, "debitAccountId": bob, "amount": "1.00", "currency": "USD"});

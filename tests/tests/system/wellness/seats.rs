@@ -10,11 +10,11 @@ use std::{
 };
 use system_tests::{
     Answer, Client, assert_problem, drained,
-    faults::{Call, Fault, Moment, Twins},
+    faults::{Call, Fault, Moment, Process, Twins},
     send, text, until,
     wellness::{
         admin, create, employee, of_company, put,
-        references::{staff, step_of, without_jobs},
+        references::{by_hand, staff, step_of, without_jobs},
         registration_of, stack, stored,
     },
 };
@@ -343,4 +343,42 @@ async fn the_job_passes_over_unreadable_tickets_and_fails_over_an_unreadable_cou
     let job = seated(&admin, &id).await;
     assert_eq!((&job["status"], job["reason"].is_string()), (&json!("failed"), true), "{job}");
     assert_eq!(with(&statuses(&stack, &id).await, "waiting"), ["d"].into());
+}
+
+/// After the sign-up has put its registration, a job gives the employee a seat, or the employee
+/// leaves. Then the activity excludes the employee.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_excluded_sign_up_ends_with_its_seat_and_is_not_repeated() {
+    let (stack, proxy) = by_hand().await;
+    let (admin, operator) = (admin(&stack, COMPANY), Client::operator(&stack));
+    employ(&stack, &["s", "u"]).await;
+    let signs_up = Process::start(&stack, &proxy, "join-activity", &wellness::patterns::join_activity::function());
+    for (who, status, left) in [("s", 409, None), ("u", 201, Some("withdrawn"))] {
+        let mut activity = event(1);
+        activity["filters"] = json!({"departments": ["Sales"]});
+        let id = text(&create(&admin, COMPANY, &activity).await, "activityId").to_owned();
+        assert_eq!(join(&operator, "s", &id).await.status, 201);
+        let (mut is_put, mut is_held) = (false, false);
+        proxy.rule(move |call| {
+            // The activity, and not one of the two calls that run beside its read.
+            let holds = is_put && !is_held && call.action == "GetItem" && call.body["Key"]["SK"]["S"] == "Program";
+            is_put |= call.body["TransactItems"][1]["Put"]["Item"]["Type"]["S"] == "Ticket";
+            is_held |= holds;
+            if holds { Fault::Held } else { Fault::None }
+        });
+        let changes = async {
+            proxy.held(1).await;
+            assert_eq!(leave(&operator, who, &id).await.status, 204);
+            operator.invoke("continue-job", &step_of(COMPANY, &format!("SeatsId-{id}"))).await;
+            let legal = json!({"version": 1, "filters": {"departments": ["Legal"]}});
+            assert_eq!(admin.patch(&of(&format!("activities/{id}")), &legal).await.status, 200);
+            proxy.release();
+        };
+        let event = sign_up("u", &id);
+        let (invocation, ()) = tokio::join!(signs_up.run(&event, Duration::from_secs(30)), changes);
+        let answer = invocation.expect("alive").answer.expect("an answer");
+        assert_eq!(answer["statusCode"], status, "{who}: {answer}");
+        assert_eq!(statuses(&stack, &id).await.get("u").map(String::as_str), left, "{who}");
+        proxy.heal();
+    }
 }
