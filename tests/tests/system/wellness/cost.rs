@@ -44,7 +44,7 @@ const LARGE: Size = Size { data: 6_500, detail: 12_500, copied: 2_600 };
 type Item = HashMap<String, AttributeValue>;
 
 /// A stack without event source mappings. The test invokes the stream functions itself.
-fn by_hand() -> Builder {
+pub(super) fn by_hand() -> Builder {
     let mut template = template_of("wellness");
     for table in ["Activities", "WellnessJobs"] {
         let mapping = format!("            Stream: !GetAtt {table}.StreamArn\n");
