@@ -42,7 +42,8 @@ pub(crate) const UNREADABLE: &[&str] = &[
 
 /// Words of Rust and of its libraries, which the detail of a problem must not contain.
 pub(crate) const RUST: &[&str] = &[
-    "u8", "u16", "u32", "u64", "usize", "i32", "i64", "f64", "struct", "sequence", "invalid", "variant", "line", "column",
+    "u8", "u16", "u32", "u64", "usize", "i32", "i64", "f64", "struct", "sequence", "invalid", "variant", "line",
+    "column",
 ];
 
 /// Texts of a JSON member, a path segment or a query parameter.

@@ -13,8 +13,7 @@ use std::{
 };
 use system_tests::{
     events::{Event, all, folder},
-    patterns,
-    stack,
+    patterns, stack,
     wellness::{activity, json_text, put},
 };
 
