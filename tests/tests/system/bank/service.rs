@@ -55,8 +55,8 @@ impl Call {
 enum Reply {
     /// Sends these bytes.
     Bytes(Vec<u8>),
-    /// Sends these bytes after a pause.
-    Slowly(Vec<u8>),
+    /// Sends these bytes when a second call has arrived, or after ten seconds.
+    Together(Vec<u8>),
     /// Sends these bytes, and then nothing more.
     Stuck(Vec<u8>),
     /// Closes the connection.
@@ -123,8 +123,13 @@ async fn serve(stream: TcpStream, heard: Arc<Mutex<Heard>>) {
         };
         let sent = match reply {
             Reply::Bytes(bytes) => stream.write_all(&bytes).await,
-            Reply::Slowly(bytes) => {
-                sleep(Duration::from_millis(200)).await;
+            Reply::Together(bytes) => {
+                for _ in 0..10_000 {
+                    if lock(&heard).calls.len() > 1 {
+                        break;
+                    }
+                    sleep(Duration::from_millis(1)).await;
+                }
                 stream.write_all(&bytes).await
             }
             Reply::Stuck(bytes) => {
@@ -246,7 +251,7 @@ fn is_unknown(outcome: &Outcome) -> bool {
 async fn a_payment_is_posted_under_its_id() {
     let scene = Scene::start("30").await;
     let payment = with_data(r#"{"to": "IBAN"}"#);
-    scene.server.rule(|number, _| Reply::Slowly(paid(number)));
+    scene.server.rule(|number, _| Reply::Bytes(paid(number)));
     assert_eq!(scene.pay(&payment).await, completed(1));
     let calls = scene.server.calls();
     let (id, call) = (payment.id().to_string(), &calls[0]);
@@ -546,7 +551,7 @@ async fn pauses_between_attempts_double_up_to_an_hour() {
 
 #[tokio::test]
 async fn payments_of_different_accounts_are_executed_side_by_side() {
-    let server = Server::start(|number, _| Reply::Slowly(paid(number))).await;
+    let server = Server::start(|number, _| Reply::Together(paid(number))).await;
     let stack = handed_over(&server.url).parameter("ExecutionConcurrency", "10").start().await.expect("a stack");
     let all: Vec<Payment> =
         (0..).zip(["A-1", "A-1", "A-1", "A-2"]).map(|(second, account)| due(account, second, "1")).collect();

@@ -2,7 +2,7 @@
 //! docs/requirements/wellness.md#tenants.
 
 use keys::TimestampSeconds;
-use local::{Builder, Stack};
+use local::Stack;
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, time::Duration};
 use system_tests::{
@@ -114,11 +114,6 @@ async fn an_export_can_be_downloaded_and_an_erasure_states_what_remains_until_wh
     seed(&stack).await;
 }
 
-/// A stack whose jobs the test runs.
-fn by_hand(quiet: &str) -> Builder {
-    without_jobs().parameter(QUIET, quiet)
-}
-
 /// Runs a job until it is done, in separate invocations.
 async fn finish(client: &Client, job: &str) {
     for _ in 0..100 {
@@ -152,7 +147,7 @@ async fn seed(stack: &Stack) {
 /// erasure ends only after a pass that finds nothing.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_erasure_removes_items_that_a_concurrent_function_writes() {
-    let stack = by_hand("1").start().await.expect("a stack");
+    let stack = without_jobs().parameter(QUIET, "1").start().await.expect("a stack");
     let operator = Client::operator(&stack);
     seed(&stack).await;
     assert_eq!(operator.post(&of("erasure"), &json!({})).await.status, 202);
