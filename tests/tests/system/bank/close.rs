@@ -5,11 +5,12 @@ use bank::Payment;
 use keys::bank::Status;
 use local::Stack;
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 use system_tests::{
     Client, assert_problem,
     bank::{archive, inserted, payment, payments, put, rows, scheduled_at, transactions, without_jobs},
     clock::At,
+    faults::{Call, Fault, Twins},
     on_both_projections, parsed, text, unreadable,
 };
 
@@ -193,6 +194,46 @@ async fn payments_that_cannot_be_read_or_archived_are_counted_and_reported() {
         found.map(|one| (owned(one, "kind"), owned(&one["key"], "PK"), owned(&one["key"], "SK"))).collect();
     assert_eq!(found, wanted, "{day}");
     stack.stop().await;
+}
+
+/// A payment fails after the list of SCHEDULED payments, or after all lists. It is listed as open,
+/// and the next close counts it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payment_that_moves_during_the_close_is_listed_and_counted_once() {
+    let lists_pending = |call: &Call| call.action == "Query" && call.body.to_string().contains("PENDING#");
+    let counts = |call: &Call| {
+        call.action == "Query" && call.table.as_deref().is_some_and(|of| of.ends_with("TransactionHistory"))
+    };
+    let moments: [(&str, fn(&Call) -> bool); 2] = [("listing", lists_pending), ("counting", counts)];
+    for (what, moment) in moments {
+        let twins = Twins::start(without_jobs).await;
+        let client = Client::operator(&twins.healthy);
+        let pending = of(Status::Pending, 1, &usd("2.00"));
+        put(&twins.healthy, &[pending.clone(), of(Status::Processed, 2, &usd("1.00"))]).await;
+        let job = start(&client).await;
+        twins.proxy.rule(move |call| if moment(call) { Fault::Held } else { Fault::None });
+        let process = twins.process("continue-bank-job", &bank::patterns::continue_bank_job::function());
+        let step = inserted(&format!("JOB#{job}"), "JOB");
+        let moves = async {
+            twins.proxy.held(1).await;
+            let path = format!("/bank/accounts/{}/payments/{}", pending.account, pending.id());
+            assert_eq!(client.patch(&path, &json!({"status": "FAILED"})).await.status, 200);
+            if what == "counting" {
+                assert_eq!(archive(&client, DAY).await, 1);
+            }
+            twins.proxy.release();
+        };
+        tokio::join!(process.run(&step, Duration::from_secs(30)), moves);
+        finish(&client, &job).await;
+        let job = start_again(&twins.healthy, &client, "K-1").await;
+        finish(&client, &job).await;
+        let day = client.get(&format!("/bank/days/{DAY}")).await.body;
+        let [first, second] = [&day, &day["supplements"][0]].map(|of| (of["counts"].clone(), of["totals"].clone()));
+        let counts = json!({"SCHEDULED": 0, "PENDING": 1, "PROCESSED": 1, "FAILED": 0, "CANCELLED": 0});
+        assert_eq!(first, (counts, json!([total("PROCESSED", "USD", "1.00")])), "{what}: {day}");
+        let counts = json!({"SCHEDULED": 0, "PENDING": 0, "PROCESSED": 0, "FAILED": 1, "CANCELLED": 0});
+        assert_eq!(second, (counts, json!([total("FAILED", "USD", "2.00")])), "{what}: {day}");
+    }
 }
 
 /// Closes a day of `count` payments, which fill several pages of each shard.

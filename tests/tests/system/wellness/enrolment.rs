@@ -149,6 +149,27 @@ async fn the_job_passes_over_unreadable_employees_and_registrations() {
     assert_eq!(registered(&stack, id).await, right);
 }
 
+/// The second pass waits until the index shows the employees who were put before the job.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_job_looks_again_after_the_lag_of_the_index() {
+    for (lag, status) in [("0", "done"), ("300", "running")] {
+        let stack = without_jobs().parameter("IndexLagSeconds", lag).start().await.expect("a stack");
+        let admin = admin(&stack, COMPANY);
+        let who = employ(&stack, 3).await;
+        let id = text(&create(&admin, COMPANY, &challenge("2099-12-31", &[])).await, "activityId").to_owned();
+        for _ in 0..5 {
+            let step = step_of(COMPANY, &format!("EnrolmentId-{id}"));
+            Client::operator(&stack).invoke("continue-job", &step).await;
+        }
+        let job = admin.get(&of(&format!("jobs/EnrolmentId-{id}"))).await.body;
+        assert_eq!(
+            (&job["status"], registered(&stack, &id).await),
+            (&json!(status), within(&who, &[])),
+            "{lag}: {job}"
+        );
+    }
+}
+
 /// The job has read the registration when the employee leaves or reports progress. The mark of the
 /// employee who has left stays, so that nothing enrols the employee again, and nobody who has
 /// reported progress is withdrawn.

@@ -10,7 +10,7 @@ use std::{
 };
 use system_tests::{
     Answer, Client, assert_problem, drained,
-    faults::{Call, Fault, Moment, Process, Twins},
+    faults::{Call, Fault, Moment, Process, Proxy, Twins},
     send, text, until,
     wellness::{
         admin, create, employee, of_company, put,
@@ -305,6 +305,36 @@ async fn a_sign_up_starts_the_job_if_a_ticket_was_lost() {
     assert_eq!((waits.status, &waits.body["place"]), (201, &json!(2)), "{}", waits.body);
     let again = join(&operator, "u", &id).await;
     assert_eq!((again.status, &again.body["status"]), (201, &json!("enrolled")), "the ticket is kept: {}", again.body);
+}
+
+/// A sign-up takes a ticket before the write of a lower capacity, and is killed. The new limit is not
+/// below that ticket, so the repeated sign-up gets the seat.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lower_capacity_keeps_the_seat_of_a_sign_up_in_progress() {
+    let (stack, proxy) = by_hand().await;
+    let (admin, operator) = (admin(&stack, COMPANY), Client::operator(&stack));
+    employ(&stack, &["a", "b"]).await;
+    let id = text(&create(&admin, COMPANY, &event(3)).await, "activityId").to_owned();
+    assert_eq!(join(&operator, "a", &id).await.status, 201);
+    let function = wellness::patterns::update_activity::function();
+    let process = Process::start(&stack, &proxy, "update-activity", &function);
+    let mut fewer = system_tests::events::event("update-activity", "");
+    fewer["pathParameters"] = json!({"companyId": COMPANY, "activityId": id});
+    fewer["requestContext"]["authorizer"]["jwt"]["claims"]["company_id"] = COMPANY.into();
+    fewer["body"] = json!({"version": 1, "capacity": 1}).to_string().into();
+    let is_transaction = |call: &Call| call.action == "TransactWriteItems";
+    proxy.rule(move |call| if is_transaction(call) { Fault::Held } else { Fault::None });
+    let signs_up = async {
+        proxy.held(1).await;
+        let deadly = Proxy::start(stack.dynamo_url()).await;
+        deadly.rule(move |call| if is_transaction(call) { Fault::Death(Moment::Before) } else { Fault::None });
+        let process = Process::start(&stack, &deadly, "join-activity", &wellness::patterns::join_activity::function());
+        assert!(process.run(&sign_up("b", &id), Duration::from_secs(30)).await.is_none());
+        proxy.release();
+    };
+    let (invocation, ()) = tokio::join!(process.run(&fewer, Duration::from_secs(30)), signs_up);
+    assert_eq!(invocation.expect("alive").answer.expect("an answer")["statusCode"], 200);
+    assert_eq!(join(&operator, "b", &id).await.body["status"], "enrolled");
 }
 
 /// Sets an attribute of the activity's items with this sort key to a value of another type.
