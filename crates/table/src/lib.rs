@@ -70,12 +70,12 @@ pub use batch::{BatchWrite, Found, Leftover};
 pub use change::{Change, MAX_CHANGES};
 pub use condition::{Condition, Value};
 pub use cursor::{BadCursor, Binding, Cursor};
+pub use derives::Attributes;
 pub use error::{Error, Refused, optimistically};
 pub use item::{Item, Key, read_image, size};
 pub use json::{JsonText, raw_json};
 pub use query::{Index, Page, Query};
 pub use sharded::{IndexPosition, MergedPage, MergedQuery, Projection, ShardedIndex};
-pub use table_derive::Attributes;
 pub use usage::{Call, MAX_UNREADABLE, Units, Usage, for_tenant, measured, set_tenant, with_reserved_time};
 
 use keys::Random;

@@ -1,32 +1,11 @@
-//! Derive macro for DynamoDB attribute names. The names come from the serde attributes of an item
-//! struct.
-//!
-//! The crate `table` re-exports the derive macro as `table::Attributes`.
+//! [`Attributes`](macro@crate::Attributes): the names of DynamoDB attributes, from the serde
+//! attributes of an item struct.
 
-use proc_macro::TokenStream;
 use proc_macro2::TokenStream as Tokens;
 use quote::{format_ident, quote};
-use syn::{
-    Attribute, Data, DeriveInput, Error, Field, Fields, Ident, LitStr, ext::IdentExt, meta::ParseNestedMeta,
-    parse_macro_input,
-};
+use syn::{Attribute, Data, DeriveInput, Error, Field, Fields, Ident, LitStr, ext::IdentExt, meta::ParseNestedMeta};
 
-/// Generates a constant of type `table::Attribute` for each field. The field `added_at` gets the
-/// constant `ADDED_AT`. The constant `ATTRIBUTES` lists all of them.
-///
-/// The value of a constant is the serde name of its field. `#[serde(rename = "…")]` on the field
-/// takes precedence over `#[serde(rename_all = "PascalCase")]` on the struct. A constant has the
-/// visibility of its field. Fields with `#[serde(flatten)]` or `#[serde(skip)]` get no constant.
-///
-/// Other `rename_all` rules are compile errors. Different names for serialization and
-/// deserialization are compile errors as well.
-#[proc_macro_derive(Attributes)]
-pub fn attributes(input: TokenStream) -> TokenStream {
-    let input = parse_macro_input!(input as DeriveInput);
-    expand(&input).unwrap_or_else(Error::into_compile_error).into()
-}
-
-fn expand(input: &DeriveInput) -> Result<Tokens, Error> {
+pub(crate) fn expand(input: &DeriveInput) -> Result<Tokens, Error> {
     let Data::Struct(data) = &input.data else {
         return Err(Error::new_spanned(&input.ident, "only structs have attributes"));
     };
