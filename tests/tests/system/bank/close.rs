@@ -204,14 +204,14 @@ async fn a_payment_that_moves_during_the_close_is_listed_and_counted_once() {
     let counts = |call: &Call| {
         call.action == "Query" && call.table.as_deref().is_some_and(|of| of.ends_with("TransactionHistory"))
     };
-    let moments: [(&str, fn(&Call) -> bool); 2] = [("listing", lists_pending), ("counting", counts)];
-    for (what, moment) in moments {
+    for what in ["listing", "counting"] {
         let twins = Twins::start(without_jobs).await;
         let client = Client::operator(&twins.healthy);
         let pending = of(Status::Pending, 1, &usd("2.00"));
         put(&twins.healthy, &[pending.clone(), of(Status::Processed, 2, &usd("1.00"))]).await;
         let job = start(&client).await;
-        twins.proxy.rule(move |call| if moment(call) { Fault::Held } else { Fault::None });
+        let is_moment = move |call: &Call| if what == "listing" { lists_pending(call) } else { counts(call) };
+        twins.proxy.rule(move |call| if is_moment(call) { Fault::Held } else { Fault::None });
         let process = twins.process("continue-bank-job", &bank::patterns::continue_bank_job::function());
         let step = inserted(&format!("JOB#{job}"), "JOB");
         let moves = async {

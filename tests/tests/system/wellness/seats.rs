@@ -307,8 +307,8 @@ async fn a_sign_up_starts_the_job_if_a_ticket_was_lost() {
     assert_eq!((again.status, &again.body["status"]), (201, &json!("enrolled")), "the ticket is kept: {}", again.body);
 }
 
-/// A sign-up takes a ticket before the write of a lower capacity, and is killed. The new limit is not
-/// below that ticket, so the repeated sign-up gets the seat.
+/// A sign-up takes a ticket before the write of a lower capacity, and is killed. The new limit is
+/// not below that ticket, so the repeated sign-up gets the seat.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lower_capacity_keeps_the_seat_of_a_sign_up_in_progress() {
     let (stack, proxy) = by_hand().await;
