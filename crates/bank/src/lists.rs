@@ -55,7 +55,7 @@ pub(crate) async fn of_account<T: Item, B: From<T>>(
 ) -> Result<List<B>, Error> {
     let OfAccount { account, status, .. } = &request.input;
     request.caller.must_own(account, DOMAIN)?;
-    let filter = status.map(|status| DueSort::with_status(status).from().to_owned());
+    let filter = status.map(|status| DueSort::with_status(&status).from().to_owned());
     let listing = request.listing(request.input.range(default)?, filter.as_deref().unwrap_or_default())?;
     let mut query = Query::new(account, &listing.range);
     if let Some(prefix) = filter {

@@ -11,7 +11,7 @@ use syn::{
 /// A part of a format text.
 enum Piece {
     Text(String),
-    Field(Part),
+    Field(Box<Part>),
 }
 
 /// A field in a format text: `{member}`, `{member:Via}` or `{member+}`.
@@ -74,7 +74,7 @@ impl Format {
                 if matches!(pieces.last(), Some(Piece::Field(_))) {
                     return Err(Error::new(literal.span(), "two fields need a text between them"));
                 }
-                pieces.push(Piece::Field(field));
+                pieces.push(Piece::Field(Box::new(field)));
                 rest = after;
             }
         }
@@ -82,7 +82,16 @@ impl Format {
     }
 
     fn parts(&self) -> impl Iterator<Item = &Part> {
-        self.0.iter().filter_map(|piece| if let Piece::Field(part) = piece { Some(part) } else { None })
+        self.0.iter().filter_map(|piece| if let Piece::Field(part) = piece { Some(&**part) } else { None })
+    }
+
+    /// The text with the names of the fields.
+    fn shown(&self) -> String {
+        let shown = |piece: &Piece| match piece {
+            Piece::Text(text) => text.clone(),
+            Piece::Field(part) => format!("<{}>", part.variable()),
+        };
+        self.0.iter().map(shown).collect()
     }
 
     /// Writes the text to `out`.
@@ -203,24 +212,19 @@ fn shape(name: &Tokens, fields: &Fields) -> Tokens {
 }
 
 pub(crate) fn expand(input: &DeriveInput) -> Result<Tokens, Error> {
-    let (name, mut arms, mut tries, mut ranges) = (&input.ident, Vec::new(), Vec::new(), Vec::new());
-    let mut add = |format: &Format, shape: Tokens| {
-        let (display, parse) = (format.display(), format.parse(&shape));
-        arms.push(quote!(#shape => #display));
-        tries.push(quote!((|rest: &str| #parse)(text).filter(|key| crate::text::is_text_of(key, text))));
-    };
+    let (name, mut ranges, mut formats) = (&input.ident, Vec::new(), Vec::new());
     match &input.data {
         Data::Struct(data) => {
             let format = Format::of(&input.attrs, name)?;
-            add(&format, shape(&quote!(Self), &data.fields));
             for attribute in input.attrs.iter().filter(|attribute| attribute.path().is_ident("range")) {
                 ranges.push(attribute.parse_args::<Range>()?.function(&format, &data.fields)?);
             }
+            formats.push((format, shape(&quote!(Self), &data.fields)));
         }
         Data::Enum(data) => {
             for variant in &data.variants {
                 let of = &variant.ident;
-                add(&Format::of(&variant.attrs, of)?, shape(&quote!(Self::#of), &variant.fields));
+                formats.push((Format::of(&variant.attrs, of)?, shape(&quote!(Self::#of), &variant.fields)));
             }
         }
         Data::Union(_) => return Err(Error::new_spanned(name, "only structs and enums are keys")),
@@ -229,19 +233,30 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<Tokens, Error> {
     let message = message.map(Attribute::parse_args::<LitStr>).transpose()?;
     let text = name.to_string();
     let error = message.map_or_else(|| quote!(crate::Invalid::key(#text)), |text| quote!(crate::Invalid::new(#text)));
+    let texts: Vec<String> = formats.iter().map(|(format, _)| format!("`{}`", format.shown())).collect();
+    let doc = format!("Writes {}.", texts.join(" or "));
+    let (displays, shapes) =
+        (formats.iter().map(|(format, _)| format.display()), formats.iter().map(|(_, shape)| shape));
+    let parses = formats.iter().map(|(format, shape)| format.parse(shape));
+    let tries: Vec<Ident> = (1..=formats.len()).map(|at| format_ident!("key_{at}")).collect();
+    let (first, others) = tries.split_first().ok_or_else(|| Error::new_spanned(name, "needs a variant"))?;
     let ranges = if ranges.is_empty() { quote!() } else { quote!(impl #name { #(#ranges)* }) };
     Ok(quote! {
+        #[doc = #doc]
+        #[automatically_derived]
         impl ::std::fmt::Display for #name {
             fn fmt(&self, out: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
-                match self { #(#arms),* }
+                match self { #(#shapes => #displays,)* }
             }
         }
 
+        #[automatically_derived]
         impl ::std::str::FromStr for #name {
             type Err = crate::Invalid;
 
             fn from_str(text: &str) -> Result<Self, Self::Err> {
-                None #(.or_else(|| #tries))* .ok_or(#error)
+                #(let #tries = |rest: &str| -> Option<Self> #parses;)*
+                #first(text) #(.or_else(|| #others(text)))* .ok_or(#error)
             }
         }
 

@@ -19,12 +19,14 @@
 //! | payment that was open at the close | `DAY#<date>` | `OPEN#<number>#<time>#<payment id>` |
 //! | discrepancy that the close found | `DAY#<date>` | `DISCREPANCY#<number>#<item hash>` |
 
+use crate::time::{Compact, Exact};
 use crate::{
     Day, IdempotencyKey, KeyRange, Random, TimestampSeconds, TransactionId,
     id::identifier,
     ledger::ItemHash,
-    text::{Invalid, constant_key, derived, names, parse_simple, prefixed_key, serde_as_text, uuid_of},
+    text::{Invalid, Simple, derived, names, numbered_key, serde_as_text, uuid_of},
 };
+use derives::Key;
 use jiff::Timestamp;
 use std::{fmt, str::FromStr};
 use uuid::Uuid;
@@ -33,30 +35,22 @@ use uuid::Uuid;
 /// (docs/requirements/bank.md#access-pattern-2-list-scheduled-payments-of-an-account).
 pub const DAYS_AHEAD: i64 = 90;
 
-/// Status of a payment. The variants are in alphabetical order, which is also the order of the
-/// keys.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Status {
-    /// Cancelled before the batch job collected it.
-    Cancelled,
-    /// Failed after the batch job collected it.
-    Failed,
-    /// Collected by the batch job, and not yet processed.
-    Pending,
-    /// Paid. The payment has a transaction id.
-    Processed,
-    /// Waiting for its scheduled time.
-    Scheduled,
+names! {
+    /// Status of a payment. The variants are in alphabetical order, which is also the order of the
+    /// keys.
+    pub enum Status: "must be SCHEDULED, PENDING, PROCESSED, CANCELLED or FAILED" {
+        /// Cancelled before the batch job collected it.
+        Cancelled = "CANCELLED",
+        /// Failed after the batch job collected it.
+        Failed = "FAILED",
+        /// Collected by the batch job, and not yet processed.
+        Pending = "PENDING",
+        /// Paid. The payment has a transaction id.
+        Processed = "PROCESSED",
+        /// Waiting for its scheduled time.
+        Scheduled = "SCHEDULED",
+    }
 }
-
-names!(
-    Status, "must be SCHEDULED, PENDING, PROCESSED, CANCELLED or FAILED",
-    Cancelled => "CANCELLED",
-    Failed => "FAILED",
-    Pending => "PENDING",
-    Processed => "PROCESSED",
-    Scheduled => "SCHEDULED",
-);
 
 impl Status {
     /// The final statuses. A payment with one of them is settled.
@@ -78,7 +72,9 @@ impl Status {
 ///
 /// The id contains the scheduled time, so the sort key can be derived from the id. The UUID makes
 /// payments of the same second distinct (docs/decisions/payment-id.md).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("{time:Compact}-{unique:Simple}")]
+#[invalid("is not a payment id")]
 pub struct PaymentId {
     time: TimestampSeconds,
     unique: Uuid,
@@ -111,26 +107,6 @@ impl From<PaymentId> for IdempotencyKey {
         Self::generated(&id.to_string())
     }
 }
-
-impl FromStr for PaymentId {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        let parse = || {
-            let (time, unique) = text.split_once('-')?;
-            Some(Self { time: TimestampSeconds::parse_compact(time)?, unique: parse_simple(unique)? })
-        };
-        parse().ok_or_else(|| Invalid::new("is not a payment id"))
-    }
-}
-
-impl fmt::Display for PaymentId {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}-{}", self.time.compact(), self.unique.simple())
-    }
-}
-
-serde_as_text!(PaymentId);
 
 /// Sort key of a payment and of a transaction: `<time>#<payment id>`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -166,7 +142,8 @@ impl FromStr for PaymentSort {
         let parse = || {
             let (time, id) = text.rsplit_once('#')?;
             let id: PaymentId = id.parse().ok()?;
-            (TimestampSeconds::parse_exact(time)? == id.time).then_some(Self(id))
+            let Exact(time): Exact<TimestampSeconds> = time.parse().ok()?;
+            (time == id.time).then_some(Self(id))
         };
         parse().ok_or(Invalid::key("PaymentSort"))
     }
@@ -180,9 +157,11 @@ impl fmt::Display for PaymentSort {
 
 serde_as_text!(PaymentSort);
 
-/// GSI1 sort key of a payment and of a transaction: `<STATUS>#<time>#<payment id>`. The payment id
-/// makes the sort key unique, so a cursor stores only the sort key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// GSI1 sort key of a payment and of a transaction. The payment id makes the sort key unique, so a
+/// cursor stores only the sort key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("{status}#{payment:PaymentSort}")]
+#[range(with_status(status))]
 pub struct DueSort {
     /// Status of the payment.
     pub status: Status,
@@ -195,19 +174,20 @@ impl DueSort {
     /// (docs/requirements/bank.md#access-pattern-3-list-payments-of-a-date-by-status).
     #[must_use]
     pub fn due_on(day: Day, status: Status) -> KeyRange {
-        KeyRange::beginning_with(format!("{status}#{day}T"))
+        Self::with_status(&status).continuing(format_args!("{day}T"))
     }
 
     /// Returns the range of items that have the status and are due on or before the day.
     #[must_use]
     pub fn due_until(day: Day, status: Status) -> KeyRange {
-        KeyRange::through(format!("{status}#"), format!("{status}#{day}T"))
+        KeyRange::spanning(&Self::with_status(&status), &Self::due_on(day, status))
     }
 
     /// Returns the range of items that have the status and are due at or before the time.
     #[must_use]
     pub fn due_by(time: TimestampSeconds, status: Status) -> KeyRange {
-        KeyRange::through(format!("{status}#"), format!("{status}#{time}#"))
+        let all = Self::with_status(&status);
+        KeyRange::spanning(&all, &all.continuing(format_args!("{time}#")))
     }
 
     /// Returns an empty range, for warm-up queries.
@@ -220,68 +200,36 @@ impl DueSort {
     /// contains [`Status::Processed`] items too, because the statuses are in alphabetical order.
     #[must_use]
     pub fn pending_to_scheduled(day: Day) -> KeyRange {
-        KeyRange::through(format!("{}#", Status::Pending), format!("{}#{day}T", Status::Scheduled))
-    }
-
-    /// Returns the range of all items that have the status.
-    #[must_use]
-    pub fn with_status(status: Status) -> KeyRange {
-        KeyRange::beginning_with(format!("{status}#"))
+        KeyRange::spanning(&Self::with_status(&Status::Pending), &Self::due_on(day, Status::Scheduled))
     }
 }
 
-impl FromStr for DueSort {
-    type Err = Invalid;
+/// Partition key of a transaction guard. It never equals an account id, because identifiers contain
+/// no `#`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("TRANSACTION#{0}")]
+pub struct GuardPartition(pub TransactionId);
 
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        let parse = || {
-            let (status, sort) = text.split_once('#')?;
-            let PaymentSort(payment) = sort.parse().ok()?;
-            Some(Self { status: status.parse().ok()?, payment })
-        };
-        parse().ok_or(Invalid::key("DueSort"))
-    }
-}
+/// Sort key of a transaction guard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("TRANSACTION")]
+pub struct GuardSort;
 
-impl fmt::Display for DueSort {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}#{}", self.status, PaymentSort(self.payment))
-    }
-}
+/// Partition key of the dispatch switch. It never equals an account id, because identifiers contain
+/// no `#`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("SETTING#DISPATCHING")]
+pub struct SwitchPartition;
 
-serde_as_text!(DueSort);
+/// Sort key of the dispatch switch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("DISPATCHING")]
+pub struct SwitchSort;
 
-prefixed_key!(
-    /// Partition key of a transaction guard: `TRANSACTION#<transaction id>`. It never equals an
-    /// account id, because identifiers contain no `#`.
-    GuardPartition,
-    "TRANSACTION",
-    TransactionId
-);
-
-constant_key!(
-    /// Sort key of a transaction guard: `TRANSACTION`.
-    GuardSort,
-    "TRANSACTION"
-);
-
-constant_key!(
-    /// Partition key of the dispatch switch: `SETTING#DISPATCHING`. It never equals an account id,
-    /// because identifiers contain no `#`.
-    SwitchPartition,
-    "SETTING#DISPATCHING"
-);
-
-constant_key!(
-    /// Sort key of the dispatch switch: `DISPATCHING`.
-    SwitchSort,
-    "DISPATCHING"
-);
-
-identifier!(
+identifier! {
     /// Id of a dispatch that an operator started.
-    DispatchId
-);
+    DispatchId;
+}
 
 impl DispatchId {
     /// Returns the id of the dispatch that a request starts. The id is derived from the caller and
@@ -297,50 +245,26 @@ impl DispatchId {
 }
 
 /// Id of a bank job, as returned to callers.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[invalid("is not a job id")]
 pub enum JobId {
     /// `dispatch-<dispatch id>`
+    #[key("dispatch-{0}")]
     Dispatch(DispatchId),
     /// `close-<date>-<number>`
+    #[key("close-{0+}-{1}")]
     Close(Day, CloseNumber),
 }
 
-impl fmt::Display for JobId {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Dispatch(id) => write!(out, "dispatch-{id}"),
-            Self::Close(day, number) => write!(out, "close-{day}-{number}"),
-        }
-    }
-}
+/// Partition key of a job.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("JOB#{0}")]
+pub struct JobPartition(pub JobId);
 
-impl FromStr for JobId {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        let dispatch = || text.strip_prefix("dispatch-")?.parse().ok().map(Self::Dispatch);
-        let close = || {
-            let (day, number) = text.strip_prefix("close-")?.rsplit_once('-')?;
-            Some(Self::Close(day.parse().ok()?, number.parse().ok()?))
-        };
-        dispatch().or_else(close).ok_or_else(|| Invalid::new("is not a job id"))
-    }
-}
-
-serde_as_text!(JobId);
-
-prefixed_key!(
-    /// Partition key of a job: `JOB#<job id>`.
-    JobPartition,
-    "JOB",
-    JobId
-);
-
-constant_key!(
-    /// Sort key of a job: `JOB`.
-    JobSort,
-    "JOB"
-);
+/// Sort key of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("JOB")]
+pub struct JobSort;
 
 /// Id of an import: the name of its file without its ending.
 ///
@@ -415,107 +339,57 @@ impl fmt::Display for ImportRun {
 
 serde_as_text!(ImportRun);
 
-prefixed_key!(
-    /// Partition key of the runs of an import: `IMPORT#<import id>`.
-    ImportPartition,
-    "IMPORT",
-    ImportId
-);
+/// Partition key of the runs of an import.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("IMPORT#{0}")]
+pub struct ImportPartition(pub ImportId);
 
-prefixed_key!(
-    /// Sort key of a run of an import: `RUN#<run>`.
-    ImportSort,
-    "RUN",
-    ImportRun
-);
+/// Sort key of a run of an import.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("RUN#{0}")]
+#[range(all)]
+pub struct ImportSort(pub ImportRun);
 
 impl ImportSort {
     /// Returns the range of all runs of an import, latest first.
     #[must_use]
     pub fn latest() -> KeyRange {
-        KeyRange::beginning_with("RUN#").newest_first()
+        Self::all().newest_first()
     }
 
     /// Returns the range of a run and all runs before it, latest first.
     #[must_use]
     pub fn until(run: &ImportRun) -> KeyRange {
-        KeyRange::between("RUN#", Self(run.clone()).to_string()).newest_first()
+        KeyRange::spanning(&Self::all(), &KeyRange::of_key(&Self(run.clone()))).newest_first()
     }
 }
 
-prefixed_key!(
-    /// Sort key of the record that a failed payment was retried: `RETRY#<payment id>`. Its
-    /// partition key is the account.
-    RetrySort,
-    "RETRY",
-    PaymentId
+/// Sort key of the record that a failed payment was retried. Its partition key is the account.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("RETRY#{0}")]
+pub struct RetrySort(pub PaymentId);
+
+numbered_key!(
+    /// Number of a close of a day: four digits. The first close has number 1. Each later close adds
+    /// a supplement with the next number.
+    CloseNumber(u16), "{:04}", 9_999
 );
 
-/// Number of a close of a day: four digits. The first close has number 1. Each later close adds a
-/// supplement with the next number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct CloseNumber(u16);
+/// Partition key of everything that the closes of a day store.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("DAY#{0}")]
+pub struct DayPartition(pub Day);
 
-impl CloseNumber {
-    /// The number of the first close.
-    pub const FIRST: Self = Self(1);
-    /// The greatest number.
-    const MAX: u16 = 9_999;
+/// Sort key of a certificate.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("CERTIFICATE#{0}")]
+#[range(all)]
+pub struct CertificateSort(pub CloseNumber);
 
-    /// Returns the next number. Returns `None` after the last number with four digits.
-    #[must_use]
-    pub fn next(self) -> Option<Self> {
-        (self.0 < Self::MAX).then_some(Self(self.0 + 1))
-    }
-
-    /// The number.
-    #[must_use]
-    pub fn get(self) -> u16 {
-        self.0
-    }
-}
-
-impl FromStr for CloseNumber {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        let number = text.parse().ok().filter(|number| *number > 0).map(Self);
-        number.filter(|number| number.to_string() == text).ok_or(Invalid::key("CloseNumber"))
-    }
-}
-
-impl fmt::Display for CloseNumber {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{:04}", self.0)
-    }
-}
-
-serde_as_text!(CloseNumber);
-
-prefixed_key!(
-    /// Partition key of everything that the closes of a day store: `DAY#<date>`.
-    DayPartition,
-    "DAY",
-    Day
-);
-
-prefixed_key!(
-    /// Sort key of a certificate: `CERTIFICATE#<number>`.
-    CertificateSort,
-    "CERTIFICATE",
-    CloseNumber
-);
-
-impl CertificateSort {
-    /// Returns the range of all certificates of a day.
-    #[must_use]
-    pub fn all() -> KeyRange {
-        KeyRange::beginning_with("CERTIFICATE#")
-    }
-}
-
-/// Sort key of a payment that was open at a close: `OPEN#<number>#<time>#<payment id>`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// Sort key of a payment that was open at a close.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("OPEN#{number}#{payment:PaymentSort}")]
+#[range(all(number))]
 pub struct OpenSort {
     /// The close.
     pub number: CloseNumber,
@@ -524,12 +398,6 @@ pub struct OpenSort {
 }
 
 impl OpenSort {
-    /// Returns the range of all payments that were open at the close.
-    #[must_use]
-    pub fn all(number: CloseNumber) -> KeyRange {
-        KeyRange::beginning_with(format!("OPEN#{number}#"))
-    }
-
     /// Returns the range of the open payments from one payment to another, both included.
     #[must_use]
     pub fn between(number: CloseNumber, first: PaymentId, last: PaymentId) -> KeyRange {
@@ -538,60 +406,13 @@ impl OpenSort {
     }
 }
 
-impl FromStr for OpenSort {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        let parse = || {
-            let (number, sort) = text.strip_prefix("OPEN#")?.split_once('#')?;
-            let PaymentSort(payment) = sort.parse().ok()?;
-            Some(Self { number: number.parse().ok()?, payment })
-        };
-        parse().ok_or(Invalid::key("OpenSort"))
-    }
-}
-
-impl fmt::Display for OpenSort {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "OPEN#{}#{}", self.number, PaymentSort(self.payment))
-    }
-}
-
-serde_as_text!(OpenSort);
-
-/// Sort key of a discrepancy that a close found: `DISCREPANCY#<number>#<item hash>`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// Sort key of a discrepancy that a close found.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("DISCREPANCY#{number}#{item}")]
+#[range(all(number))]
 pub struct DiscrepancySort {
     /// The close.
     pub number: CloseNumber,
     /// Hash of the primary key of the item.
     pub item: ItemHash,
 }
-
-impl DiscrepancySort {
-    /// Returns the range of all discrepancies that the close found.
-    #[must_use]
-    pub fn all(number: CloseNumber) -> KeyRange {
-        KeyRange::beginning_with(format!("DISCREPANCY#{number}#"))
-    }
-}
-
-impl FromStr for DiscrepancySort {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        let parse = || {
-            let (number, item) = text.strip_prefix("DISCREPANCY#")?.split_once('#')?;
-            Some(Self { number: number.parse().ok()?, item: item.parse().ok()? })
-        };
-        parse().ok_or(Invalid::key("DiscrepancySort"))
-    }
-}
-
-impl fmt::Display for DiscrepancySort {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "DISCREPANCY#{}#{}", self.number, self.item)
-    }
-}
-
-serde_as_text!(DiscrepancySort);

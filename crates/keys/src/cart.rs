@@ -23,45 +23,36 @@
 //! | --- | --- | --- | --- | --- |
 //! | product | SKU | `PRODUCT` | `PRODUCTS` | `SKU#<SKU>` |
 
+use crate::time::Exact;
 use crate::{
     Day, KeyRange, OrderId, Random, Sku, TimestampMillis,
     id::identifier,
-    text::{Invalid, constant_key, names, parse_simple, prefixed_key, serde_as_text, uuid_of},
+    text::{Simple, names, uuid_of},
 };
+use derives::Key;
 use jiff::Timestamp;
-use std::{fmt, str::FromStr};
 use uuid::Uuid;
 
-/// Status of a cart item. The variants are in alphabetical order, which is also the order of the
-/// keys.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Status {
-    /// In the cart.
-    Active,
-    /// Bought in an order that was cancelled. This status is final.
-    Cancelled,
-    /// Merged into the ACTIVE item of the same product. Hidden from customers.
-    Joined,
-    /// Bought.
-    Purchased,
-    /// Removed by the customer. Hidden from customers.
-    Removed,
-    /// Saved for later.
-    Saved,
-    /// Bought and shipped. This status is final.
-    Shipped,
+names! {
+    /// Status of a cart item. The variants are in alphabetical order, which is also the order of
+    /// the keys.
+    pub enum Status: "must be ACTIVE, SAVED, PURCHASED, SHIPPED or CANCELLED" {
+        /// In the cart.
+        Active = "ACTIVE",
+        /// Bought in an order that was cancelled. This status is final.
+        Cancelled = "CANCELLED",
+        /// Merged into the ACTIVE item of the same product. Hidden from customers.
+        Joined = "JOINED",
+        /// Bought.
+        Purchased = "PURCHASED",
+        /// Removed by the customer. Hidden from customers.
+        Removed = "REMOVED",
+        /// Saved for later.
+        Saved = "SAVED",
+        /// Bought and shipped. This status is final.
+        Shipped = "SHIPPED",
+    }
 }
-
-names!(
-    Status, "must be ACTIVE, SAVED, PURCHASED, SHIPPED or CANCELLED",
-    Active => "ACTIVE",
-    Cancelled => "CANCELLED",
-    Joined => "JOINED",
-    Purchased => "PURCHASED",
-    Removed => "REMOVED",
-    Saved => "SAVED",
-    Shipped => "SHIPPED",
-);
 
 impl Status {
     /// Returns whether lists show cart items with this status.
@@ -72,7 +63,9 @@ impl Status {
 }
 
 /// Id of a cart item: the 32 hexadecimal digits of a version 7 UUID. The id never changes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("{0:Simple}")]
+#[invalid("is not an item id")]
 pub struct ItemId(Uuid);
 
 impl ItemId {
@@ -92,25 +85,11 @@ impl ItemId {
     }
 }
 
-impl FromStr for ItemId {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        parse_simple(text).map(Self).ok_or_else(|| Invalid::new("is not an item id"))
-    }
-}
-
-impl fmt::Display for ItemId {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.simple().fmt(out)
-    }
-}
-
-serde_as_text!(ItemId);
-
-/// Sort key and GSI1 sort key of a cart item: `<STATUS>#<time of the last status change>#<item
-/// id>`. The item id makes the sort key unique, so a cursor stores only the sort key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// Sort key and GSI1 sort key of a cart item. The item id makes the sort key unique, so a cursor
+/// stores only the sort key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("{status}#{since:Exact}#{item}")]
+#[range(with_status(status))]
 pub struct CartItemSort {
     /// Status of the cart item.
     pub status: Status,
@@ -127,19 +106,11 @@ impl CartItemSort {
         Some(Self { status: Status::Active, since: item.time()?, item })
     }
 
-    /// Returns the range of all cart items that have the status
-    /// (docs/requirements/cart.md#access-pattern-2-list-products-of-a-customer,
-    /// docs/requirements/cart.md#access-pattern-3-list-items-of-a-product).
-    #[must_use]
-    pub fn with_status(status: Status) -> KeyRange {
-        KeyRange::beginning_with(format!("{status}#"))
-    }
-
     /// Returns the range of cart items that got the status on the day
     /// (docs/requirements/cart.md#access-pattern-3-list-items-of-a-product).
     #[must_use]
     pub fn on(day: Day, status: Status) -> KeyRange {
-        KeyRange::beginning_with(format!("{status}#{day}T"))
+        Self::with_status(&status).continuing(format_args!("{day}T"))
     }
 
     /// Returns the range of cart items that got the status from `from` to `to`, both inclusive.
@@ -158,66 +129,31 @@ impl CartItemSort {
     }
 }
 
-impl FromStr for CartItemSort {
-    type Err = Invalid;
+/// Sort key of the pointer to a cart item.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("ITEM#{0}")]
+pub struct ItemSort(pub ItemId);
 
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        let parse = || {
-            let (status, rest) = text.split_once('#')?;
-            let (since, item) = rest.split_once('#')?;
-            Some(Self { status: status.parse().ok()?, since: since.parse().ok()?, item: item.parse().ok()? })
-        };
-        parse().filter(|key| key.to_string() == text).ok_or(Invalid::key("CartItemSort"))
-    }
-}
+/// Sort key of the item `CART`, which has the contents of a cart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("CART")]
+pub struct CartSort;
 
-impl fmt::Display for CartItemSort {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}#{}#{}", self.status, self.since, self.item)
-    }
-}
+/// Sort key of an order. Generated order ids start with their time.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("ORDER#{0}")]
+#[range(all)]
+pub struct OrderSort(pub OrderId);
 
-serde_as_text!(CartItemSort);
+/// Sort key of the lines of an order.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("LINES#{0}")]
+pub struct LinesSort(pub OrderId);
 
-prefixed_key!(
-    /// Sort key of the pointer to a cart item: `ITEM#<item id>`.
-    ItemSort,
-    "ITEM",
-    ItemId
-);
-
-constant_key!(
-    /// Sort key of the item `CART`, which has the contents of a cart.
-    CartSort,
-    "CART"
-);
-
-prefixed_key!(
-    /// Sort key of an order: `ORDER#<order id>`. Generated order ids start with their time.
-    OrderSort,
-    "ORDER",
-    OrderId
-);
-
-impl OrderSort {
-    /// Returns the range of all orders.
-    #[must_use]
-    pub fn all() -> KeyRange {
-        KeyRange::beginning_with("ORDER#")
-    }
-}
-
-prefixed_key!(
-    /// Sort key of the lines of an order: `LINES#<order id>`.
-    LinesSort,
-    "LINES",
-    OrderId
-);
-
-identifier!(
+identifier! {
     /// Id of a job that moves the cart items of an order: `<order id>-<STATUS>`.
-    JobId
-);
+    JobId;
+}
 
 impl JobId {
     /// Returns the id of the job that moves the cart items of the order to the status.
@@ -227,42 +163,28 @@ impl JobId {
     }
 }
 
-prefixed_key!(
-    /// Partition key of a job: `JOB#<job id>`.
-    JobPartition,
-    "JOB",
-    JobId
-);
+/// Partition key of a job.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("JOB#{0}")]
+pub struct JobPartition(pub JobId);
 
-constant_key!(
-    /// Sort key of a job.
-    JobSort,
-    "JOB"
-);
+/// Sort key of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("JOB")]
+pub struct JobSort;
 
-constant_key!(
-    /// Sort key of a product.
-    ProductSort,
-    "PRODUCT"
-);
+/// Sort key of a product.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("PRODUCT")]
+pub struct ProductSort;
 
-constant_key!(
-    /// GSI1 partition key of every product.
-    ProductsPartition,
-    "PRODUCTS"
-);
+/// GSI1 partition key of every product.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("PRODUCTS")]
+pub struct ProductsPartition;
 
-prefixed_key!(
-    /// GSI1 sort key of a product: `SKU#<sku>`.
-    SkuSort,
-    "SKU",
-    Sku
-);
-
-impl SkuSort {
-    /// Returns the range of all products.
-    #[must_use]
-    pub fn all() -> KeyRange {
-        KeyRange::beginning_with("SKU#")
-    }
-}
+/// GSI1 sort key of a product.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("SKU#{0}")]
+#[range(all)]
+pub struct SkuSort(pub Sku);

@@ -1,6 +1,8 @@
 use crate::Random;
 use crate::alphabet::is_visible;
-use crate::text::{Invalid, prefixed_key, serde_as_text};
+use crate::text::{Invalid, Simple, serde_as_text};
+use crate::time::Exact;
+use derives::Key;
 use std::{fmt, str::FromStr};
 
 /// Maximum length of an identifier, in characters.
@@ -83,19 +85,36 @@ fn check_length(text: &str) -> Result<(), Invalid> {
     Ok(())
 }
 
-/// Defines an identifier type.
+/// Defines identifier types. `identifier!(check_label: …)` defines types with another check:
+/// labels, which people read, words, which are compared with reserved words, and idempotency keys.
 macro_rules! identifier {
-    ($(#[$doc:meta])* $name:ident) => {
-        $crate::id::identifier!(
+    (check: $($(#[$doc:meta])* $name:ident;)+) => {$(
+        $crate::id::identifier!(check_as check:
             $(#[$doc])*
             ///
             /// The text has 1 to 128 visible characters without white space, `#`, `[` and `]`. `#`
             /// separates the parts of a key, so no identifier looks like a key with several parts.
             /// It is neither `.` nor `..`, so that it can be a segment of a path.
-            $name, check
+            $name;
         );
-    };
-    ($(#[$doc:meta])* $name:ident, $check:ident) => {
+    )+};
+    (check_label: $($(#[$doc:meta])* $name:ident;)+) => {$(
+        $crate::id::identifier!(check_as check_label:
+            $(#[$doc])*
+            ///
+            /// The text has the form of an identifier, and may have single spaces between words.
+            $name;
+        );
+    )+};
+    (check_word: $($(#[$doc:meta])* $name:ident;)+) => {$(
+        $crate::id::identifier!(check_as check_word:
+            $(#[$doc])*
+            ///
+            /// The text has 1 to 128 ASCII letters, digits, `-` and `_`, and starts with a letter.
+            $name;
+        );
+    )+};
+    (check_as $check:ident: $(#[$doc:meta])* $name:ident;) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(String);
@@ -131,57 +150,33 @@ macro_rules! identifier {
 
         $crate::text::serde_as_text!($name);
     };
+    ($($rest:tt)+) => { $crate::id::identifier!(check: $($rest)+); };
 }
 
-/// Defines a label type: an identifier that people read and that may contain spaces.
-macro_rules! label {
-    ($(#[$doc:meta])* $name:ident) => {
-        $crate::id::identifier!(
-            $(#[$doc])*
-            ///
-            /// The text has the form of an identifier, and may have single spaces between words.
-            $name, check_label
-        );
-    };
-}
+pub(crate) use identifier;
 
-/// Defines a word type: an identifier whose values are compared with reserved words.
-macro_rules! word {
-    ($(#[$doc:meta])* $name:ident) => {
-        $crate::id::identifier!(
-            $(#[$doc])*
-            ///
-            /// The text has 1 to 128 ASCII letters, digits, `-` and `_`, and starts with a letter.
-            $name, check_word
-        );
-    };
-}
-
-pub(crate) use {identifier, label, word};
-
-identifier!(
+identifier! {
     /// The id of a customer's account: the partition key of the bank's and the cart's tables.
-    AccountId
-);
-identifier!(
+    AccountId;
     /// The transaction id that the bank assigned to a processed payment. No other payment can have
     /// the same id (docs/decisions/transaction-guard.md).
-    TransactionId
-);
-identifier!(
+    TransactionId;
+}
+
+identifier! {
+    check_as check_key:
     /// The value of the request header `Idempotency-Key`.
     ///
     /// The text has the form of a label without commas.
-    IdempotencyKey, check_key
-);
-identifier!(
+    IdempotencyKey;
+}
+
+identifier! {
     /// The stock keeping unit (SKU) of a product: the partition key of the cart's index.
-    Sku
-);
-identifier!(
+    Sku;
     /// The id of the order in which a cart item was purchased.
-    OrderId
-);
+    OrderId;
+}
 
 impl OrderId {
     /// Generates an id from the time `now` and random bits.
@@ -191,15 +186,13 @@ impl OrderId {
     }
 }
 
-prefixed_key!(
-    /// Sort key of an idempotency record: `IDEMPOTENCY#<key>`. The record is in the partition of
-    /// the account, outside the sort key ranges of the other items.
-    IdempotencySort,
-    "IDEMPOTENCY",
-    IdempotencyKey
-);
+/// Sort key of an idempotency record. The record is in the partition of the account, outside the
+/// sort key ranges of the other items.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("IDEMPOTENCY#{0}")]
+pub struct IdempotencySort(pub IdempotencyKey);
 
-/// The id of an invocation.
+/// The id of an invocation. Parsing accepts any form of a UUID.
 ///
 /// An item stores the id of the invocation that changed it last. After a lost response, the id
 /// shows whether the invocation has made its change (docs/decisions/lost-answers.md).
@@ -222,9 +215,17 @@ impl FromStr for RequestId {
     }
 }
 
+impl FromStr for Exact<RequestId> {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        text.parse().map(|Simple(id)| Self(RequestId(id)))
+    }
+}
+
 impl fmt::Display for RequestId {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.simple().fmt(out)
+        Simple(self.0).fmt(out)
     }
 }
 

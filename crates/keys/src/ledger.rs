@@ -30,44 +30,42 @@
 //! creates it. A retry of a request therefore cannot create a second item
 //! ([decision](../../../docs/decisions/ledger-idempotency.md)).
 
+use crate::time::Exact;
 use crate::{
     AccountId, Day, IdempotencyKey, KeyRange, Random, Shard, TimestampMillis, TransactionId,
-    id::{identifier, label, word},
-    text::{Invalid, constant_key, derived, names, prefixed_key, serde_as_text, uuid_of},
+    id::identifier,
+    text::{Invalid, derived, names, numbered_key, serde_as_text, uuid_of},
 };
+use derives::Key;
 use jiff::Timestamp;
 use std::{fmt, str::FromStr};
 
-identifier!(
+identifier! {
     /// The id of a ledger user: the `sub` claim of the user's token. A user owns accounts and sends
     /// requests.
-    UserId
-);
-identifier!(
+    UserId;
     /// The id of a merchant.
-    MerchantId
-);
-identifier!(
+    MerchantId;
     /// The id of a leg: the transaction id and the number of the leg.
-    LegId
-);
-identifier!(
+    LegId;
     /// The id of a hold.
-    HoldId
-);
-identifier!(
+    HoldId;
     /// The id of a reconciliation.
-    ReconciliationId
-);
-label!(
+    ReconciliationId;
+}
+
+identifier! {
+    check_label:
     /// The type of an account, chosen by the caller that opens it, such as `checking` or
     /// `external`.
-    AccountType
-);
-word!(
+    AccountType;
+}
+
+identifier! {
+    check_word:
     /// The type of a transaction, chosen by the caller that posts it, such as `payment`.
-    TransactionType
-);
+    TransactionType;
+}
 
 /// Adds the constructor `of_request` to an id type. All requests with the same caller and
 /// idempotency key get the same id. A request without an idempotency key gets a random id.
@@ -127,109 +125,78 @@ impl ReconciliationId {
     }
 }
 
-/// The status of an account.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum AccountStatus {
-    /// Accepts debits and credits.
-    Active,
-    /// Has a balance of zero and accepts no legs. This status is final.
-    Closed,
-    /// Accepts no new payments, and waits for those that were decided before. Then it can be
-    /// closed.
-    Closing,
-    /// Accepts no legs until the account is reactivated.
-    Frozen,
+names! {
+    /// The status of an account.
+    pub enum AccountStatus: "must be active, frozen or closed" {
+        /// Accepts debits and credits.
+        Active = "active",
+        /// Has a balance of zero and accepts no legs. This status is final.
+        Closed = "closed",
+        /// Accepts no new payments, and waits for those that were decided before. Then it can be
+        /// closed.
+        Closing = "closing",
+        /// Accepts no legs until the account is reactivated.
+        Frozen = "frozen",
+    }
 }
 
-names!(
-    AccountStatus, "must be active, frozen or closed",
-    Active => "active",
-    Closed => "closed",
-    Closing => "closing",
-    Frozen => "frozen",
-);
-
-/// How credits reach the balance of an account
-/// ([decision](../../../docs/decisions/ledger-grouped-posting.md)).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub enum PostingMode {
-    /// Each transaction updates the account.
-    #[default]
-    Direct,
-    /// Credits wait in the inbox of the account until a job posts many of them together.
-    Grouped,
+names! {
+    /// How credits reach the balance of an account
+    /// ([decision](../../../docs/decisions/ledger-grouped-posting.md)).
+    #[derive(Default)]
+    pub enum PostingMode: "must be direct or grouped" {
+        /// Each transaction updates the account.
+        #[default]
+        Direct = "direct",
+        /// Credits wait in the inbox of the account until a job posts many of them together.
+        Grouped = "grouped",
+    }
 }
 
-names!(
-    PostingMode, "must be direct or grouped",
-    Direct => "direct",
-    Grouped => "grouped",
-);
-
-/// The role of the caller that froze an account.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum FrozenBy {
-    /// An operator. Only operators may reactivate or close the account.
-    Operator,
-    /// The owner, who may also reactivate or close the account.
-    Owner,
+names! {
+    /// The role of the caller that froze an account.
+    pub enum FrozenBy: "must be operator or owner" {
+        /// An operator. Only operators may reactivate or close the account.
+        Operator = "operator",
+        /// The owner, who may also reactivate or close the account.
+        Owner = "owner",
+    }
 }
 
-names!(
-    FrozenBy, "must be operator or owner",
-    Operator => "operator",
-    Owner => "owner",
-);
-
-/// The status of a transaction. Rejected requests are not stored, so there is only one status.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub enum TransactionStatus {
-    /// The transaction is posted. This status is final.
-    #[default]
-    Completed,
+names! {
+    /// The status of a transaction. Rejected requests are not stored, so there is only one status.
+    #[derive(Default)]
+    pub enum TransactionStatus: "must be completed" {
+        /// The transaction is posted. This status is final.
+        #[default]
+        Completed = "completed",
+    }
 }
 
-names!(
-    TransactionStatus, "must be completed",
-    Completed => "completed",
-);
-
-/// The status of a hold ([requirement](../../../docs/requirements/ledger.md#holds)). All statuses
-/// but `held` are final.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum HoldStatus {
-    /// The whole amount was captured.
-    Captured,
-    /// The rest was released because the hold has expired.
-    Expired,
-    /// Open: the rest of the amount is reserved.
-    Held,
-    /// The rest was released by the payee.
-    Voided,
+names! {
+    /// The status of a hold ([requirement](../../../docs/requirements/ledger.md#holds)). All
+    /// statuses but `held` are final.
+    pub enum HoldStatus: "must be held, captured, voided or expired" {
+        /// The whole amount was captured.
+        Captured = "captured",
+        /// The rest was released because the hold has expired.
+        Expired = "expired",
+        /// Open: the rest of the amount is reserved.
+        Held = "held",
+        /// The rest was released by the payee.
+        Voided = "voided",
+    }
 }
 
-names!(
-    HoldStatus, "must be held, captured, voided or expired",
-    Captured => "captured",
-    Expired => "expired",
-    Held => "held",
-    Voided => "voided",
-);
-
-/// The type of a leg ([requirement](../../../docs/requirements/ledger.md#transaction-legs)).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum LegType {
-    /// Increases the balance of its account.
-    Credit,
-    /// Decreases the balance of its account.
-    Debit,
+names! {
+    /// The type of a leg ([requirement](../../../docs/requirements/ledger.md#transaction-legs)).
+    pub enum LegType: "must be debit or credit" {
+        /// Increases the balance of its account.
+        Credit = "credit",
+        /// Decreases the balance of its account.
+        Debit = "debit",
+    }
 }
-
-names!(
-    LegType, "must be debit or credit",
-    Credit => "credit",
-    Debit => "debit",
-);
 
 impl LegType {
     /// Returns the opposite type.
@@ -242,180 +209,109 @@ impl LegType {
     }
 }
 
-constant_key!(
-    /// SK of merchants, accounts, transactions and reconciliations: `METADATA`.
-    Metadata,
-    "METADATA"
-);
-constant_key!(
-    /// SK of a user's account count: `ACCOUNT-COUNT`.
-    AccountCountSort,
-    "ACCOUNT-COUNT"
-);
-constant_key!(
-    /// GSI2PK of every account: `ACCOUNTS`. The reconciliation reads all accounts from this
-    /// partition. The index entry of an account is written only when the account is opened.
-    AccountsPartition,
-    "ACCOUNTS"
-);
-constant_key!(
-    /// GSI2SK of transactions: `TXN`.
-    ByKeySort,
-    "TXN"
-);
-constant_key!(
-    /// GSI2PK of every merchant: `MERCHANTS`.
-    MerchantsPartition,
-    "MERCHANTS"
-);
-prefixed_key!(
-    /// PK and GSI2SK of a merchant: `MERCHANT#<id>`.
-    MerchantPartition,
-    "MERCHANT",
-    MerchantId
-);
-prefixed_key!(
-    /// PK, GSI1SK and GSI2SK of an account, and GSI1PK of its legs: `ACCOUNT#<id>`.
-    AccountPartition,
-    "ACCOUNT",
-    AccountId
-);
-prefixed_key!(
-    /// GSI1PK of a user's accounts, and PK of the user's account count: `USER#<id>`.
-    UserPartition,
-    "USER",
-    UserId
-);
-prefixed_key!(
-    /// PK of a transaction and its legs: `TXN#<id>`.
-    TransactionPartition,
-    "TXN",
-    TransactionId
-);
-prefixed_key!(
-    /// GSI2PK of a transaction: `IDEMPOTENCY#<key>`. Transactions of several callers may have the
-    /// same idempotency key.
-    ByKeyPartition,
-    "IDEMPOTENCY",
-    IdempotencyKey
-);
-prefixed_key!(
-    /// GSI1SK of a transaction: `CREATED#<time>`. Several transactions may have the same time, so a
-    /// cursor stores a [`CreatedPlace`].
-    CreatedSort,
-    "CREATED",
-    TimestampMillis
-);
-prefixed_key!(
-    /// SK of a leg: `LEG#<leg>`.
-    LegSort,
-    "LEG",
-    LegId
-);
-prefixed_key!(
-    /// SK of the posting of a grouped credit: `POSTING#<leg>`.
-    PostingSort,
-    "POSTING",
-    LegId
-);
-prefixed_key!(
-    /// PK of the job that settles an account with grouped posting: `SETTLEMENT#<account>`.
-    SettlementPartition,
-    "SETTLEMENT",
-    AccountId
-);
-prefixed_key!(
-    /// PK of a hold: `HOLD#<id>`.
-    HoldPartition,
-    "HOLD",
-    HoldId
-);
-prefixed_key!(
-    /// GSI2PK of an open hold: `HOLD-EXPIRY#<shard>`.
-    ExpiryPartition,
-    "HOLD-EXPIRY",
-    Shard
-);
-prefixed_key!(
-    /// PK of a reconciliation and its findings: `RECONCILIATION#<id>`.
-    ReconciliationPartition,
-    "RECONCILIATION",
-    ReconciliationId
-);
-prefixed_key!(
-    /// SK of a finding: `FINDING#TXN#<transaction>`, `FINDING#LEG#<leg>`,
-    /// `FINDING#HOLDS#<account>`, `FINDING#ACCOUNT#<account>`, `FINDING#TOTAL#<hash>` or
-    /// `FINDING#ITEM#<hash>`. Each subject has at most one finding.
-    FindingSort,
-    "FINDING",
-    Subject
-);
-
-impl AccountPartition {
-    /// The range of all accounts, in the partition of a user or in the partition of all accounts.
-    #[must_use]
-    pub fn all() -> KeyRange {
-        KeyRange::beginning_with("ACCOUNT#")
-    }
-}
-
-impl MerchantPartition {
-    /// The range of all merchants, in the partition of all merchants.
-    #[must_use]
-    pub fn all() -> KeyRange {
-        KeyRange::beginning_with("MERCHANT#")
-    }
-}
+/// SK of merchants, accounts, transactions and reconciliations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("METADATA")]
+pub struct Metadata;
+/// SK of a user's account count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("ACCOUNT-COUNT")]
+pub struct AccountCountSort;
+/// GSI2PK of every account. The reconciliation reads all accounts from this partition. The index
+/// entry of an account is written only when the account is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("ACCOUNTS")]
+pub struct AccountsPartition;
+/// GSI2SK of transactions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("TXN")]
+pub struct ByKeySort;
+/// GSI2PK of every merchant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("MERCHANTS")]
+pub struct MerchantsPartition;
+/// PK and GSI2SK of a merchant.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("MERCHANT#{0}")]
+#[range(all)]
+pub struct MerchantPartition(pub MerchantId);
+/// PK, GSI1SK and GSI2SK of an account, and GSI1PK of its legs.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("ACCOUNT#{0}")]
+#[range(all)]
+pub struct AccountPartition(pub AccountId);
+/// GSI1PK of a user's accounts, and PK of the user's account count.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("USER#{0}")]
+pub struct UserPartition(pub UserId);
+/// PK of a transaction and its legs.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("TXN#{0}")]
+pub struct TransactionPartition(pub TransactionId);
+/// GSI2PK of a transaction. Transactions of several callers may have the same idempotency key.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("IDEMPOTENCY#{0}")]
+pub struct ByKeyPartition(pub IdempotencyKey);
+/// GSI1SK of a transaction. Several transactions may have the same time, so a cursor stores a
+/// [`CreatedPlace`].
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("CREATED#{0:Exact}")]
+#[range(all)]
+pub struct CreatedSort(pub TimestampMillis);
+/// SK of a leg.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("LEG#{0}")]
+#[range(all)]
+pub struct LegSort(pub LegId);
+/// SK of the posting of a grouped credit.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("POSTING#{0}")]
+pub struct PostingSort(pub LegId);
+/// PK of the job that settles an account with grouped posting.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("SETTLEMENT#{0}")]
+pub struct SettlementPartition(pub AccountId);
+/// PK of a hold.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("HOLD#{0}")]
+pub struct HoldPartition(pub HoldId);
+/// GSI2PK of an open hold.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("HOLD-EXPIRY#{0}")]
+pub struct ExpiryPartition(pub Shard);
+/// PK of a reconciliation and its findings.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("RECONCILIATION#{0}")]
+pub struct ReconciliationPartition(pub ReconciliationId);
+/// SK of a finding: `FINDING#TXN#<transaction>`, `FINDING#LEG#<leg>`, `FINDING#HOLDS#<account>`,
+/// `FINDING#ACCOUNT#<account>`, `FINDING#TOTAL#<hash>` or `FINDING#ITEM#<hash>`. Each subject has
+/// at most one finding.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("FINDING#{0}")]
+#[range(all)]
+pub struct FindingSort(pub Subject);
 
 impl TransactionPartition {
     /// The range of all items of a transaction: header, legs and reversal markers.
     #[must_use]
     pub fn collection() -> KeyRange {
-        KeyRange::through("LEG#", "REVERSAL#")
+        KeyRange::spanning(&LegSort::all(), &ReversalSort::all())
     }
 }
 
-/// SK of a reversal marker: `REVERSAL#<number>`, from `REVERSAL#01` to `REVERSAL#99`. The reversals
-/// of a transaction are numbered in the order in which they were posted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ReversalSort(u8);
+numbered_key!(
+    /// SK of a reversal marker: `REVERSAL#<number>`, from `REVERSAL#01` to `REVERSAL#99`. The
+    /// reversals of a transaction are numbered in the order in which they were posted.
+    ReversalSort(u8), "REVERSAL#{:02}", 99
+);
 
 impl ReversalSort {
-    /// The marker of the first reversal.
-    pub const FIRST: Self = Self(1);
-
-    const MAX: u8 = 99;
-
-    /// The marker of the next reversal. `None` after the last one.
-    #[must_use]
-    pub fn next(self) -> Option<Self> {
-        (self.0 < Self::MAX).then_some(Self(self.0 + 1))
-    }
-
     /// The range of all reversal markers of a transaction.
     #[must_use]
     pub fn all() -> KeyRange {
         KeyRange::beginning_with("REVERSAL#")
     }
 }
-
-impl FromStr for ReversalSort {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        let number = text.strip_prefix("REVERSAL#").and_then(|number| number.parse().ok());
-        let key = number.filter(|number| (1..=Self::MAX).contains(number)).map(Self);
-        key.filter(|key| key.to_string() == text).ok_or(Invalid::key("ReversalSort"))
-    }
-}
-
-impl fmt::Display for ReversalSort {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "REVERSAL#{:02}", self.0)
-    }
-}
-
-serde_as_text!(ReversalSort);
 
 impl ByKeySort {
     /// The range of all transactions with an idempotency key. It also contains `TXN#<id>`, which is
@@ -427,16 +323,10 @@ impl ByKeySort {
 }
 
 impl FindingSort {
-    /// The range of all findings of a reconciliation.
-    #[must_use]
-    pub fn all() -> KeyRange {
-        KeyRange::beginning_with("FINDING#")
-    }
-
     /// The range of all findings about legs.
     #[must_use]
     pub fn of_legs() -> KeyRange {
-        KeyRange::beginning_with("FINDING#LEG#")
+        Self::all().continuing("LEG#")
     }
 }
 
@@ -449,14 +339,14 @@ impl CreatedSort {
             // The range must also contain the positions in cursors, which are sort keys with a
             // suffix.
             Some(until) => KeyRange::through(Self(since).to_string(), format!("{}#", Self(until))),
-            None => KeyRange::through(Self(since).to_string(), "CREATED#"),
+            None => KeyRange::spanning(&KeyRange::of_key(&Self(since)), &Self::all()),
         }
     }
 
     /// An empty range, also for warm-up queries.
     #[must_use]
     pub fn nothing() -> KeyRange {
-        KeyRange::nothing_from("CREATED#")
+        KeyRange::nothing_from(Self::all().from())
     }
 }
 
@@ -493,11 +383,12 @@ impl fmt::Display for StatusPartition {
 
 serde_as_text!(StatusPartition);
 
-/// A position in the list of transactions by time: `CREATED#<time>#<shard>#<transaction>`.
+/// A position in the list of transactions by time.
 ///
 /// No item has this key. A range of [`CreatedSort`] that contains a transaction also contains its
 /// position.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Key)]
+#[key("CREATED#{created:Exact}#{shard}#{transaction}")]
 pub struct CreatedPlace {
     /// The time of the transaction.
     pub created: TimestampMillis,
@@ -507,31 +398,12 @@ pub struct CreatedPlace {
     pub transaction: TransactionId,
 }
 
-impl FromStr for CreatedPlace {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        let parse = || {
-            let mut parts = text.strip_prefix("CREATED#")?.splitn(3, '#');
-            let (created, shard) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
-            Some(Self { created, shard, transaction: parts.next()?.parse().ok()? })
-        };
-        parse().filter(|place| place.to_string() == text).ok_or(Invalid::key("CreatedPlace"))
-    }
-}
-
-impl fmt::Display for CreatedPlace {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}#{}#{}", CreatedSort(self.created), self.shard, self.transaction)
-    }
-}
-
-serde_as_text!(CreatedPlace);
-
-/// GSI1SK of a leg: `LEG#<time>#<leg>`. The legs of an account sort in the order in which they were
-/// applied. No two transactions of an account have the same time. The legs of one transaction sort
-/// by number.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// GSI1SK of a leg. The legs of an account sort in the order in which they were applied. No two
+/// transactions of an account have the same time. The legs of one transaction sort by number.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("LEG#{created:Exact}#{leg}")]
+#[range(all)]
+#[range(at(created))]
 pub struct LegTimeSort {
     /// The time of the transaction.
     pub created: TimestampMillis,
@@ -540,98 +412,50 @@ pub struct LegTimeSort {
 }
 
 impl LegTimeSort {
-    /// The range of all legs of an account.
-    #[must_use]
-    pub fn all() -> KeyRange {
-        KeyRange::beginning_with("LEG#")
-    }
-
     /// The range of legs from `since` to `until`, both inclusive. The range is empty if `until` is
     /// before `since`.
     #[must_use]
     pub fn between(since: TimestampMillis, until: TimestampMillis) -> KeyRange {
-        let first = format!("LEG#{since}");
-        KeyRange::through(first, format!("LEG#{until}#"))
+        KeyRange::spanning(&Self::at(&since), &Self::at(&until))
     }
 
     /// The range of legs in a period. `from` and `to` are inclusive; `None` means no bound. The
     /// range is empty if `to` is before `from`.
     #[must_use]
     pub fn period(from: Option<TimestampMillis>, to: Option<TimestampMillis>) -> KeyRange {
-        match (from, to) {
-            (Some(from), Some(to)) => Self::between(from, to),
-            (Some(from), None) => KeyRange::through(format!("LEG#{from}"), "LEG#"),
-            (None, Some(to)) => KeyRange::through("LEG#", format!("LEG#{to}#")),
-            (None, None) => Self::all(),
-        }
+        let end = |time: Option<TimestampMillis>| time.map_or_else(Self::all, |time| Self::at(&time));
+        KeyRange::spanning(&end(from), &end(to))
     }
 
     /// The range of all legs before `time`.
     #[must_use]
     pub fn before(time: TimestampMillis) -> KeyRange {
         // The range ends before all legs at `time`, because their keys are longer than its end.
-        KeyRange::between("LEG#", format!("LEG#{time}"))
+        KeyRange::between(Self::all().from(), Self::at(&time).from())
     }
 
     /// The range of legs from `first` to `last`, both inclusive. If `first` is `None`, the range
     /// starts with the account's first leg.
     #[must_use]
     pub fn stretch(first: Option<&Self>, last: &Self) -> KeyRange {
-        KeyRange::between(first.map_or_else(|| "LEG#".to_owned(), ToString::to_string), last.to_string())
+        KeyRange::spanning(&first.map_or_else(Self::all, KeyRange::of_key), &KeyRange::of_key(last))
     }
 }
-
-impl FromStr for LegTimeSort {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        let parse = || {
-            let (created, leg) = text.strip_prefix("LEG#")?.split_once('#')?;
-            Some(Self { created: created.parse().ok()?, leg: leg.parse().ok()? })
-        };
-        parse().filter(|key| key.to_string() == text).ok_or(Invalid::key("LegTimeSort"))
-    }
-}
-
-impl fmt::Display for LegTimeSort {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "LEG#{}#{}", self.created, self.leg)
-    }
-}
-
-serde_as_text!(LegTimeSort);
 
 /// SK of an entry in the history of an account: `LEG#<leg>` or `POSTING#<leg>`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
 pub enum EntrySort {
     /// A leg that its transaction has posted.
+    #[key("{0}")]
     Leg(LegSort),
     /// The posting of a grouped credit.
+    #[key("{0}")]
     Posting(PostingSort),
 }
 
-impl FromStr for EntrySort {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        let leg = text.parse().map(Self::Leg);
-        leg.or_else(|_| text.parse().map(Self::Posting)).map_err(|_: Invalid| Invalid::key("EntrySort"))
-    }
-}
-
-impl fmt::Display for EntrySort {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Leg(sort) => sort.fmt(out),
-            Self::Posting(sort) => sort.fmt(out),
-        }
-    }
-}
-
-serde_as_text!(EntrySort);
-
-/// PK of the inbox of an account with grouped posting: `ACCOUNT#<account>#INBOX#<shard>`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// PK of the inbox of an account with grouped posting.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("ACCOUNT#{account}#INBOX#{shard}")]
 pub struct InboxPartition {
     /// The account.
     pub account: AccountId,
@@ -656,29 +480,10 @@ impl InboxPartition {
     }
 }
 
-impl FromStr for InboxPartition {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        let parse = || {
-            let (account, shard) = text.strip_prefix("ACCOUNT#")?.split_once("#INBOX#")?;
-            Some(Self { account: account.parse().ok()?, shard: shard.parse().ok()? })
-        };
-        parse().ok_or(Invalid::key("InboxPartition"))
-    }
-}
-
-impl fmt::Display for InboxPartition {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "ACCOUNT#{}#INBOX#{}", self.account, self.shard)
-    }
-}
-
-serde_as_text!(InboxPartition);
-
-/// SK of an inbox item: `CREATED#<time>#<leg>`. The items of a shard sort by the time of their
-/// transactions.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// SK of an inbox item. The items of a shard sort by the time of their transactions.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("CREATED#{created:Exact}#{leg}")]
+#[range(all)]
 pub struct InboxSort {
     /// The time of the transaction.
     pub created: TimestampMillis,
@@ -686,36 +491,11 @@ pub struct InboxSort {
     pub leg: LegId,
 }
 
-impl InboxSort {
-    /// The range of all items of a shard.
-    #[must_use]
-    pub fn all() -> KeyRange {
-        KeyRange::beginning_with("CREATED#")
-    }
-}
-
-impl FromStr for InboxSort {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        let parse = || {
-            let (created, leg) = text.strip_prefix("CREATED#")?.split_once('#')?;
-            Some(Self { created: created.parse().ok()?, leg: leg.parse().ok()? })
-        };
-        parse().filter(|key| key.to_string() == text).ok_or(Invalid::key("InboxSort"))
-    }
-}
-
-impl fmt::Display for InboxSort {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "CREATED#{}#{}", self.created, self.leg)
-    }
-}
-
-serde_as_text!(InboxSort);
-
-/// GSI1SK and GSI2SK of an open hold: `EXPIRES#<time>#<hold>`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// GSI1SK and GSI2SK of an open hold.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("EXPIRES#{expires:Exact}#{hold}")]
+#[range(all)]
+#[range(at(expires))]
 pub struct HoldExpirySort {
     /// The time from which the hold is expired.
     pub expires: TimestampMillis,
@@ -724,49 +504,17 @@ pub struct HoldExpirySort {
 }
 
 impl HoldExpirySort {
-    /// The range of all open holds of an account.
-    #[must_use]
-    pub fn all() -> KeyRange {
-        KeyRange::beginning_with("EXPIRES#")
-    }
-
     /// The range of the open holds that are expired at `now`.
     #[must_use]
     pub fn expired(now: TimestampMillis) -> KeyRange {
-        KeyRange::through("EXPIRES#", format!("EXPIRES#{now}#"))
+        KeyRange::spanning(&Self::all(), &Self::at(&now))
     }
 }
 
-impl FromStr for HoldExpirySort {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        let parse = || {
-            let (expires, hold) = text.strip_prefix("EXPIRES#")?.split_once('#')?;
-            Some(Self { expires: expires.parse().ok()?, hold: hold.parse().ok()? })
-        };
-        parse().filter(|key| key.to_string() == text).ok_or(Invalid::key("HoldExpirySort"))
-    }
-}
-
-impl fmt::Display for HoldExpirySort {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "EXPIRES#{}#{}", self.expires, self.hold)
-    }
-}
-
-serde_as_text!(HoldExpirySort);
-
-identifier!(
+identifier! {
     /// A hash of an item's primary key. The key itself can be invalid or too long for a sort key.
-    ItemHash
-);
-prefixed_key!(
-    /// The text of an item hash in a sort key: `ITEM#<hash>`.
-    ItemHashText,
-    "ITEM",
-    ItemHash
-);
+    ItemHash;
+}
 
 impl ItemHash {
     /// Returns the hash of a primary key.
@@ -776,124 +524,25 @@ impl ItemHash {
     }
 }
 
-prefixed_key!(
-    /// The text of an account's open holds in a sort key: `HOLDS#<account>`.
-    HoldsText,
-    "HOLDS",
-    AccountId
-);
-
-prefixed_key!(
-    /// The text of a daily total in a sort key: `TOTAL#<hash>`.
-    TotalText,
-    "TOTAL",
-    ItemHash
-);
-
 /// The subject of a finding.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
 pub enum Subject {
     /// An account, formatted as its partition key.
+    #[key("{0:AccountPartition}")]
     Account(AccountId),
     /// The open holds of an account.
+    #[key("HOLDS#{0}")]
     Holds(AccountId),
     /// An unreadable item, formatted as a hash of its key.
+    #[key("ITEM#{0}")]
     Item(ItemHash),
     /// A leg, formatted as its sort key.
+    #[key("{0:LegSort}")]
     Leg(LegId),
     /// A daily total, formatted as a hash of its scope and sort key.
+    #[key("TOTAL#{0}")]
     Total(ItemHash),
     /// A transaction, formatted as its partition key.
+    #[key("{0:TransactionPartition}")]
     Transaction(TransactionId),
-}
-
-impl FromStr for Subject {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        let account = text.parse().map(|AccountPartition(id)| Self::Account(id));
-        let account = account.or_else(|_| text.parse().map(|ItemHashText(hash)| Self::Item(hash)));
-        let account = account.or_else(|_| text.parse().map(|HoldsText(id)| Self::Holds(id)));
-        let account = account.or_else(|_| text.parse().map(|TotalText(hash)| Self::Total(hash)));
-        let leg = account.or_else(|_| text.parse().map(|LegSort(id)| Self::Leg(id)));
-        leg.or_else(|_| text.parse().map(|TransactionPartition(id)| Self::Transaction(id)))
-    }
-}
-
-impl fmt::Display for Subject {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Account(id) => AccountPartition(id.clone()).fmt(out),
-            Self::Holds(id) => HoldsText(id.clone()).fmt(out),
-            Self::Item(hash) => ItemHashText(hash.clone()).fmt(out),
-            Self::Leg(id) => LegSort(id.clone()).fmt(out),
-            Self::Total(hash) => TotalText(hash.clone()).fmt(out),
-            Self::Transaction(id) => TransactionPartition(id.clone()).fmt(out),
-        }
-    }
-}
-
-serde_as_text!(Subject);
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn leg(time: &str, leg: &str) -> LegTimeSort {
-        LegTimeSort { created: time.parse().expect("a time"), leg: leg.parse().expect("a leg") }
-    }
-
-    #[test]
-    fn leg_ranges_include_both_ends() {
-        let times = ["2026-01-01T23:59:59.999Z", "2026-01-02T00:00:00.000Z", "2026-01-02T23:59:59.999Z"];
-        let legs: Vec<LegTimeSort> = times.iter().flat_map(|time| [leg(time, "!"), leg(time, "~")]).collect();
-        let within = |range: KeyRange| {
-            legs.iter().map(|leg| if range.contains(&leg.to_string()) { '1' } else { '0' }).collect::<String>()
-        };
-        let [before, first, last] = times.map(|time| time.parse::<TimestampMillis>().expect("a time"));
-        assert_eq!(within(LegTimeSort::all()), "111111");
-        assert_eq!(within(LegTimeSort::between(first, last)), "001111");
-        assert_eq!(within(LegTimeSort::between(before, first)), "111100");
-        assert_eq!(within(LegTimeSort::period(Some(before), Some(first))), "111100");
-        assert_eq!(within(LegTimeSort::period(Some(first), None)), "001111");
-        assert_eq!(within(LegTimeSort::period(None, Some(first))), "111100");
-        assert_eq!(within(LegTimeSort::period(None, None)), "111111");
-        assert_eq!(within(LegTimeSort::between(first, before)), "000000");
-        assert_eq!(within(LegTimeSort::before(first)), "110000");
-        assert_eq!(within(LegTimeSort::stretch(Some(&legs[1]), &legs[4])), "011110");
-        assert_eq!(within(LegTimeSort::stretch(None, &legs[2])), "111000");
-    }
-
-    #[test]
-    fn expired_holds_include_the_time_of_expiry() {
-        let sort = |time: &str| format!("EXPIRES#{time}#H").parse::<HoldExpirySort>().expect("a key");
-        let [before, at, after] =
-            ["2026-01-01T23:59:59.999Z", "2026-01-02T00:00:00.000Z", "2026-01-02T00:00:00.001Z"].map(sort);
-        let expired = HoldExpirySort::expired(at.expires);
-        let holds = [&before, &at, &after];
-        assert_eq!(holds.map(|hold| expired.contains(&hold.to_string())), [true, true, false]);
-        assert!(holds.iter().all(|hold| HoldExpirySort::all().contains(&hold.to_string())));
-    }
-
-    #[test]
-    fn day_spans_first_to_last_millisecond() {
-        let day: Day = "2026-01-02".parse().expect("a day");
-        let ends = [day.first_milli(), day.last_milli()].map(|end| end.to_string());
-        assert_eq!(ends, ["2026-01-02T00:00:00.000Z", "2026-01-02T23:59:59.999Z"]);
-    }
-
-    #[test]
-    fn finding_keys_round_trip_for_every_subject() {
-        for text in [
-            "FINDING#TXN#T",
-            "FINDING#LEG#T-01",
-            "FINDING#ACCOUNT#A",
-            "FINDING#HOLDS#A",
-            "FINDING#TOTAL#5f",
-            "FINDING#ITEM#5f",
-        ] {
-            assert_eq!(text.parse::<FindingSort>().map(|key| key.to_string()).as_deref(), Ok(text));
-        }
-        assert!(["FINDING#", "FINDING#T", "FINDING#USER#A"].iter().all(|bad| bad.parse::<FindingSort>().is_err()));
-    }
 }

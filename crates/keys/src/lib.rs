@@ -16,8 +16,8 @@
 //! assert_eq!(sort.status, Status::Active);
 //! assert_eq!(sort.to_string(), text);
 //! // A range of sort keys for `BETWEEN`.
-//! assert!(CartItemSort::with_status(Status::Active).contains(text));
-//! assert!(!CartItemSort::with_status(Status::Saved).contains(text));
+//! assert!(CartItemSort::with_status(&Status::Active).contains(text));
+//! assert!(!CartItemSort::with_status(&Status::Saved).contains(text));
 //! // Only the canonical text is a key.
 //! assert!("active#2026-12-01".parse::<CartItemSort>().is_err());
 //! # Ok::<(), keys::Invalid>(())
@@ -29,7 +29,6 @@ pub mod bank;
 pub mod cart;
 mod id;
 pub mod ledger;
-pub mod plan;
 mod random;
 mod range;
 mod shard;

@@ -62,6 +62,12 @@ impl KeyRange {
         Self::between(first.from.clone(), last.to.clone())
     }
 
+    /// The part of the range whose keys continue its start with the text. Like the prefix of
+    /// [`KeyRange::through`], the text must end in a separator.
+    pub(crate) fn continuing(&self, text: impl fmt::Display) -> Self {
+        Self::beginning_with(format!("{}{text}", self.from))
+    }
+
     /// Reverses the read order: newest first, for keys that start with a time.
     #[must_use]
     pub fn newest_first(self) -> Self {

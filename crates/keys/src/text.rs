@@ -1,6 +1,7 @@
 use crate::Random;
 use sha2::{Digest, Sha256};
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt, str::FromStr};
+use uuid::Uuid;
 
 /// The error for an invalid identifier, time or key. The message is meant for the API caller.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -20,16 +21,29 @@ impl Invalid {
 }
 
 /// Creates a version 7 UUID. UUIDs of this version sort by creation time.
-pub(crate) fn uuid_of(now: jiff::Timestamp, random: &Random) -> uuid::Uuid {
+pub(crate) fn uuid_of(now: jiff::Timestamp, random: &Random) -> Uuid {
     let milliseconds = u64::try_from(now.as_millisecond()).unwrap_or_default();
     let [bytes @ .., _, _, _, _, _, _] = random.bits().to_be_bytes();
     uuid::Builder::from_unix_timestamp_millis(milliseconds, &bytes).into_uuid()
 }
 
-/// Parses a UUID of 32 lower-case hexadecimal digits, the only accepted form.
-pub(crate) fn parse_simple(text: &str) -> Option<uuid::Uuid> {
-    let is_simple = text.len() == 32 && !text.bytes().any(|byte| byte.is_ascii_uppercase());
-    if is_simple { uuid::Uuid::try_parse(text).ok() } else { None }
+/// A UUID in a key: 32 lower-case hexadecimal digits.
+pub(crate) struct Simple(pub(crate) Uuid);
+
+impl fmt::Display for Simple {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.simple().fmt(out)
+    }
+}
+
+impl FromStr for Simple {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let is_simple = text.len() == 32 && !text.bytes().any(|byte| byte.is_ascii_uppercase());
+        let uuid = is_simple.then(|| Uuid::try_parse(text).ok()).flatten();
+        uuid.map(Self).ok_or(Invalid::key("Uuid"))
+    }
 }
 
 /// Creates a version 8 UUID from a hash of the parts. Equal parts give the same UUID. It is
@@ -37,7 +51,7 @@ pub(crate) fn parse_simple(text: &str) -> Option<uuid::Uuid> {
 ///
 /// For the id of a new item, the parts include the caller and the idempotency key. A repeated
 /// request therefore gets the same id.
-pub(crate) fn derived(parts: &[&str]) -> uuid::Uuid {
+pub(crate) fn derived(parts: &[&str]) -> Uuid {
     let mut digest = Sha256::new();
     for part in parts {
         digest.update(part.len().to_be_bytes());
@@ -82,56 +96,41 @@ macro_rules! serde_from_text {
     };
 }
 
-/// Defines a key type that puts two literals around an identifier or another key. The second
-/// literal may be empty.
-macro_rules! framed_key {
-    ($(#[$doc:meta])* $name:ident, $before:literal, $after:literal, $inner:ty) => {
-        $crate::text::framed_key!($(#[$doc])* $name, ($before), ($after), $inner);
-    };
-    ($(#[$doc:meta])* $name:ident, ($($before:literal),+), ($after:literal), $inner:ty) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(pub $inner);
-
-        impl std::fmt::Display for $name {
-            fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                write!(out, concat!($($before,)+ "{}", $after), self.0)
-            }
-        }
-
-        impl std::str::FromStr for $name {
-            type Err = $crate::Invalid;
-
-            fn from_str(text: &str) -> Result<Self, Self::Err> {
-                let inner = text
-                    .strip_prefix(concat!($($before),+))
-                    .and_then(|rest| rest.strip_suffix($after))
-                    .ok_or($crate::Invalid::key(stringify!($name)))?;
-                inner.parse().map(Self)
-            }
-        }
-
-        $crate::text::serde_as_text!($name);
-    };
-}
-
-/// Defines a key type that puts a literal and `#` before an identifier or another key.
-macro_rules! prefixed_key {
-    ($(#[$doc:meta])* $name:ident, $prefix:literal, $inner:ty) => {
-        $crate::text::framed_key!($(#[$doc])* $name, ($prefix, "#"), (""), $inner);
-    };
-}
-
-/// Defines a key type that has only one value.
-macro_rules! constant_key {
-    ($(#[$doc:meta])* $name:ident, $text:literal) => {
+/// Defines a key type with a number from 1 to `$max`, in a text such as `Ticket#{:010}`.
+macro_rules! numbered_key {
+    ($(#[$doc:meta])* $name:ident($number:ty), $text:literal, $max:literal) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name;
+        pub struct $name($number);
+
+        impl $name {
+            /// The first key.
+            pub const FIRST: Self = Self(1);
+            /// The greatest number.
+            pub const MAX: $number = $max;
+
+            /// Returns the key with the number. Returns `None` if the number is 0 or too great.
+            #[must_use]
+            pub fn new(number: $number) -> Option<Self> {
+                (1..=Self::MAX).contains(&number).then_some(Self(number))
+            }
+
+            /// Returns the next key. Returns `None` after the last one.
+            #[must_use]
+            pub fn next(self) -> Option<Self> {
+                Self::new(self.0 + 1)
+            }
+
+            /// The number.
+            #[must_use]
+            pub fn number(self) -> $number {
+                self.0
+            }
+        }
 
         impl std::fmt::Display for $name {
             fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                out.write_str($text)
+                write!(out, $text, self.0)
             }
         }
 
@@ -139,7 +138,9 @@ macro_rules! constant_key {
             type Err = $crate::Invalid;
 
             fn from_str(text: &str) -> Result<Self, Self::Err> {
-                if text == $text { Ok(Self) } else { Err($crate::Invalid::key(stringify!($name))) }
+                let digits = text.rsplit('#').next().unwrap_or_default();
+                let key = digits.parse().ok().and_then(Self::new);
+                key.filter(|key| key.to_string() == text).ok_or($crate::Invalid::key(stringify!($name)))
             }
         }
 
@@ -147,9 +148,18 @@ macro_rules! constant_key {
     };
 }
 
-/// Defines the names of the variants of an enumeration, in keys and in JSON.
+/// Defines an enumeration whose values have names in keys and in JSON. The text after the type says
+/// which names are valid.
 macro_rules! names {
-    ($type:ident, $expected:literal, $($variant:ident => $name:literal),+ $(,)?) => {
+    ($(#[$meta:meta])* pub enum $type:ident: $expected:literal {
+        $($(#[$of:meta])* $variant:ident = $name:literal,)+
+    }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $type {
+            $($(#[$of])* $variant,)+
+        }
+
         impl $type {
             /// All values in alphabetical order, which is also the order of the keys.
             pub const ALL: [Self; [$($name),+].len()] = [$(Self::$variant),+];
@@ -182,4 +192,4 @@ macro_rules! names {
     };
 }
 
-pub(crate) use {constant_key, framed_key, names, prefixed_key, serde_as_text, serde_from_text};
+pub(crate) use {names, numbered_key, serde_as_text, serde_from_text};

@@ -1,4 +1,7 @@
-use crate::text::{Invalid, serde_as_text, serde_from_text};
+use crate::{
+    text::{Invalid, serde_as_text, serde_from_text},
+    wellness::PlanTime,
+};
 use jiff::{
     SignedDuration, Timestamp,
     civil::{Date, DateTime, Time},
@@ -58,37 +61,75 @@ impl TimestampSeconds {
     pub fn day(self) -> Day {
         Day(self.0.to_zoned(TimeZone::UTC).date())
     }
+}
 
-    /// Formats the time as `20261201T093000Z`. Payment ids contain this form, because it needs no
-    /// escaping in a URL path.
-    pub(crate) fn compact(self) -> impl fmt::Display {
-        self.0.strftime("%Y%m%dT%H%M%SZ")
-    }
+/// A time or id in a key: exactly the text that `Display` writes.
+pub(crate) struct Exact<T>(pub(crate) T);
 
-    /// Parses only the format that [`TimestampSeconds::compact`] writes.
-    pub(crate) fn parse_compact(text: &str) -> Option<Self> {
-        Self::parse_form(text, "00000000T000000Z")
+impl<T: fmt::Display> fmt::Display for Exact<T> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(out)
     }
+}
 
-    /// Parses only the format that `Display` writes.
-    pub(crate) fn parse_exact(text: &str) -> Option<Self> {
-        Self::parse_form(text, "0000-00-00T00:00:00Z")
-    }
+impl FromStr for Exact<TimestampSeconds> {
+    type Err = Invalid;
 
-    /// Parses a text that matches `form` exactly.
-    ///
-    /// This function is called for each key that is read. Checking the form and then converting the
-    /// digits is faster than formatting the parsed time and comparing the texts.
-    fn parse_form(text: &str, form: &str) -> Option<Self> {
-        if !has_shape(text, form) {
-            return None;
-        }
-        let mut digits = text.bytes().filter(u8::is_ascii_digit).map(|digit| (digit - b'0').cast_signed());
-        let mut two = || Some(digits.next()? * 10 + digits.next()?);
-        let year = i16::from(two()?) * 100 + i16::from(two()?);
-        let civil = DateTime::new(year, two()?, two()?, two()?, two()?, two()?, 0).ok()?;
-        Self::containing(TimeZone::UTC.to_timestamp(civil).ok()?).ok()
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        TimestampSeconds::containing(parse_form(text, "0000-00-00T00:00:00Z")?).map(Self)
     }
+}
+
+impl FromStr for Exact<TimestampMillis> {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        TimestampMillis::containing(parse_form(text, "0000-00-00T00:00:00.000Z")?).map(Self)
+    }
+}
+
+impl FromStr for Exact<PlanTime> {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let second = TimestampSeconds::containing(parse_form(text, "0000-00-00T00:00:00")?)?;
+        Ok(Self(second.into()))
+    }
+}
+
+/// A time as `20261201T093000Z`. Payment ids contain this form, because it needs no escaping in a
+/// URL path.
+pub(crate) struct Compact(pub(crate) TimestampSeconds);
+
+impl fmt::Display for Compact {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.0.strftime("%Y%m%dT%H%M%SZ").fmt(out)
+    }
+}
+
+impl FromStr for Compact {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        TimestampSeconds::containing(parse_form(text, "00000000T000000Z")?).map(Self)
+    }
+}
+
+/// Parses a text that matches `form` exactly: a date, a time, and at most three digits of the
+/// fraction.
+///
+/// This function is called for each key that is read. Checking the form and then converting the
+/// digits is faster than formatting the parsed time and comparing the texts.
+fn parse_form(text: &str, form: &str) -> Result<Timestamp, Invalid> {
+    let parse = || {
+        let mut digits = text.bytes().filter(u8::is_ascii_digit).map(|digit| digit - b'0');
+        let mut number = |count| digits.by_ref().take(count).fold(0, |number, digit| number * 10 + i16::from(digit));
+        let year = number(4);
+        let [month, day, hour, minute, second] = [(); 5].map(|()| i8::try_from(number(2)).unwrap_or_default());
+        let civil = DateTime::new(year, month, day, hour, minute, second, i32::from(number(3)) * 1_000_000).ok()?;
+        TimeZone::UTC.to_timestamp(civil).ok()
+    };
+    has_shape(text, form).then(parse).flatten().ok_or(Invalid::key("time"))
 }
 
 /// A UTC time in milliseconds, formatted as `2026-01-02T10:30:00.123Z`. The text always has 24

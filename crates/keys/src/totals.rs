@@ -13,15 +13,15 @@ use crate::{
     Day, KeyRange, Shard, TransactionId,
     id::identifier,
     ledger::{AccountType, MerchantId, TransactionType},
-    text::{Invalid, derived, prefixed_key, serde_as_text},
+    text::derived,
 };
-use std::{fmt, str::FromStr};
+use derives::Key;
 
-identifier!(
+identifier! {
     /// A hash of a transaction type, an account type and a currency. An account type can have 512
     /// bytes.
-    Series
-);
+    Series;
+}
 
 impl Series {
     /// Returns the hash of the types and of the currency, which is an ISO 4217 code.
@@ -33,39 +33,19 @@ impl Series {
 }
 
 /// The transactions that a total adds up.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
 pub enum TotalScope {
     /// All transactions.
+    #[key("ALL")]
     All,
     /// The transactions of a merchant.
+    #[key("MERCHANT#{0}")]
     Merchant(MerchantId),
 }
 
-impl FromStr for TotalScope {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        match text.strip_prefix("MERCHANT#") {
-            Some(merchant) => merchant.parse().map(Self::Merchant),
-            None if text == "ALL" => Ok(Self::All),
-            None => Err(Invalid::key("TotalScope")),
-        }
-    }
-}
-
-impl fmt::Display for TotalScope {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::All => out.write_str("ALL"),
-            Self::Merchant(merchant) => write!(out, "MERCHANT#{merchant}"),
-        }
-    }
-}
-
-serde_as_text!(TotalScope);
-
 /// PK of a total: `ALL#<shard>` or `MERCHANT#<id>#<shard>`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("{scope+}#{shard}")]
 pub struct TotalPartition {
     /// The transactions that the total adds up.
     pub scope: TotalScope,
@@ -73,25 +53,11 @@ pub struct TotalPartition {
     pub shard: Shard,
 }
 
-impl FromStr for TotalPartition {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        let (scope, shard) = text.rsplit_once('#').ok_or(Invalid::key("TotalPartition"))?;
-        Ok(Self { scope: scope.parse()?, shard: shard.parse()? })
-    }
-}
-
-impl fmt::Display for TotalPartition {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}#{}", self.scope, self.shard)
-    }
-}
-
-serde_as_text!(TotalPartition);
-
-/// SK of a total: `DAY#<date>#<series>`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// SK of a total.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("DAY#{day}#{series}")]
+#[range(all)]
+#[range(of(day))]
 pub struct TotalSort {
     /// The UTC date of the transactions.
     pub day: Day,
@@ -104,40 +70,17 @@ impl TotalSort {
     /// is before `first`.
     #[must_use]
     pub fn between(first: Day, last: Day) -> KeyRange {
-        let from = format!("DAY#{first}#");
-        KeyRange::through(from, format!("DAY#{last}#"))
+        KeyRange::spanning(&Self::of(&first), &Self::of(&last))
     }
 
     /// The range of the totals through `last`, inclusive.
     #[must_use]
     pub fn through(last: Day) -> KeyRange {
-        KeyRange::through("DAY#", format!("DAY#{last}#"))
+        KeyRange::spanning(&Self::all(), &Self::of(&last))
     }
 }
 
-impl FromStr for TotalSort {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        let parse = || {
-            let (day, series) = text.strip_prefix("DAY#")?.split_once('#')?;
-            Some(Self { day: day.parse().ok()?, series: series.parse().ok()? })
-        };
-        parse().ok_or(Invalid::key("TotalSort"))
-    }
-}
-
-impl fmt::Display for TotalSort {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "DAY#{}#{}", self.day, self.series)
-    }
-}
-
-serde_as_text!(TotalSort);
-
-prefixed_key!(
-    /// PK of the marker of a counted transaction: `COUNTED#<transaction>`.
-    CountedPartition,
-    "COUNTED",
-    TransactionId
-);
+/// PK of the marker of a counted transaction.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("COUNTED#{0}")]
+pub struct CountedPartition(pub TransactionId);

@@ -35,68 +35,50 @@
 //! The employees of a company are spread over ten partitions
 //! (docs/decisions/wellness-employees.md).
 
+use crate::time::Exact;
 use crate::{
     Bound, Bounds, Day, KeyRange, Random, RequestId, TimestampSeconds,
-    id::{identifier, label},
-    text::{Invalid, constant_key, framed_key, hashed, names, prefixed_key, serde_as_text, uuid_of},
+    id::identifier,
+    text::{Invalid, hashed, names, numbered_key, serde_as_text, uuid_of},
 };
+use derives::Key;
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use std::{fmt, str::FromStr};
 
-identifier!(
+identifier! {
     /// The id of a company. Each company is a tenant.
-    CompanyId
-);
-identifier!(
+    CompanyId;
     /// The id of an activity, which is unique across companies.
-    ActivityId
-);
-identifier!(
+    ActivityId;
     /// The id of a user. Two companies may have an employee with the same id.
-    UserId
-);
-identifier!(
+    UserId;
     /// The id of a section in a company's program.
-    SectionId
-);
-identifier!(
+    SectionId;
     /// The id of a plan of a company. A calendar year that no plan covers has its number as id.
-    PlanId
-);
-identifier!(
+    PlanId;
     /// The id of a group in an activity.
-    GroupId
-);
-identifier!(
+    GroupId;
     /// The id of a template.
-    TemplateId
-);
-identifier!(
+    TemplateId;
     /// The id of a correction of an employee's points.
-    CorrectionId
-);
-identifier!(
+    CorrectionId;
     /// The id of a company's venue, file, course, tracker or notification. The id is unique within
     /// its company and facet.
-    FacetId
-);
-label!(
+    FacetId;
+}
+
+identifier! {
+    check_label:
     /// The kind of a reward, such as `Attendance`. An activity has at most one reward of each kind.
-    RewardKind
-);
-label!(
+    RewardKind;
     /// The topic of an activity, such as `Fitness`.
-    SubType
-);
-label!(
+    SubType;
     /// An employee's role in the plan, such as `EmployeeOnPlan`.
-    Role
-);
-label!(
+    Role;
     /// An employee's department, such as `Sales`.
-    Department
-);
+    Department;
+}
 
 macro_rules! made_at {
     ($($name:ident),+) => {$(
@@ -112,25 +94,20 @@ macro_rules! made_at {
 
 made_at!(ActivityId, CorrectionId, FacetId, GroupId, TemplateId);
 
-/// The stored status of an activity. The variants are in alphabetical order, which is also the
-/// order of the keys.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub enum Status {
-    /// Published. Past its end date, the activity is completed ([`ShownStatus`]).
-    #[default]
-    Active,
-    /// Cancelled.
-    Cancelled,
-    /// Not published yet. Lists omit drafts by default.
-    Draft,
+names! {
+    /// The stored status of an activity. The variants are in alphabetical order, which is also the
+    /// order of the keys.
+    #[derive(Default)]
+    pub enum Status: "must be draft, active or cancelled" {
+        /// Published. Past its end date, the activity is completed ([`ShownStatus`]).
+        #[default]
+        Active = "active",
+        /// Cancelled.
+        Cancelled = "cancelled",
+        /// Not published yet. Lists omit drafts by default.
+        Draft = "draft",
+    }
 }
-
-names!(
-    Status, "must be draft, active or cancelled",
-    Active => "active",
-    Cancelled => "cancelled",
-    Draft => "draft",
-);
 
 impl Status {
     /// Returns the status at the time `now` of an activity that ends at `end`.
@@ -145,28 +122,22 @@ impl Status {
     }
 }
 
-/// The status of an activity in responses and filters. An active activity is completed once its
-/// end is over ([`PlanTime::is_over`]; docs/decisions/wellness-completion.md).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub enum ShownStatus {
-    /// Running or upcoming.
-    #[default]
-    Active,
-    /// Cancelled.
-    Cancelled,
-    /// Ended.
-    Completed,
-    /// Not published yet.
-    Draft,
+names! {
+    /// The status of an activity in responses and filters. An active activity is completed once its
+    /// end is over ([`PlanTime::is_over`]; docs/decisions/wellness-completion.md).
+    #[derive(Default)]
+    pub enum ShownStatus: "must be draft, active, completed or cancelled" {
+        /// Running or upcoming.
+        #[default]
+        Active = "active",
+        /// Cancelled.
+        Cancelled = "cancelled",
+        /// Ended.
+        Completed = "completed",
+        /// Not published yet.
+        Draft = "draft",
+    }
 }
-
-names!(
-    ShownStatus, "must be draft, active, completed or cancelled",
-    Active => "active",
-    Cancelled => "cancelled",
-    Completed => "completed",
-    Draft => "draft",
-);
 
 impl ShownStatus {
     /// Returns the stored status.
@@ -193,46 +164,33 @@ impl ShownStatus {
     }
 }
 
-/// The type of an activity (docs/requirements/wellness.md#activity-types).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ActivityType {
-    /// A goal to reach. Employees are registered for challenges.
-    Challenge,
-    /// An event to attend.
-    Event,
+names! {
+    /// The type of an activity (docs/requirements/wellness.md#activity-types).
+    pub enum ActivityType: "must be challenge or event" {
+        /// A goal to reach. Employees are registered for challenges.
+        Challenge = "challenge",
+        /// An event to attend.
+        Event = "event",
+    }
 }
 
-names!(
-    ActivityType, "must be challenge or event",
-    Challenge => "challenge",
-    Event => "event",
-);
-
-/// The kinds of records that an activity may refer to, named as in API paths. Activities and
-/// records have a many-to-many relationship
-/// (docs/requirements/wellness.md#pattern-5-find-and-update-the-activities-of-a-venue).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Facet {
-    /// Courses to take.
-    Courses,
-    /// Files to read.
-    Files,
-    /// Notifications to send.
-    Notifications,
-    /// Trackers that measure progress.
-    Trackers,
-    /// Places of events.
-    Venues,
+names! {
+    /// The kinds of records that an activity may refer to, named as in API paths. Activities and
+    /// records have a many-to-many relationship
+    /// (docs/requirements/wellness.md#pattern-5-find-and-update-the-activities-of-a-venue).
+    pub enum Facet: "must be venues, files, courses, trackers or notifications" {
+        /// Courses to take.
+        Courses = "courses",
+        /// Files to read.
+        Files = "files",
+        /// Notifications to send.
+        Notifications = "notifications",
+        /// Trackers that measure progress.
+        Trackers = "trackers",
+        /// Places of events.
+        Venues = "venues",
+    }
 }
-
-names!(
-    Facet, "must be venues, files, courses, trackers or notifications",
-    Courses => "courses",
-    Files => "files",
-    Notifications => "notifications",
-    Trackers => "trackers",
-    Venues => "venues",
-);
 
 impl Facet {
     /// Returns the singular name, which is part of the keys.
@@ -244,10 +202,6 @@ impl Facet {
             Self::Trackers => "Tracker",
             Self::Venues => "Venue",
         }
-    }
-
-    fn of_singular(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|facet| facet.singular() == name)
     }
 }
 
@@ -495,20 +449,14 @@ impl Period {
     }
 }
 
-framed_key!(
-    /// PK of an activity's item collection: `ActivityId-<id>`.
-    ActivityPartition,
-    "ActivityId-",
-    "",
-    ActivityId
-);
-framed_key!(
-    /// PK of a company's sections, records, templates, jobs and holds: `CompanyId-<id>`.
-    CompanyPartition,
-    "CompanyId-",
-    "",
-    CompanyId
-);
+/// PK of an activity's item collection.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("ActivityId-{0}")]
+pub struct ActivityPartition(pub ActivityId);
+/// PK of a company's sections, records, templates, jobs and holds.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("CompanyId-{0}")]
+pub struct CompanyPartition(pub CompanyId);
 
 impl CompanyPartition {
     /// Whether the partition key belongs to the company: `CompanyId-<id>`, or a key that continues
@@ -520,73 +468,82 @@ impl CompanyPartition {
     }
 }
 
-framed_key!(
-    /// GSI1PK of a company's activities and sections: `CompanyId-<id>#Program`.
-    ProgramPartition,
-    "CompanyId-",
-    "#Program",
-    CompanyId
-);
-framed_key!(
-    /// GSI2PK of a company's activities: `CompanyId-<id>#Program#List`.
-    ListPartition,
-    "CompanyId-",
-    "#Program#List",
-    CompanyId
-);
+/// GSI1PK of a company's activities and sections.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("CompanyId-{0}#Program")]
+pub struct ProgramPartition(pub CompanyId);
+/// GSI2PK of a company's activities.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("CompanyId-{0}#Program#List")]
+pub struct ListPartition(pub CompanyId);
 /// GSI3PK of an employee's registrations: `CompanyId-<id>#UserId-<id>#Registrations`.
 ///
 /// The requirement's key is `UserId-<id>#Registrations`, without the company. Any administrator may
 /// choose the user id of an employee, so registrations of two companies would share a partition
 /// (docs/requirements/wellness.md#tenant-isolation).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RegistrationsPartition(pub EmployeeKey);
+#[derive(Debug, Clone, PartialEq, Eq, Key)]
+#[key("CompanyId-{company}#UserId-{user}#Registrations")]
+pub struct RegistrationsPartition {
+    /// The company.
+    pub company: CompanyId,
+    /// The user.
+    pub user: UserId,
+}
 
-impl fmt::Display for RegistrationsPartition {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "CompanyId-{}#UserId-{}#Registrations", self.0.company, self.0.user)
+/// One of ten partitions, as a digit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Tenth(u8);
+
+impl Tenth {
+    const COUNT: u8 = 10;
+    const FIRST: Self = Self(0);
+
+    /// The partition by a hash of the text.
+    fn of(text: &str) -> Self {
+        Self(hashed(text, Self::COUNT))
+    }
+
+    fn all() -> impl Iterator<Item = Self> {
+        (0..Self::COUNT).map(Self)
     }
 }
 
-impl FromStr for RegistrationsPartition {
+impl fmt::Display for Tenth {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(out)
+    }
+}
+
+impl FromStr for Tenth {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        let parse = || {
-            let rest = text.strip_prefix("CompanyId-")?.strip_suffix("#Registrations")?;
-            let (company, user) = rest.split_once("#UserId-")?;
-            Some(Self(EmployeeKey { company: company.parse().ok()?, user: user.parse().ok()? }))
-        };
-        parse().ok_or(Invalid::key("RegistrationsPartition"))
+        Self::all().find(|part| part.to_string() == text).ok_or(Invalid::key("Tenth"))
     }
 }
-
-serde_as_text!(RegistrationsPartition);
 
 /// PK of a tenth of a company's employees: `CompanyId-<id>#Employees#<0-9>`.
 ///
 /// The digit is a hash of the user id, so the key of an employee follows from the company and the
 /// user. The employees of one company can be written and listed faster than one partition allows.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("CompanyId-{company}#Employees#{part}")]
 pub struct EmployeesPartition {
     company: CompanyId,
-    part: u8,
+    part: Tenth,
 }
 
 impl EmployeesPartition {
-    /// Number of partitions of a company.
-    const PARTS: u8 = 10;
-
     /// Returns the partition of a company that contains the user.
     #[must_use]
     pub fn of(company: CompanyId, user: &UserId) -> Self {
-        Self { company, part: hashed(user.as_str(), Self::PARTS) }
+        Self { company, part: Tenth::of(user.as_str()) }
     }
 
     /// Returns a partition of a company by its number. `None` if there is none with this number.
     #[must_use]
     pub fn numbered(company: CompanyId, part: u8) -> Option<Self> {
-        (part < Self::PARTS).then_some(Self { company, part })
+        Tenth::all().nth(part.into()).map(|part| Self { company, part })
     }
 
     /// The company.
@@ -596,65 +553,29 @@ impl EmployeesPartition {
     }
 }
 
-impl fmt::Display for EmployeesPartition {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "CompanyId-{}#Employees#{}", self.company, self.part)
-    }
-}
-
-impl FromStr for EmployeesPartition {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        let parse = || {
-            let (company, part) = text.strip_prefix("CompanyId-")?.split_once("#Employees#")?;
-            let part = part.parse().ok().filter(|part| *part < Self::PARTS)?;
-            Some(Self { company: company.parse().ok()?, part })
-        };
-        parse().filter(|key| key.to_string() == text).ok_or(Invalid::key("EmployeesPartition"))
-    }
-}
-
-serde_as_text!(EmployeesPartition);
-
 /// GSI2PK of a tenth of all activities with groups: `Groups#<0-9>`. The digit is a hash of the
 /// activity id.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct GroupsPartition(u8);
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("Groups#{0}")]
+pub struct GroupsPartition(Tenth);
 
 impl GroupsPartition {
-    const PARTS: u8 = 10;
-
     /// Returns the partition that contains the activity.
     #[must_use]
     pub fn of(activity: &ActivityId) -> Self {
-        Self(hashed(activity.as_str(), Self::PARTS))
+        Self(Tenth::of(activity.as_str()))
     }
 
     /// All partitions.
     pub fn all() -> impl Iterator<Item = Self> {
-        (0..Self::PARTS).map(Self)
+        Tenth::all().map(Self)
     }
 }
 
-impl fmt::Display for GroupsPartition {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "Groups#{}", self.0)
-    }
-}
-
-impl FromStr for GroupsPartition {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        Self::all().find(|part| part.to_string() == text).ok_or(Invalid::key("GroupsPartition"))
-    }
-}
-
-serde_as_text!(GroupsPartition);
-
-/// GSI2SK of an activity with groups: `CompanyId-<id>#ActivityId-<id>`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// GSI2SK of an activity with groups.
+#[derive(Debug, Clone, PartialEq, Eq, Key)]
+#[key("CompanyId-{company}#ActivityId-{activity}")]
+#[range(all)]
 pub struct GroupsSort {
     /// The company that owns the activity.
     pub company: CompanyId,
@@ -662,58 +583,30 @@ pub struct GroupsSort {
     pub activity: ActivityId,
 }
 
-impl GroupsSort {
-    /// The range of all activities.
-    #[must_use]
-    pub fn all() -> KeyRange {
-        KeyRange::beginning_with("CompanyId-")
-    }
-}
-
-impl fmt::Display for GroupsSort {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "CompanyId-{}#ActivityId-{}", self.company, self.activity)
-    }
-}
-
-impl FromStr for GroupsSort {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        let parse = || {
-            let (company, activity) = text.strip_prefix("CompanyId-")?.split_once("#ActivityId-")?;
-            Some(Self { company: company.parse().ok()?, activity: activity.parse().ok()? })
-        };
-        parse().ok_or(Invalid::key("GroupsSort"))
-    }
-}
-
-serde_as_text!(GroupsSort);
-
 /// A position in the list of all employees of a company: the number of a partition, and a text
 /// after which the list continues in this partition, as `<0-9>#UserId-<id>`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EmployeesPosition {
-    part: u8,
+    part: Tenth,
     after: String,
 }
 
 impl EmployeesPosition {
     /// The start of a partition.
-    fn start_of(part: u8) -> Self {
+    fn start_of(part: Tenth) -> Self {
         Self { part, after: EmployeeSort::all().from().to_owned() }
     }
 
     /// Returns the start of the list.
     #[must_use]
     pub fn first() -> Self {
-        Self::start_of(0)
+        Self::start_of(Tenth::FIRST)
     }
 
     /// The range of all positions.
     #[must_use]
     pub fn all() -> KeyRange {
-        let last = EmployeesPartition::PARTS - 1;
+        let last = Tenth::all().last().unwrap_or(Tenth::FIRST);
         KeyRange::through(Self::first().to_string(), Self::start_of(last).to_string())
     }
 
@@ -723,7 +616,7 @@ impl EmployeesPosition {
     pub fn moved_to(&self, next: Option<String>) -> Option<Self> {
         match next {
             Some(after) => Some(Self { part: self.part, after }),
-            None => Some(self.part + 1).filter(|part| *part < EmployeesPartition::PARTS).map(Self::start_of),
+            None => Tenth::all().find(|part| *part > self.part).map(Self::start_of),
         }
     }
 
@@ -746,7 +639,7 @@ impl FromStr for EmployeesPosition {
     fn from_str(text: &str) -> Result<Self, Invalid> {
         let parse = || {
             let (part, after) = text.split_once('#')?;
-            let part = part.parse().ok().filter(|part| *part < EmployeesPartition::PARTS)?;
+            let part = part.parse().ok()?;
             EmployeeSort::all().contains(after).then(|| Self { part, after: after.to_owned() })
         };
         parse().filter(|position| position.to_string() == text).ok_or(Invalid::key("EmployeesPosition"))
@@ -776,17 +669,16 @@ impl EmployeeKey {
     }
 }
 
-framed_key!(
-    /// PK of the corrections of points of a company's employees: `CompanyId-<id>#Points`.
-    PointsPartition,
-    "CompanyId-",
-    "#Points",
-    CompanyId
-);
+/// PK of the corrections of points of a company's employees.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("CompanyId-{0}#Points")]
+pub struct PointsPartition(pub CompanyId);
 
-/// SK of a correction of an employee's points:
-/// `Correction#UserId-<id>#<time>#CorrectionId-<id>`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// SK of a correction of an employee's points.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("Correction#UserId-{user}#{at:Exact}#CorrectionId-{id}")]
+#[range(of(user))]
+#[range(at(user, at))]
 pub struct CorrectionSort {
     /// The employee.
     pub user: UserId,
@@ -797,74 +689,45 @@ pub struct CorrectionSort {
 }
 
 impl CorrectionSort {
-    /// The range of the corrections of an employee.
-    #[must_use]
-    pub fn of(user: &UserId) -> KeyRange {
-        KeyRange::beginning_with(format!("Correction#UserId-{user}#"))
-    }
-
     /// The range of the corrections of an employee in the period.
     #[must_use]
     pub fn within(user: &UserId, period: Period) -> KeyRange {
-        let at = |time: PlanTime| format!("Correction#UserId-{user}#{time}#");
-        KeyRange::through(at(period.first), at(period.last))
+        KeyRange::spanning(&Self::at(user, &period.first), &Self::at(user, &period.last))
     }
 }
-
-impl fmt::Display for CorrectionSort {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "Correction#UserId-{}#{}#CorrectionId-{}", self.user, self.at, self.id)
-    }
-}
-
-impl FromStr for CorrectionSort {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        let parse = || {
-            let (user, rest) = text.strip_prefix("Correction#UserId-")?.split_once('#')?;
-            let (at, id) = rest.split_once("#CorrectionId-")?;
-            Some(Self { user: user.parse().ok()?, at: at.parse().ok()?, id: id.parse().ok()? })
-        };
-        parse().filter(|key| key.to_string() == text).ok_or(Invalid::key("CorrectionSort"))
-    }
-}
-
-serde_as_text!(CorrectionSort);
 
 /// PK of a template or an idempotency record: `CompanyId-<id>` or `Global`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Key)]
 pub enum Owner {
     /// All companies share the item.
+    #[key("Global")]
     Global,
     /// One company owns the item.
+    #[key("{0:CompanyPartition}")]
     Company(CompanyId),
 }
 
-impl fmt::Display for Owner {
+/// The singular name of a facet, which is part of the keys.
+struct Singular(Facet);
+
+impl fmt::Display for Singular {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Global => out.write_str("Global"),
-            Self::Company(company) => write!(out, "CompanyId-{company}"),
-        }
+        out.write_str(self.0.singular())
     }
 }
 
-impl FromStr for Owner {
+impl FromStr for Singular {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        match text {
-            "Global" => Ok(Self::Global),
-            _ => text.parse().map(|CompanyPartition(company)| Self::Company(company)),
-        }
+        let named = Facet::ALL.into_iter().find(|facet| facet.singular() == text);
+        named.map(Self).ok_or(Invalid::key("Facet"))
     }
 }
 
-serde_as_text!(Owner);
-
 /// A company's venue, file, course, tracker or notification: `VenueId-<id>` in keys.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("{facet:Singular}Id-{id}")]
 pub struct FacetRef {
     /// The kind of record.
     pub facet: Facet,
@@ -872,31 +735,12 @@ pub struct FacetRef {
     pub id: FacetId,
 }
 
-impl fmt::Display for FacetRef {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}Id-{}", self.facet.singular(), self.id)
-    }
-}
-
-impl FromStr for FacetRef {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        let parse = || {
-            let (name, id) = text.split_once("Id-")?;
-            Some(Self { facet: Facet::of_singular(name)?, id: id.parse().ok()? })
-        };
-        parse().ok_or(Invalid::key("FacetRef"))
-    }
-}
-
-serde_as_text!(FacetRef);
-
-/// GSI2PK of the references to a venue: `CompanyId-<id>#VenueId-<id>`.
+/// GSI2PK of the references to a venue.
 ///
 /// The requirement's key is `VenueId-<id>`, without the company. The company prefix isolates
 /// tenants (docs/requirements/wellness.md#tenant-isolation).
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Key)]
+#[key("CompanyId-{company}#{of}")]
 pub struct ReferencePartition {
     /// The owning company.
     pub company: CompanyId,
@@ -904,124 +748,60 @@ pub struct ReferencePartition {
     pub of: FacetRef,
 }
 
-impl fmt::Display for ReferencePartition {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "CompanyId-{}#{}", self.company, self.of)
-    }
-}
-
-impl FromStr for ReferencePartition {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        let parse = || {
-            let (company, of) = text.strip_prefix("CompanyId-")?.split_once('#')?;
-            Some(Self { company: company.parse().ok()?, of: of.parse().ok()? })
-        };
-        parse().ok_or(Invalid::key("ReferencePartition"))
-    }
-}
-
-serde_as_text!(ReferencePartition);
-
 /// SK of an activity's rows.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Key)]
 pub enum ProgramSort {
     /// The base row.
+    #[key("Program")]
     Program,
     /// The detail: the description and other data that lists do not show.
+    #[key("Program#Detail")]
     Detail,
     /// The goal.
+    #[key("Program#GoalPrimary")]
     GoalPrimary,
     /// A reward.
+    #[key("Program#Reward#{0}")]
     Reward(RewardKind),
     /// The type and rules of the groups.
+    #[key("Program#Groups")]
     Groups,
     /// A group.
+    #[key("Program#Groups#GroupId-{0}")]
     Group(GroupId),
     /// A reference to a venue, with a copy of the venue's data.
+    #[key("Program#{0:RecordSort}")]
     Reference(FacetRef),
 }
 
-impl fmt::Display for ProgramSort {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Program => out.write_str("Program"),
-            Self::Detail => out.write_str("Program#Detail"),
-            Self::GoalPrimary => out.write_str("Program#GoalPrimary"),
-            Self::Reward(kind) => write!(out, "Program#Reward#{kind}"),
-            Self::Groups => out.write_str("Program#Groups"),
-            Self::Group(group) => write!(out, "Program#Groups#GroupId-{group}"),
-            Self::Reference(of) => write!(out, "Program#{}#{of}", of.facet.singular()),
-        }
+names! {
+    /// A level of detail: all rows whose sort key begins with the name of the level
+    /// (docs/requirements/wellness.md#pattern-4-get-an-activity).
+    ///
+    /// The level `Program` contains the whole activity. No other name is a prefix of another name.
+    pub enum Level: "must be Program, or Program# followed by Detail, GoalPrimary, Reward, Groups, Venue, File, Course, Tracker or Notification" {
+        /// `Program`, the whole activity.
+        Program = "Program",
+        /// `Program#Course`.
+        Courses = "Program#Course",
+        /// `Program#Detail`.
+        Detail = "Program#Detail",
+        /// `Program#File`.
+        Files = "Program#File",
+        /// `Program#GoalPrimary`.
+        GoalPrimary = "Program#GoalPrimary",
+        /// `Program#Groups` and all groups.
+        Groups = "Program#Groups",
+        /// `Program#Notification`.
+        Notifications = "Program#Notification",
+        /// `Program#Reward`.
+        Rewards = "Program#Reward",
+        /// `Program#Tracker`.
+        Trackers = "Program#Tracker",
+        /// `Program#Venue`.
+        Venues = "Program#Venue",
     }
 }
-
-impl FromStr for ProgramSort {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        let parse = || {
-            let mut parts = text.splitn(3, '#');
-            let key = match (parts.next()?, parts.next(), parts.next()) {
-                ("Program", None, None) => Self::Program,
-                ("Program", Some("Detail"), None) => Self::Detail,
-                ("Program", Some("GoalPrimary"), None) => Self::GoalPrimary,
-                ("Program", Some("Groups"), None) => Self::Groups,
-                ("Program", Some("Reward"), Some(kind)) => Self::Reward(kind.parse().ok()?),
-                ("Program", Some("Groups"), Some(group)) => Self::Group(group.strip_prefix("GroupId-")?.parse().ok()?),
-                ("Program", Some(_), Some(of)) => Self::Reference(of.parse().ok()?),
-                _ => return None,
-            };
-            (key.to_string() == text).then_some(key)
-        };
-        parse().ok_or(Invalid::key("ProgramSort"))
-    }
-}
-
-serde_as_text!(ProgramSort);
-
-/// A level of detail: all rows whose sort key begins with the name of the level
-/// (docs/requirements/wellness.md#pattern-4-get-an-activity).
-///
-/// The level `Program` contains the whole activity. No other name is a prefix of another name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Level {
-    /// `Program`, the whole activity.
-    Program,
-    /// `Program#Course`.
-    Courses,
-    /// `Program#Detail`.
-    Detail,
-    /// `Program#File`.
-    Files,
-    /// `Program#GoalPrimary`.
-    GoalPrimary,
-    /// `Program#Groups` and all groups.
-    Groups,
-    /// `Program#Notification`.
-    Notifications,
-    /// `Program#Reward`.
-    Rewards,
-    /// `Program#Tracker`.
-    Trackers,
-    /// `Program#Venue`.
-    Venues,
-}
-
-names!(
-    Level, "must be Program, or Program# followed by Detail, GoalPrimary, Reward, Groups, Venue, File, Course, Tracker or Notification",
-    Program => "Program",
-    Courses => "Program#Course",
-    Detail => "Program#Detail",
-    Files => "Program#File",
-    GoalPrimary => "Program#GoalPrimary",
-    Groups => "Program#Groups",
-    Notifications => "Program#Notification",
-    Rewards => "Program#Reward",
-    Trackers => "Program#Tracker",
-    Venues => "Program#Venue",
-);
 
 impl Level {
     /// Returns the key range of the level.
@@ -1031,8 +811,10 @@ impl Level {
     }
 }
 
-/// GSI1SK of activities and sections, and GSI2SK of activities: `EndDate#<end>`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// GSI1SK of activities and sections, and GSI2SK of activities.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("EndDate#{0:Exact}")]
+#[range(all)]
 pub struct EndDateSort(pub PlanTime);
 
 impl EndDateSort {
@@ -1043,12 +825,6 @@ impl EndDateSort {
         KeyRange::between(Self(period.first).to_string(), Self(period.last).to_string())
     }
 
-    /// The range of all end dates.
-    #[must_use]
-    pub fn all() -> KeyRange {
-        KeyRange::beginning_with("EndDate#")
-    }
-
     /// An empty range, for warm-up queries.
     #[must_use]
     pub fn nothing() -> KeyRange {
@@ -1056,17 +832,13 @@ impl EndDateSort {
     }
 }
 
-/// GSI3SK of a registration: `ActivityEndDate#<end>`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// GSI3SK of a registration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("ActivityEndDate#{0:Exact}")]
+#[range(all)]
 pub struct ActivityEndDateSort(pub PlanTime);
 
 impl ActivityEndDateSort {
-    /// The range of all end dates.
-    #[must_use]
-    pub fn all() -> KeyRange {
-        KeyRange::beginning_with("ActivityEndDate#")
-    }
-
     /// The range of end dates in the period, for pattern 3 of docs/requirements/wellness.md. It
     /// also contains each [`RegistrationPlace`] with such an end date.
     #[must_use]
@@ -1075,10 +847,10 @@ impl ActivityEndDateSort {
     }
 }
 
-/// The position of a registration in the list of an employee:
-/// `ActivityEndDate#<end>#ActivityId-<id>`. Many activities may end in the same second, so GSI3SK
-/// alone is not a position.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The position of a registration in the list of an employee. Many activities may end in the same
+/// second, so GSI3SK alone is not a position.
+#[derive(Debug, Clone, PartialEq, Eq, Key)]
+#[key("{end:ActivityEndDateSort}#ActivityId-{activity}")]
 pub struct RegistrationPlace {
     /// End date of the activity.
     pub end: PlanTime,
@@ -1086,54 +858,14 @@ pub struct RegistrationPlace {
     pub activity: ActivityId,
 }
 
-impl fmt::Display for RegistrationPlace {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}#ActivityId-{}", ActivityEndDateSort(self.end), self.activity)
-    }
-}
-
-impl FromStr for RegistrationPlace {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        let parse = || {
-            let (end, activity) = text.split_once("#ActivityId-")?;
-            let ActivityEndDateSort(end) = end.parse().ok()?;
-            Some(Self { end, activity: activity.parse().ok()? })
-        };
-        parse().ok_or(Invalid::key("RegistrationPlace"))
-    }
-}
-
-macro_rules! time_sort {
-    ($name:ident, $prefix:literal) => {
-        impl fmt::Display for $name {
-            fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(out, concat!($prefix, "#{}"), self.0)
-            }
-        }
-
-        impl FromStr for $name {
-            type Err = Invalid;
-
-            fn from_str(text: &str) -> Result<Self, Invalid> {
-                let time = text.strip_prefix(concat!($prefix, "#")).and_then(|time| time.parse().ok()).map(Self);
-                time.filter(|key| key.to_string() == text).ok_or(Invalid::key(stringify!($name)))
-            }
-        }
-
-        serde_as_text!($name);
-    };
-}
-
-time_sort!(EndDateSort, "EndDate");
-time_sort!(ActivityEndDateSort, "ActivityEndDate");
-
 /// GSI2SK of a reference: `<status>#<end>#ActivityId-<id>`, with the activity's status and end
 /// date.
 ///
 /// The activity id makes the sort key unique, so a cursor stores only this key.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("{status}#{end:Exact}#ActivityId-{activity}")]
+#[range(with_status(status))]
+#[range(at(status, end))]
 pub struct UseSort {
     /// Status of the activity.
     pub status: Status,
@@ -1148,96 +880,35 @@ impl UseSort {
     /// pattern 5 of docs/requirements/wellness.md.
     #[must_use]
     pub fn within(status: Status, period: Period) -> KeyRange {
-        KeyRange::through(format!("{status}#{}", period.first), format!("{status}#{}#", period.last))
+        KeyRange::spanning(&Self::at(&status, &period.first), &Self::at(&status, &period.last))
     }
 
     /// The range of all references to a venue.
     #[must_use]
     pub fn all() -> KeyRange {
-        KeyRange::through(format!("{}#", Status::Active), format!("{}#", Status::Draft))
+        KeyRange::spanning(&Self::with_status(&Status::Active), &Self::with_status(&Status::Draft))
     }
 }
 
-impl fmt::Display for UseSort {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}#{}#ActivityId-{}", self.status, self.end, self.activity)
-    }
-}
+/// SK of a registration. It is in the item collection of the activity, but it is not in any level
+/// of detail.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("Registration#UserId-{0}")]
+#[range(all)]
+pub struct RegistrationSort(pub UserId);
 
-impl FromStr for UseSort {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        let parse = || {
-            let mut parts = text.splitn(3, '#');
-            let (status, end) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
-            let activity = parts.next()?.strip_prefix("ActivityId-")?.parse().ok()?;
-            Some(Self { status, end, activity })
-        };
-        parse().filter(|key| key.to_string() == text).ok_or(Invalid::key("UseSort"))
-    }
-}
-
-serde_as_text!(UseSort);
-
-framed_key!(
-    /// SK of a registration: `Registration#UserId-<id>`. It is in the item collection of the
-    /// activity, but it is not in any level of detail.
-    RegistrationSort,
-    "Registration#UserId-",
-    "",
-    UserId
-);
-
-impl RegistrationSort {
-    /// The range of all registrations of an activity.
-    #[must_use]
-    pub fn all() -> KeyRange {
-        KeyRange::beginning_with("Registration#")
-    }
-}
-
-/// SK of the counter of an activity's tickets: `Tickets`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// SK of the counter of an activity's tickets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Key)]
+#[key("Tickets")]
 pub struct TicketsSort;
 
-impl fmt::Display for TicketsSort {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("Tickets")
-    }
-}
-
-impl FromStr for TicketsSort {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        if text == "Tickets" { Ok(Self) } else { Err(Invalid::key("TicketsSort")) }
-    }
-}
-
-serde_as_text!(TicketsSort);
-
-/// SK of a ticket: `Ticket#<number>`, with ten digits. The first ticket of an activity has the
-/// number 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TicketSort(u64);
+numbered_key!(
+    /// SK of a ticket: `Ticket#<number>`, with ten digits. The first ticket of an activity has the
+    /// number 1.
+    TicketSort(u64), "Ticket#{:010}", 9_999_999_999
+);
 
 impl TicketSort {
-    /// The highest number.
-    pub const MAX: u64 = 9_999_999_999;
-
-    /// Returns the key of a ticket. `None` if the number is 0 or too high.
-    #[must_use]
-    pub fn new(number: u64) -> Option<Self> {
-        (1..=Self::MAX).contains(&number).then_some(Self(number))
-    }
-
-    /// The number of the ticket.
-    #[must_use]
-    pub fn number(self) -> u64 {
-        self.0
-    }
-
     /// The range of all tickets of an activity.
     #[must_use]
     pub fn all() -> KeyRange {
@@ -1255,23 +926,6 @@ impl TicketSort {
         KeyRange::between(Self(number + 1).to_string(), Self(last).to_string())
     }
 }
-
-impl fmt::Display for TicketSort {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "Ticket#{:010}", self.0)
-    }
-}
-
-impl FromStr for TicketSort {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        let number = text.strip_prefix("Ticket#").and_then(|number| number.parse().ok()).and_then(Self::new);
-        number.filter(|key| key.to_string() == text).ok_or(Invalid::key("TicketSort"))
-    }
-}
-
-serde_as_text!(TicketSort);
 
 /// Entry of an employee's sign-up in progress in the map `Drawn` of SK = `Tickets`: a hash of the
 /// user id in eight hexadecimal digits, because the map must stay small. Employees may share it.
@@ -1304,101 +958,38 @@ impl FromStr for DrawnEntry {
 
 serde_as_text!(DrawnEntry);
 
-framed_key!(
-    /// SK of a section: `Section#SectionId-<id>`.
-    SectionSort,
-    "Section#SectionId-",
-    "",
-    SectionId
-);
+/// SK of a section.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("Section#SectionId-{0}")]
+#[range(all)]
+pub struct SectionSort(pub SectionId);
 
-impl SectionSort {
-    /// The range of all sections of a company.
-    #[must_use]
-    pub fn all() -> KeyRange {
-        KeyRange::beginning_with("Section#")
-    }
-}
-
-/// SK of a company's plans: `Plans`. One item has all plans, so that no two plans can overlap.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// SK of a company's plans. One item has all plans, so that no two plans can overlap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Key)]
+#[key("Plans")]
 pub struct PlansSort;
 
-impl fmt::Display for PlansSort {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("Plans")
-    }
-}
+/// SK of a template.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("Template#TemplateId-{0}")]
+#[range(all)]
+pub struct TemplateSort(pub TemplateId);
 
-impl FromStr for PlansSort {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        if text == "Plans" { Ok(Self) } else { Err(Invalid::key("PlansSort")) }
-    }
-}
-
-serde_as_text!(PlansSort);
-
-framed_key!(
-    /// SK of a template: `Template#TemplateId-<id>`.
-    TemplateSort,
-    "Template#TemplateId-",
-    "",
-    TemplateId
-);
-
-impl TemplateSort {
-    /// The range of all templates of an owner.
-    #[must_use]
-    pub fn all() -> KeyRange {
-        KeyRange::beginning_with("Template#")
-    }
-}
-
-/// SK of the item that stores the version of the loaded global templates: `TemplateSet`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// SK of the item that stores the version of the loaded global templates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Key)]
+#[key("TemplateSet")]
 pub struct TemplateSetSort;
 
-impl fmt::Display for TemplateSetSort {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("TemplateSet")
-    }
-}
+/// SK of an employee. No other item of the table has a sort key of this form.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("UserId-{0}")]
+#[range(all)]
+pub struct EmployeeSort(pub UserId);
 
-impl FromStr for TemplateSetSort {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        (text == "TemplateSet").then_some(Self).ok_or(Invalid::key("TemplateSetSort"))
-    }
-}
-
-serde_as_text!(TemplateSetSort);
-
-framed_key!(
-    /// SK of an employee: `UserId-<id>`. No other item of the table has a sort key of this form.
-    EmployeeSort,
-    "UserId-",
-    "",
-    UserId
-);
-
-impl EmployeeSort {
-    /// The range of all employees of a partition.
-    #[must_use]
-    pub fn all() -> KeyRange {
-        KeyRange::beginning_with("UserId-")
-    }
-}
-
-framed_key!(
-    /// SK of the upload of a file: `Upload#FileId-<id>`.
-    UploadSort,
-    "Upload#FileId-",
-    "",
-    FacetId
-);
+/// SK of the upload of a file.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("Upload#FileId-{0}")]
+pub struct UploadSort(pub FacetId);
 
 /// Key of an uploaded object in S3: `uploads/<company>/files/<file>`. Characters other than ASCII
 /// letters and digits are percent-encoded, so that no id is a path of several segments.
@@ -1529,174 +1120,93 @@ serde_as_text!(RecordSort);
 /// with the id of an activity, or `DepartureId-<id>` with the id of a user, `UploadId-<id>` with
 /// the id of a file, or `ReportId-<id>` with the id of a plan. Each venue therefore has at most one
 /// job at a time, and each activity, user and plan at most one of each kind.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[invalid("is not a job id")]
 pub enum JobId {
     /// A job that processes the references to a venue.
+    #[key("{0}")]
     Uses(FacetRef),
     /// A job that processes the registrations of an activity.
+    #[key("ActivityId-{0}")]
     Registrations(ActivityId),
     /// A job that enrols employees in an activity.
+    #[key("EnrolmentId-{0}")]
     Enrolment(ActivityId),
     /// A job that gives the free seats of an activity to those who wait.
+    #[key("SeatsId-{0}")]
     Seats(ActivityId),
     /// A job that ends the registrations of a removed employee.
+    #[key("DepartureId-{0}")]
     Departure(UserId),
     /// A job that awards the rewards of an activity.
+    #[key("RewardsId-{0}")]
     Rewards(ActivityId),
     /// A job that checks an uploaded file, or deletes the object of a removed file.
+    #[key("UploadId-{0}")]
     Upload(FacetId),
     /// A job that writes the report of a plan.
+    #[key("ReportId-{0}")]
     Report(PlanId),
     /// A job that computes the progress of the groups of an activity.
+    #[key("GroupsId-{0}")]
     Groups(ActivityId),
     /// The job that exports the data of the company.
+    #[key("ExportId-{0}")]
     Export(CompanyId),
     /// The job that erases the company.
+    #[key("ErasureId-{0}")]
     Erasure(CompanyId),
     /// A job that erases an employee.
+    #[key("EmployeeErasureId-{0}")]
     EmployeeErasure(UserId),
 }
 
-impl fmt::Display for JobId {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Uses(of) => of.fmt(out),
-            Self::Registrations(activity) => write!(out, "ActivityId-{activity}"),
-            Self::Enrolment(activity) => write!(out, "EnrolmentId-{activity}"),
-            Self::Seats(activity) => write!(out, "SeatsId-{activity}"),
-            Self::Departure(user) => write!(out, "DepartureId-{user}"),
-            Self::Rewards(activity) => write!(out, "RewardsId-{activity}"),
-            Self::Upload(file) => write!(out, "UploadId-{file}"),
-            Self::Report(plan) => write!(out, "ReportId-{plan}"),
-            Self::Groups(activity) => write!(out, "GroupsId-{activity}"),
-            Self::Export(company) => write!(out, "ExportId-{company}"),
-            Self::Erasure(company) => write!(out, "ErasureId-{company}"),
-            Self::EmployeeErasure(user) => write!(out, "EmployeeErasureId-{user}"),
-        }
-    }
-}
+/// PK of the reports of a company's plans.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("CompanyId-{0}#Reports")]
+pub struct ReportsPartition(pub CompanyId);
 
-impl FromStr for JobId {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        let job = match text.split_once("Id-") {
-            Some(("Activity", activity)) => activity.parse().ok().map(Self::Registrations),
-            Some(("Enrolment", activity)) => activity.parse().ok().map(Self::Enrolment),
-            Some(("Seats", activity)) => activity.parse().ok().map(Self::Seats),
-            Some(("Departure", user)) => user.parse().ok().map(Self::Departure),
-            Some(("Rewards", activity)) => activity.parse().ok().map(Self::Rewards),
-            Some(("Upload", file)) => file.parse().ok().map(Self::Upload),
-            Some(("Report", plan)) => plan.parse().ok().map(Self::Report),
-            Some(("Groups", activity)) => activity.parse().ok().map(Self::Groups),
-            Some(("Export", company)) => company.parse().ok().map(Self::Export),
-            Some(("Erasure", company)) => company.parse().ok().map(Self::Erasure),
-            Some(("EmployeeErasure", user)) => user.parse().ok().map(Self::EmployeeErasure),
-            _ => text.parse().ok().map(Self::Uses),
-        };
-        job.ok_or_else(|| Invalid::new("is not a job id"))
-    }
-}
-
-serde_as_text!(JobId);
-
-framed_key!(
-    /// PK of the reports of a company's plans: `CompanyId-<id>#Reports`.
-    ReportsPartition,
-    "CompanyId-",
-    "#Reports",
-    CompanyId
-);
-
-/// SK of the last complete report of a plan: `PlanId-<id>`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// SK of the last complete report of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Key)]
+#[key("PlanId-{0}")]
 pub struct ReportSort(pub PlanId);
 
-impl fmt::Display for ReportSort {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "PlanId-{}", self.0)
-    }
+/// The subject of a row of a report. The activities are sorted by id, and the sums come last.
+#[derive(Debug, Clone, PartialEq, Eq, Key)]
+pub enum RowOf {
+    /// An activity.
+    #[key("ActivityId-{0}")]
+    Activity(ActivityId),
+    /// The sums.
+    #[key("Total")]
+    Total,
 }
 
-impl FromStr for ReportSort {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        let plan = text.strip_prefix("PlanId-").and_then(|plan| plan.parse().ok());
-        plan.map(Self).ok_or(Invalid::key("ReportSort"))
-    }
-}
-
-serde_as_text!(ReportSort);
-
-/// SK of a row of a report: `PlanId-<id>#ReportId-<id>#ActivityId-<id>` for an activity, and
-/// `PlanId-<id>#ReportId-<id>#Total` for the sums.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// SK of a row of a report.
+#[derive(Debug, Clone, PartialEq, Eq, Key)]
+#[key("PlanId-{plan}#ReportId-{report:Exact}#{of}")]
+#[range(of_plan(plan))]
+#[range(of_report(plan, report))]
 pub struct ReportRowSort {
     /// The plan.
     pub plan: PlanId,
     /// The id of the report.
     pub report: RequestId,
-    /// The activity. `None` for the sums.
-    pub of: Option<ActivityId>,
+    /// The subject.
+    pub of: RowOf,
 }
 
-impl ReportRowSort {
-    /// The range of the rows of a report. The activities are sorted by id, and the sums come last.
-    #[must_use]
-    pub fn of_report(plan: &PlanId, report: &RequestId) -> KeyRange {
-        KeyRange::beginning_with(format!("PlanId-{plan}#ReportId-{report}#"))
-    }
+/// SK of a job: `Job#` and the id of the job, such as `Job#VenueId-<id>`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("Job#{0}")]
+pub struct JobSort(pub JobId);
 
-    /// The range of the rows of all reports of a plan.
-    #[must_use]
-    pub fn of_plan(plan: &PlanId) -> KeyRange {
-        KeyRange::beginning_with(format!("PlanId-{plan}#"))
-    }
-}
+/// SK of a replacement's hold on the new venue.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("Hold#{0}")]
+pub struct HoldSort(pub FacetRef);
 
-impl fmt::Display for ReportRowSort {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "PlanId-{}#ReportId-{}#", self.plan, self.report)?;
-        match &self.of {
-            Some(activity) => write!(out, "ActivityId-{activity}"),
-            None => out.write_str("Total"),
-        }
-    }
-}
-
-impl FromStr for ReportRowSort {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        let parse = || {
-            let (plan, rest) = text.strip_prefix("PlanId-")?.split_once("#ReportId-")?;
-            let (report, row) = rest.split_once('#')?;
-            let of = row.strip_prefix("ActivityId-").map(str::parse).transpose().ok()?;
-            Some(Self { plan: plan.parse().ok()?, report: report.parse().ok()?, of })
-        };
-        parse().filter(|key| key.to_string() == text).ok_or(Invalid::key("ReportRowSort"))
-    }
-}
-
-serde_as_text!(ReportRowSort);
-
-prefixed_key!(
-    /// SK of a job: `Job#` and the id of the job, such as `Job#VenueId-<id>`.
-    JobSort,
-    "Job",
-    JobId
-);
-
-prefixed_key!(
-    /// SK of a replacement's hold on the new venue: `Hold#VenueId-<id>`.
-    HoldSort,
-    "Hold",
-    FacetRef
-);
-
-constant_key!(
-    /// SK of the list of the jobs that callers of a company have started: `Starts`.
-    StartsSort,
-    "Starts"
-);
+/// SK of the list of the jobs that callers of a company have started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("Starts")]
+pub struct StartsSort;

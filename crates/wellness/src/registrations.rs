@@ -30,7 +30,7 @@ impl Wellness {
         after: Option<&str>,
         limit: usize,
     ) -> Result<Page<T>, Error> {
-        let partition = RegistrationsPartition(of.clone()).to_string();
+        let partition = RegistrationsPartition { company: of.company.clone(), user: of.user.clone() }.to_string();
         let place = after.map(str::parse::<RegistrationPlace>).transpose();
         let place = place.map_err(|_| Error::invalid("/query/cursor", BadCursor))?;
         let behind = place.map(|RegistrationPlace { end, activity }| IndexPosition {

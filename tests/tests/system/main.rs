@@ -6,6 +6,7 @@ mod bank;
 mod binaries;
 mod cart;
 mod dependencies;
+mod derives;
 mod docs;
 mod events;
 mod faults;

@@ -481,7 +481,7 @@ proptest! {
 
     #[test]
     fn rejects_an_edited_cursor(at in 0_usize..80, with in "[A-Za-z0-9_=+/ -]") {
-        let range = DueSort::with_status(Status::Pending);
+        let range = DueSort::with_status(&Status::Pending);
         let position = DueSort { status: Status::Pending, payment: payment_at(1_800_000_000) }.to_string();
         let text = Cursor::new(Binding::new("a"), 1, &range, &position).to_string();
         prop_assume!(text[at..=at] != with);

@@ -116,7 +116,7 @@ pub async fn get_day(bank: Bank, request: Request<OfDay>) -> Result<Json<DayBody
         let is_last = position + 1 == others.len();
         let details = if is_last { Some(bank.details(date, supplement.sort.0).await?) } else { None };
         let body = CertificateBody::of(supplement.clone(), certificates.get(position), details);
-        supplements.push(Supplement { number: supplement.sort.0.get(), certificate: body });
+        supplements.push(Supplement { number: supplement.sort.0.number(), certificate: body });
     }
     Ok(Json(DayBody { date, status: DayStatus::Closed, content: Content::Closed { certificate, supplements } }))
 }
@@ -130,7 +130,7 @@ impl Bank {
 
     /// Reads the first open payments and discrepancies of a close.
     async fn details(&self, day: Day, number: CloseNumber) -> Result<Details, Error> {
-        let (partition, open, found) = (DayPartition(day), OpenSort::all(number), DiscrepancySort::all(number));
+        let (partition, open, found) = (DayPartition(day), OpenSort::all(&number), DiscrepancySort::all(&number));
         let (open, found) = (Query::new(&partition, &open), Query::new(&partition, &found));
         let table = self.jobs.table();
         let open: Page<OpenPayment> = table.page(&open, LISTED).await?;

@@ -83,7 +83,7 @@ pub async fn list_overdue_payments(bank: Bank, request: Request<Paged>) -> Resul
     let listing = request.listing(DueSort::pending_to_scheduled(yesterday), "")?;
     let dispatched_by = now.plus_seconds(-60 * i64::from(bank.overdue_minutes));
     let parts = [
-        (Reason::PendingTooLong, DueSort::with_status(Status::Pending)),
+        (Reason::PendingTooLong, DueSort::with_status(&Status::Pending)),
         (Reason::DayIsOver, DueSort::due_until(yesterday, Status::Scheduled)),
     ];
     let mut page = Page { items: Vec::new(), next: None, skipped: 0 };

@@ -239,7 +239,7 @@ impl Cart {
 
     /// Reads the stored `ACTIVE` items. Returns the ids of unreadable items separately.
     async fn active(&self, account: &AccountId) -> Result<(Vec<CartItem>, Vec<ItemId>), Error> {
-        let range = CartItemSort::with_status(Status::Active);
+        let range = CartItemSort::with_status(&Status::Active);
         let (page, keys) = self.table.query_all_with_unreadable(&Query::new(account, &range)).await?;
         let item = |key: &Key| key.sort().parse::<CartItemSort>().ok().map(|sort| sort.item);
         Ok((page.items, keys.iter().filter_map(item).collect()))

@@ -89,7 +89,7 @@ impl Input for OfAccount {
 pub async fn list_cart_items(cart: Cart, request: Request<OfAccount>) -> Result<List<CartItemBody>, Error> {
     let OfAccount { account, status } = &request.input;
     request.caller.must_own(account, DOMAIN)?;
-    let listing = request.listing(CartItemSort::with_status(status.0).newest_first(), "")?;
+    let listing = request.listing(CartItemSort::with_status(&status.0).newest_first(), "")?;
     let page = match status.0 {
         Status::Active => cart.page_in_cart(account, &listing, request.milli).await?,
         Status::Purchased => optimistically(|| cart.page_purchased(account, &listing)).await?,

@@ -1,16 +1,27 @@
 //! Property tests: keys round-trip, sort like their values, and have exactly one accepted form.
 
-use super::laws::{allowed_character, orders, round_trips};
+use super::golden::{is_key, parsed};
 use crate::{
-    AccountId, Bound, Bounds, Day, IdempotencyKey, IdempotencySort, KeyRange, Random, Shard, Shards, TimestampMillis,
+    AccountId, Bound, Bounds, Day, IdempotencyKey, KeyRange, Random, RequestId, Shard, Shards, TimestampMillis,
     TimestampSeconds, TransactionId,
-    bank::{DueSort, GuardPartition, PaymentId, PaymentSort, Status},
-    cart::{self, CartItemSort, ItemId, ItemSort, JobPartition, LinesSort, OrderSort, SkuSort},
+    alphabet::is_visible,
+    bank::{self, DueSort, PaymentId, PaymentSort, Status},
+    cart::{self, CartItemSort, ItemId},
     is_identifier, is_plain_text,
-    plan::{Load, Plan, UNITS_A_SHARD, WARM_STEP, Writes, peak, plan, shards, warm},
-    wellness::{Department, PlanTime},
+    ledger::{AccountPartition, CreatedPlace, CreatedSort, HoldExpirySort, InboxPartition, LegTimeSort, UserPartition},
+    totals::{TotalPartition, TotalScope, TotalSort},
+    wellness::{
+        self, ActivityEndDateSort, CompanyId, CompanyPartition, CorrectionSort, Department, EmployeesPartition,
+        EndDateSort, GroupsSort, Period, PlanTime, ProgramSort, ReferencePartition, RegistrationsPartition,
+        ReportRowSort, RowOf, TicketSort, UseSort,
+    },
 };
 use proptest::prelude::*;
+use std::{
+    collections::BTreeSet,
+    fmt::{Debug, Display},
+    str::FromStr,
+};
 
 fn random(seed: i64) -> Random {
     Random::seeded(seed.unsigned_abs())
@@ -23,20 +34,6 @@ fn second() -> impl Strategy<Value = TimestampSeconds> {
     })
 }
 
-fn payment() -> impl Strategy<Value = PaymentId> {
-    (second(), 0_i64..4_000_000_000).prop_map(|(time, made)| {
-        PaymentId::new(time, jiff::Timestamp::from_second(made).expect("in range"), &random(made))
-    })
-}
-
-fn status() -> impl Strategy<Value = Status> {
-    prop::sample::select(Status::ALL.to_vec())
-}
-
-fn due() -> impl Strategy<Value = DueSort> {
-    (status(), payment()).prop_map(|(status, payment)| DueSort { status, payment })
-}
-
 fn milli() -> impl Strategy<Value = TimestampMillis> {
     (second(), 0_i64..1_000).prop_map(|(second, milli)| {
         let instant = second.instant() + jiff::SignedDuration::from_millis(milli);
@@ -44,14 +41,17 @@ fn milli() -> impl Strategy<Value = TimestampMillis> {
     })
 }
 
-fn cart_item() -> impl Strategy<Value = CartItemSort> {
-    (prop::sample::select(cart::Status::ALL.to_vec()), milli(), 0_i64..4_000_000_000).prop_map(
-        |(status, since, made)| CartItemSort {
-            status,
-            since,
-            item: ItemId::new(jiff::Timestamp::from_second(made).expect("in range"), &random(made)),
-        },
-    )
+/// A character of each identifier. Other identifiers than idempotency keys may have commas, and
+/// dots if they are not alone.
+pub(super) fn allowed_character() -> impl Strategy<Value = char> {
+    any::<char>().prop_filter("allowed", |c| !"#[],.\u{fffd}".contains(*c) && is_visible(*c))
+}
+
+/// Checks that the texts of two keys sort like their values, and that each is a key again.
+fn law<T: Display + FromStr + Ord + Debug>([one, other]: [T; 2]) -> Result<(), TestCaseError> {
+    prop_assert_eq!(one.to_string().cmp(&other.to_string()), one.cmp(&other), "{:?} {:?}", one, other);
+    prop_assert_eq!(one.to_string().parse::<T>().ok(), Some(one));
+    Ok(())
 }
 
 fn identifier() -> impl Strategy<Value = String> {
@@ -76,123 +76,108 @@ fn odd_character() -> impl Strategy<Value = char> {
 
 proptest! {
     #[test]
-    fn keys_round_trip(time in second(), payment in payment(), due in due(), id in identifier()) {
-        round_trips(&time)?;
-        round_trips(&time.day())?;
-        round_trips(&payment)?;
-        round_trips(&PaymentSort(payment))?;
-        round_trips(&due)?;
-        round_trips(&id.parse::<AccountId>().expect("an identifier"))?;
-        round_trips(&IdempotencySort(id.parse().expect("an identifier")))?;
-        round_trips(&OrderSort(id.parse().expect("an identifier")))?;
-        round_trips(&LinesSort(id.parse().expect("an identifier")))?;
-        round_trips(&SkuSort(id.parse().expect("an identifier")))?;
-        round_trips(&JobPartition(id.parse().expect("an identifier")))?;
-        round_trips(&GuardPartition(id.parse().expect("an identifier")))?;
+    fn keys_round_trip_and_sort_like_their_values(
+        times in [milli(), milli()], ids in [identifier(), identifier()], same in any::<[bool; 2]>(), numbers in [1..=9_999_999_999_u64, 1..=9_999_999_999]
+    ) {
+        let ([one, mut other], [id, mut other_id]) = (times, ids);
+        other = if same[0] { one } else { other };
+        other_id = if same[1] { id.clone() } else { other_id };
+        let ids = [&id, &other_id];
+        let end = |time: TimestampMillis| PlanTime::from(time.second());
+        law([one, other].map(TimestampMillis::second))?;
+        law([one, other].map(|time| time.second().day()))?;
+        law([one, other].map(end))?;
+        law([one, other])?;
+        law(ids.map(|id| parsed::<AccountId>(id)))?;
+        law(numbers.map(|number| TicketSort::new(number).expect("a number")))?;
+        let uuid = |time: TimestampMillis| ItemId::new(time.instant().max(jiff::Timestamp::UNIX_EPOCH), &random(1));
+        law([one, other].map(|since| CartItemSort { status: cart::Status::Saved, since, item: uuid(other) }))?;
+        law([one, other].map(uuid))?;
+        let payment = |time: TimestampMillis| PaymentId::new(time.second(), one.instant().max(jiff::Timestamp::UNIX_EPOCH), &random(1));
+        law([one, other].map(payment))?;
+        law([one, other].map(|time| PaymentSort(payment(time))))?;
+        law([(one, 0), (other, 1)].map(|(time, at)| DueSort { status: [Status::Failed, Status::Pending][at], payment: payment(time) }))?;
+        law([(one, &id), (other, &other_id)].map(|(created, leg)| LegTimeSort { created, leg: parsed(leg) }))?;
+        law([(one, &id), (other, &other_id)].map(|(expires, hold)| HoldExpirySort { expires, hold: parsed(hold) }))?;
+        law([(one, &id), (other, &other_id)].map(|(time, id)| TotalSort { day: time.second().day(), series: parsed(id) }))?;
+        law([(one, &id), (other, &other_id)]
+            .map(|(time, id)| UseSort { status: wellness::Status::Draft, end: end(time), activity: parsed(id) }))?;
+        law(ids.map(|id| CorrectionSort { user: parsed("u"), at: end(one), id: parsed(id) }))?;
     }
 
+    /// Many identifiers consist of parts of keys. No identifier is part of another key.
     #[test]
-    fn cart_keys_round_trip_and_sort_like_their_values(a in cart_item(), b in cart_item()) {
-        round_trips(&a)?;
-        round_trips(&a.since)?;
-        round_trips(&a.item)?;
-        round_trips(&ItemSort(a.item))?;
-        let made = a.item.time().expect("a time");
-        let first = CartItemSort { status: cart::Status::Active, since: made, item: a.item };
-        prop_assert_eq!(CartItemSort::first(a.item), Some(first), "the id has the first sort key");
-        prop_assert_eq!(ItemId::new(made.instant(), &random(1)).time(), Some(made));
-        orders(&a, &b)?;
-        orders(&a.since, &b.since)?;
-        orders(&ItemSort(a.item), &ItemSort(b.item))?;
-        prop_assert_eq!(a.since.to_string().len(), 24);
-    }
-
-    #[test]
-    fn cart_ranges_include_both_ends(from in milli(), after in -4_000_i64..4_000, b in cart_item(), open in any::<[bool; 2]>()) {
-        let to = TimestampMillis::containing(from.instant() + jiff::SignedDuration::from_secs(after * 900)).unwrap_or(from);
-        let (first, last) = ((!open[0]).then_some(from), (!open[1]).then_some(to));
-        let range = CartItemSort::between(b.status, first, last);
-        prop_assert!(range.from() <= range.to(), "DynamoDB rejects a range that ends before it starts");
-        let inside = first.is_none_or(|first| first <= b.since) && last.is_none_or(|last| b.since <= last);
-        prop_assert_eq!(range.contains(&b.to_string()), inside);
-        let day = CartItemSort::on(from.second().day(), b.status);
-        prop_assert_eq!(day.contains(&b.to_string()), b.since.second().day() == from.second().day());
-        prop_assert!(CartItemSort::with_status(b.status).contains(&b.to_string()));
-        prop_assert!(!CartItemSort::with_status(b.status).contains(&ItemSort(b.item).to_string()));
-    }
-
-    #[test]
-    fn descending_ranges_continue_with_smaller_keys(a in cart_item(), b in cart_item()) {
-        let a = CartItemSort { status: b.status, ..a };
-        let rest = CartItemSort::with_status(b.status).newest_first().after(&a.to_string());
-        prop_assert_eq!(rest.contains(&b.to_string()), b < a);
-        prop_assert!(rest.is_backward());
-    }
-
-    #[test]
-    fn keys_sort_like_their_values(a in due(), b in due(), s in second(), t in second()) {
-        orders(&a, &b)?;
-        orders(&a.payment, &b.payment)?;
-        orders(&PaymentSort(a.payment), &PaymentSort(b.payment))?;
-        orders(&a.status, &b.status)?;
-        orders(&s, &t)?;
-        orders(&s.day(), &t.day())?;
-    }
-
-    #[test]
-    fn times_and_keys_have_a_fixed_width(s in second(), a in due(), b in due()) {
-        prop_assert_eq!(s.to_string().len(), 20);
-        prop_assert_eq!(PaymentSort(a.payment).to_string().len(), PaymentSort(b.payment).to_string().len());
-    }
-
-    #[test]
-    fn identifiers_never_parse_as_composite_keys(text in any::<String>(), due in due()) {
-        // Keys with several parts contain a separator, and identifiers do not.
-        if let Ok(id) = text.parse::<AccountId>() {
-            prop_assert!(!id.as_str().contains('#'));
-            prop_assert!(text.parse::<PaymentSort>().is_err());
-            prop_assert!(text.parse::<DueSort>().is_err());
-            prop_assert!(text.parse::<GuardPartition>().is_err());
+    fn no_two_keys_have_the_same_text(id in prop_oneof![identifier(), "(TXN|LEG|ACCOUNT|ALL|ActivityId-|VenueId-|Id-|Global|Total|close-|-|_|0|1){1,4}"]) {
+        let company: CompanyId = parsed(&id);
+        let keys = [
+            AccountPartition(parsed(&id)).to_string(),
+            UserPartition(parsed(&id)).to_string(),
+            InboxPartition { account: parsed(&id), shard: parsed("7") }.to_string(),
+            TotalPartition { scope: TotalScope::Merchant(parsed(&id)), shard: parsed("0") }.to_string(),
+            CompanyPartition(company.clone()).to_string(),
+            RegistrationsPartition { company: company.clone(), user: parsed(&id) }.to_string(),
+            ReferencePartition { company: company.clone(), of: parsed(&format!("FileId-{id}")) }.to_string(),
+            EmployeesPartition::of(company.clone(), &parsed(&id)).to_string(),
+            GroupsSort { company, activity: parsed(&id) }.to_string(),
+            ReportRowSort { plan: parsed(&id), report: RequestId::new(jiff::Timestamp::UNIX_EPOCH, &random(1)), of: RowOf::Activity(parsed(&id)) }.to_string(),
+            ProgramSort::Reference(parsed(&format!("VenueId-{id}"))).to_string(),
+            id.clone(),
+        ];
+        prop_assert_eq!(keys.iter().collect::<BTreeSet<_>>().len(), keys.len());
+        let own: [fn(&str) -> bool; 11] = [
+            is_key::<AccountPartition>, is_key::<UserPartition>, is_key::<InboxPartition>, is_key::<TotalPartition>,
+            is_key::<CompanyPartition>, is_key::<RegistrationsPartition>, is_key::<ReferencePartition>,
+            is_key::<EmployeesPartition>, is_key::<GroupsSort>, is_key::<ReportRowSort>, is_key::<ProgramSort>,
+        ];
+        prop_assert!(keys.iter().zip(own).all(|(key, is_own)| is_own(key)), "{:?}", keys);
+        for job in ["VenueId", "ActivityId", "SeatsId", "EmployeeErasureId"].map(|kind| format!("{kind}-{id}")) {
+            prop_assert_eq!(parsed::<wellness::JobId>(&job).to_string(), job);
         }
-        prop_assert!(due.to_string().parse::<AccountId>().is_err());
+        let job = format!("dispatch-{id}");
+        prop_assert_eq!(parsed::<bank::JobId>(&job).to_string(), job);
+        prop_assert!(keys.iter().all(|key| !key.contains('#') || key.parse::<AccountId>().is_err()), "a key with several parts is no identifier");
     }
 
     #[test]
-    fn changed_payment_keys_are_rejected_or_round_trip(payment in payment(), at in 0_usize..70, with in any::<char>()) {
-        let text = PaymentSort(payment).to_string();
-        let mut changed: Vec<char> = text.chars().collect();
-        prop_assume!(at < changed.len());
-        changed[at] = with;
-        let changed: String = changed.into_iter().collect();
-        if let Ok(key) = changed.parse::<PaymentSort>() {
-            prop_assert_eq!(key.to_string(), changed);
+    fn ranges_of_times_include_both_ends(
+        from in milli(), to in milli(), at in milli(), beside in -1_000_i64..=1_000, near in 0_u8..3, open in any::<[bool; 2]>()
+    ) {
+        let moved = |end: TimestampMillis| end.instant() + jiff::SignedDuration::from_millis(beside);
+        let at = [Ok(at), TimestampMillis::containing(moved(from)), TimestampMillis::containing(moved(to))][usize::from(near)].clone();
+        let at = at.unwrap_or(from);
+        let (second, inside) = (at.second(), from <= at && at <= to);
+        let whole = from.second() <= second && second <= to.second();
+        let payment = PaymentSort(PaymentId::new(second, jiff::Timestamp::UNIX_EPOCH, &random(1)));
+        let (leg, end) = (LegTimeSort { created: at, leg: parsed("L") }, PlanTime::from(second));
+        let place = CreatedPlace { created: at, shard: parsed("9"), transaction: parsed("T") };
+        let item = CartItemSort { status: cart::Status::Saved, since: at, item: ItemId::new(jiff::Timestamp::UNIX_EPOCH, &random(1)) };
+        let (first, last) = (Some(from).filter(|_| !open[0]), Some(to).filter(|_| !open[1]));
+        let half = first.is_none_or(|first| first <= at) && last.is_none_or(|last| at <= last);
+        for (range, key, wanted) in [
+            (PaymentSort::between(from.second(), to.second()), payment.to_string(), whole),
+            (CartItemSort::between(item.status, first, last), item.to_string(), half),
+            (CreatedSort::between(from, last), CreatedSort(at).to_string(), from <= at && last.is_none_or(|last| at <= last)),
+            (CreatedSort::between(from, last), place.to_string(), from <= at && last.is_none_or(|last| at <= last)),
+            (LegTimeSort::period(first, last), leg.to_string(), half),
+            (LegTimeSort::between(from, to), leg.to_string(), inside),
+            (LegTimeSort::before(to), leg.to_string(), at < to),
+            (HoldExpirySort::expired(to), HoldExpirySort { expires: at, hold: parsed("H") }.to_string(), at <= to),
+            (TotalSort::between(from.second().day(), to.second().day()), TotalSort { day: second.day(), series: parsed("S") }.to_string(), from.second().day() <= second.day() && second.day() <= to.second().day()),
+            (DueSort::due_on(to.second().day(), Status::Pending), DueSort { status: Status::Pending, payment: payment.0 }.to_string(), second.day() == to.second().day()),
+            (DueSort::due_by(to.second(), Status::Pending), DueSort { status: Status::Pending, payment: payment.0 }.to_string(), second <= to.second()),
+        ] {
+            prop_assert_eq!(range.contains(&key), wanted, "{:?} {}", range, key);
+            prop_assert!(range.from() <= range.to(), "DynamoDB rejects a range that ends before it starts");
         }
-    }
-
-    #[test]
-    fn payment_ranges_include_both_ends(from in second(), days in -4_i64..400, payment in payment()) {
-        let to = from.plus_days(days);
-        let inside = from <= payment.time() && payment.time() <= to;
-        let range = PaymentSort::between(from, to);
-        prop_assert!(range.from() <= range.to(), "DynamoDB rejects a range that ends before it starts");
-        prop_assert_eq!(range.contains(&PaymentSort(payment).to_string()), inside);
-        prop_assert!(PaymentSort::history().contains(&PaymentSort(payment).to_string()));
-    }
-
-    #[test]
-    fn day_ranges_contain_exactly_the_times_of_the_day(day in second(), wanted in status(), due in due()) {
-        let range = DueSort::due_on(day.day(), wanted);
-        let inside = due.status == wanted && due.payment.time().day() == day.day();
-        prop_assert_eq!(range.contains(&due.to_string()), inside);
-        let until = due.status == wanted && due.payment.time().day() <= day.day();
-        prop_assert_eq!(DueSort::due_until(day.day(), wanted).contains(&due.to_string()), until);
-        prop_assert_eq!(DueSort::with_status(wanted).contains(&due.to_string()), due.status == wanted);
-    }
-
-    #[test]
-    fn ascending_ranges_continue_with_greater_keys(a in due(), b in due()) {
-        let rest = DueSort::with_status(b.status).after(&a.to_string());
-        prop_assert_eq!(rest.contains(&b.to_string()), a < b && (a.status <= b.status));
+        if let Some(period) = Period::new(from.second().into(), to.second().into()) {
+            let of = UseSort { status: wellness::Status::Draft, end, activity: parsed("A") };
+            let correction = CorrectionSort { user: parsed("u"), at: end, id: parsed("C") };
+            prop_assert_eq!(UseSort::within(of.status, period).contains(&of.to_string()), whole);
+            prop_assert_eq!(EndDateSort::within(period).contains(&EndDateSort(end).to_string()), whole);
+            prop_assert_eq!(ActivityEndDateSort::within(period).contains(&ActivityEndDateSort(end).to_string()), whole);
+            prop_assert_eq!(CorrectionSort::within(&correction.user, period).contains(&correction.to_string()), whole);
+            prop_assert!(!CorrectionSort::within(&parsed("u1"), period).contains(&correction.to_string()));
+        }
     }
 
     #[test]
@@ -249,12 +234,13 @@ proptest! {
         }
     }
 
-    #[test]
-    fn all_keys_of_a_range_start_with_its_shared_prefix(due in due()) {
-        let range = DueSort::due_on(due.payment.time().day(), due.status);
-        prop_assert!(due.to_string().starts_with(range.shared_prefix()));
-        prop_assert!(range.shared_prefix().starts_with(due.status.as_str()));
-    }
+}
+
+#[test]
+fn a_position_has_the_characters_of_keys() {
+    let range = KeyRange::whole_partition();
+    assert_eq!(["a#b", "a\u{1}b", "a\u{10ffff}"].map(|position| range.has_position(position)), [true, false, false]);
+    assert!(!KeyRange::beginning_with("a#").has_position("b#"));
 }
 
 #[test]
@@ -493,14 +479,6 @@ fn bounds_round_inwards_and_include_whole_days() {
 }
 
 #[test]
-fn range_ends_match_the_requirement() {
-    let range: KeyRange = DueSort::due_on("2026-12-01".parse().expect("a day"), Status::Scheduled);
-    assert_eq!((range.from(), range.to()), ("SCHEDULED#2026-12-01T", "SCHEDULED#2026-12-01U"));
-    let range = PaymentSort::next_90_days("2026-12-01T09:30:00Z".parse().expect("a time"));
-    assert_eq!((range.from(), range.to()), ("2026-12-01T09:30:00Z", "2027-03-01T09:30:00Z$"));
-}
-
-#[test]
 fn rejects_more_write_shards_than_read_shards() {
     let shards = Shards::new(5, 7).expect("5 of 7");
     let names: Vec<String> = shards.read().map(|shard| shard.to_string()).collect();
@@ -520,71 +498,4 @@ fn shards_are_picked_evenly() {
     }
     assert_eq!(counts.len(), 5);
     assert!(counts.values().all(|count| *count <= 20_600), "more than 3 % over the mean: {counts:?}");
-}
-
-#[test]
-fn plans_the_documented_numbers_of_shards() {
-    let payments = |units_each| Writes { count: 1_000_000, units_each };
-    let shards = |writes: &[Writes], utilisation| plan(writes, 1_800, utilisation).shards;
-    assert_eq!(plan(&[payments(8)], 1_800, 100), Plan { writes_per_second: 555, units_per_second: 4_445, shards: 5 });
-    assert_eq!(shards(&[payments(8), payments(16)], 70), 20);
-    assert_eq!(shards(&[payments(1), payments(2)], 70), 3);
-    assert_eq!(shards(&[], 70), 1);
-}
-
-#[test]
-fn plans_round_up_at_their_boundaries() {
-    assert_eq!([0, 1, 1_000, 1_001, 5_000, 5_001].map(|units| shards(units, 100)), [1, 1, 1, 2, 5, 6]);
-    assert_eq!([700, 701, 3_500, 3_501].map(|units| shards(units, 70)), [1, 2, 5, 6]);
-    assert_eq!(
-        [4_000, 4_001, 5_000, 5_001].map(|units| warm(units, 100, 4_000)),
-        [None, Some(5_000), Some(5_000), Some(6_000)]
-    );
-    assert_eq!([2_800, 2_801].map(|units| warm(units, 70, 4_000)), [None, Some(5_000)]);
-    let rate = |units, until| Load { from: 0, until, units }.per_second();
-    assert_eq!([(0, 60), (60, 60), (61, 60), (7, 0)].map(|(units, until)| rate(units, until)), [0, 1, 2, 7]);
-    // The end of a load is exclusive.
-    let load = |from, until| Load { from, until, units: 60 };
-    assert_eq!(peak(&[load(0, 60), load(60, 120)]), 1);
-    assert_eq!(peak(&[load(0, 60), load(59, 119)]), 2);
-    assert_eq!(peak(&[]), 0);
-}
-
-fn load() -> impl Strategy<Value = Load> {
-    (0_u64..500, 1_u64..500, 0_u64..100_000).prop_map(|(from, long, units)| Load { from, until: from + long, units })
-}
-
-proptest! {
-    #[test]
-    fn the_peak_is_the_highest_sum_of_any_second(loads in prop::collection::vec(load(), 0..8)) {
-        let of = |second| loads.iter().filter(|l| l.from <= second && second < l.until).map(Load::per_second).sum();
-        let highest: u64 = (0..1_000).map(of).max().unwrap_or_default();
-        prop_assert_eq!(peak(&loads), highest);
-        for load in &loads {
-            prop_assert!(load.per_second() * (load.until - load.from) >= load.units);
-        }
-    }
-
-    #[test]
-    fn shards_and_warm_throughput_hold_the_rate(units in 0_u64..10_000_000, percent in 1_u64..=100) {
-        let (count, limit) = (shards(units, percent), UNITS_A_SHARD * percent);
-        prop_assert!(count * limit >= units * 100);
-        prop_assert!(count == 1 || (count - 1) * limit < units * 100);
-        match warm(units, percent, 4_000) {
-            None => prop_assert!(units * 100 <= 4_000 * percent),
-            Some(asked) => {
-                prop_assert!(asked * percent >= units * 100 && asked.is_multiple_of(WARM_STEP) && asked > 4_000);
-                prop_assert!((asked - WARM_STEP) * percent < units * 100);
-            }
-        }
-    }
-
-    #[test]
-    fn plans_of_any_size_do_not_overflow(count: u64, units_each: u64, percent: u64, from: u64, until: u64) {
-        let loads = [Load { from, until, units: count }; 2];
-        let planned = plan(&[Writes { count, units_each }; 2], until, percent);
-        prop_assert!(planned.shards > 0 && shards(count, percent) > 0);
-        prop_assert_eq!(peak(&loads) > 0, from < until && count > 0);
-        prop_assert!(warm(count, percent, units_each).is_none_or(|asked| asked > 0));
-    }
 }

@@ -1,13 +1,14 @@
 //! `local plan`: the capacity that the bank needs for its day, or for a single rate of payments.
 mod day;
 mod price;
+mod rates;
 #[cfg(test)]
 mod tests;
 
 use std::fmt::Write;
 
 use clap::Args;
-use keys::plan::{Plan, Writes, plan};
+use rates::{Plan, Writes, plan};
 
 /// Maximum number of payments in an option. Sums of units then fit into 64 bits.
 const MAX_PAYMENTS: u64 = 1_000_000_000_000;

@@ -11,7 +11,7 @@ use keys::{
     RequestId,
     wellness::{
         ActivityId, CompanyId, Department, EmployeeSort, EmployeesPartition, Period, PlanId, RegistrationSort,
-        ReportRowSort, ReportSort, ReportsPartition, Status, UserId,
+        ReportRowSort, ReportSort, ReportsPartition, RowOf, Status, UserId,
     },
 };
 use serde::{Deserialize, Serialize};
@@ -113,7 +113,7 @@ impl<'a> Report<'a> {
             activity_type: Some(activity.activity_type),
             end_date: Some(activity.end.0),
             counts: counts.clone(),
-            ..self.row(Some(activity.partition.0.clone()))
+            ..self.row(RowOf::Activity(activity.partition.0.clone()))
         };
         self.wellness.dynamo.write(self.wellness.table.put(&row)?).await?;
         at.total = std::mem::take(&mut at.total).plus(counts);
@@ -122,7 +122,7 @@ impl<'a> Report<'a> {
     }
 
     /// Creates a row without counts.
-    fn row(&self, of: Option<ActivityId>) -> ReportRow {
+    fn row(&self, of: RowOf) -> ReportRow {
         let sort = ReportRowSort { plan: self.plan.clone(), report: self.id, of };
         let partition = ReportsPartition(self.company.clone());
         ReportRow { partition, sort, name: None, activity_type: None, end_date: None, counts: Counts::default() }
@@ -131,7 +131,7 @@ impl<'a> Report<'a> {
     /// Writes the sums, and replaces the previous report.
     async fn publish(&self, job: &Job, total: &Counts) -> Result<(), Error> {
         let (table, partition) = (&self.wellness.table, ReportsPartition(self.company.clone()));
-        let sums = ReportRow { counts: total.clone(), ..self.row(None) };
+        let sums = ReportRow { counts: total.clone(), ..self.row(RowOf::Total) };
         let sort = ReportSort(self.plan.clone());
         let head = PlanReport { partition, sort, report: self.id, as_of: job.started_at };
         Ok(self.wellness.dynamo.transact(vec![table.put(&sums)?, table.put(&head)?]).await?)

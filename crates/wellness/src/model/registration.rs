@@ -2,8 +2,8 @@ use crate::model::{activity::json_of_some, award::Award};
 use keys::{
     TimestampSeconds,
     wellness::{
-        ActivityEndDateSort, ActivityId, ActivityPartition, CompanyId, EmployeeKey, GroupId, PlanTime,
-        RegistrationSort, RegistrationsPartition, UserId,
+        ActivityEndDateSort, ActivityId, ActivityPartition, CompanyId, GroupId, PlanTime, RegistrationSort,
+        RegistrationsPartition, UserId,
     },
 };
 use serde::{Deserialize, Serialize};
@@ -84,7 +84,7 @@ impl Registration {
         Self {
             partition: ActivityPartition(activity),
             sort: RegistrationSort(user.clone()),
-            of_user: RegistrationsPartition(EmployeeKey { company: company.clone(), user }),
+            of_user: RegistrationsPartition { company: company.clone(), user },
             end: ActivityEndDateSort(end),
             company,
             progress: Progress::NONE,

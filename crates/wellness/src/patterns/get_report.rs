@@ -10,7 +10,9 @@ use function::{
 };
 use keys::{
     TimestampSeconds,
-    wellness::{ActivityId, ActivityType, CompanyId, Department, PlanId, PlanTime, ReportRowSort, ReportsPartition},
+    wellness::{
+        ActivityId, ActivityType, CompanyId, Department, PlanId, PlanTime, ReportRowSort, ReportsPartition, RowOf,
+    },
 };
 use serde::Serialize;
 use table::{
@@ -100,7 +102,10 @@ impl From<(Option<Department>, Count)> for DepartmentBody {
 impl RowBody {
     fn new(row: ReportRow, as_of: TimestampSeconds) -> Self {
         Self {
-            activity_id: row.sort.of,
+            activity_id: match row.sort.of {
+                RowOf::Activity(id) => Some(id),
+                RowOf::Total => None,
+            },
             name: row.name,
             activity_type: row.activity_type,
             end_date: row.end_date.map(PlanTime::second),

@@ -4,6 +4,7 @@
 //! query that returns one payment, so the planned reads are upper bounds.
 use std::fmt::Write;
 
+use super::rates::{Load, UNITS_A_SHARD, peak, shards, warm};
 use bank::{
     Case, Pattern,
     patterns::{
@@ -11,7 +12,6 @@ use bank::{
     },
 };
 use clap::Args;
-use keys::plan::{Load, UNITS_A_SHARD, peak, shards, warm};
 use ledger::patterns::process_payment;
 use table::{
     Projection, Units,

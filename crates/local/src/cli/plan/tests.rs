@@ -10,6 +10,7 @@ use table::{Projection, Units, cost::Cost};
 use super::{
     day::{Day, Kind, compared, transferred},
     price::Dollars,
+    rates::{Load, peak, shards, warm},
     *,
 };
 
@@ -164,4 +165,40 @@ fn the_deployment_warns_below_the_planned_settings() {
     let ledger = Day::new(&options(""), Projection::KeysOnly).ledger_warm(70);
     let wanted = format!("NEEDED_TO_PAY = {{\"WarmWriteUnits\": {ledger}}}");
     assert!(script.contains(&wanted), "stacks/deploy.py lacks {wanted}");
+}
+
+#[test]
+fn plans_the_documented_numbers_of_shards() {
+    let payments = |units_each| Writes { count: 1_000_000, units_each };
+    let shards = |writes: &[Writes], utilisation| plan(writes, 1_800, utilisation).shards;
+    assert_eq!(plan(&[payments(8)], 1_800, 100), Plan { writes_per_second: 555, units_per_second: 4_445, shards: 5 });
+    assert_eq!(shards(&[payments(8), payments(16)], 70), 20);
+    assert_eq!(shards(&[payments(1), payments(2)], 70), 3);
+    assert_eq!(shards(&[], 70), 1);
+}
+
+#[test]
+fn plans_round_up_at_their_boundaries() {
+    assert_eq!([0, 1, 1_000, 1_001, 5_000, 5_001].map(|units| shards(units, 100)), [1, 1, 1, 2, 5, 6]);
+    assert_eq!([700, 701, 3_500, 3_501].map(|units| shards(units, 70)), [1, 2, 5, 6]);
+    assert_eq!(
+        [4_000, 4_001, 5_000, 5_001].map(|units| warm(units, 100, 4_000)),
+        [None, Some(5_000), Some(5_000), Some(6_000)]
+    );
+    assert_eq!([2_800, 2_801].map(|units| warm(units, 70, 4_000)), [None, Some(5_000)]);
+    let rate = |units, until| Load { from: 0, until, units }.per_second();
+    assert_eq!([(0, 60), (60, 60), (61, 60), (7, 0)].map(|(units, until)| rate(units, until)), [0, 1, 2, 7]);
+    // The end of a load is exclusive.
+    let load = |from, until| Load { from, until, units: 60 };
+    assert_eq!(peak(&[load(0, 60), load(60, 120)]), 1);
+    assert_eq!(peak(&[load(0, 60), load(59, 119)]), 2);
+    assert_eq!(peak(&[]), 0);
+}
+
+#[test]
+fn plans_of_any_size_do_not_overflow() {
+    let loads = [Load { from: 0, until: u64::MAX, units: u64::MAX }; 2];
+    let planned = plan(&[Writes { count: u64::MAX, units_each: u64::MAX }; 2], 0, 1);
+    assert!(planned.shards > 0 && shards(u64::MAX, 1) > 0 && peak(&loads) > 0);
+    assert!(warm(u64::MAX, 1, 4_000).is_some());
 }

@@ -2,27 +2,27 @@
 
 /// Maximum number of write request units (WRU) per second of one shard. A shard is one partition
 /// key value, and DynamoDB limits each partition to this rate.
-pub const UNITS_A_SHARD: u64 = 1_000;
+pub(super) const UNITS_A_SHARD: u64 = 1_000;
 
 /// Writes that consume the same number of write request units (WRU) on the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Writes {
+pub(super) struct Writes {
     /// The number of writes in the planned period.
-    pub count: u64,
+    pub(super) count: u64,
     /// WRU that each write consumes on the index. An insert writes one index entry. A change of the
     /// index sort key writes two: it deletes the old entry and puts a new one.
-    pub units_each: u64,
+    pub(super) units_each: u64,
 }
 
 /// The result of [`plan`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Plan {
+pub(super) struct Plan {
     /// Writes per second, rounded down.
-    pub writes_per_second: u64,
+    pub(super) writes_per_second: u64,
     /// WRU per second, rounded up.
-    pub units_per_second: u64,
+    pub(super) units_per_second: u64,
     /// The number of shards: ⌈WRU per second ÷ (1,000 × utilisation)⌉.
-    pub shards: u64,
+    pub(super) shards: u64,
 }
 
 /// Returns the number of shards for `writes` that are spread evenly over `seconds`. Each shard uses
@@ -30,15 +30,8 @@ pub struct Plan {
 ///
 /// The required load is 1,000,000 payments of 8 KB in 30 minutes
 /// (docs/requirements/bank.md#volume-and-write-rate). This is 555 writes and 4,445 WRU per second,
-/// which needs 5 shards:
-///
-/// ```
-/// use keys::plan::{Plan, Writes, plan};
-/// let required = plan(&[Writes { count: 1_000_000, units_each: 8 }], 30 * 60, 100);
-/// assert_eq!(required, Plan { writes_per_second: 555, units_per_second: 4_445, shards: 5 });
-/// ```
-#[must_use]
-pub fn plan(writes: &[Writes], seconds: u64, utilisation_percent: u64) -> Plan {
+/// which needs 5 shards.
+pub(super) fn plan(writes: &[Writes], seconds: u64, utilisation_percent: u64) -> Plan {
     let seconds = seconds.max(1);
     let total = |each: fn(&Writes) -> u64| -> u64 {
         writes.iter().map(|w| w.count.saturating_mul(each(w))).fold(0, u64::saturating_add)
@@ -55,32 +48,24 @@ pub fn plan(writes: &[Writes], seconds: u64, utilisation_percent: u64) -> Plan {
 /// Capacity units that are consumed at a constant rate during a part of the day. Times are seconds
 /// after midnight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Load {
+pub(super) struct Load {
     /// Start.
-    pub from: u64,
+    pub(super) from: u64,
     /// End, exclusive.
-    pub until: u64,
+    pub(super) until: u64,
     /// Read or write request units of the whole part.
-    pub units: u64,
+    pub(super) units: u64,
 }
 
 impl Load {
     /// Units per second, rounded up.
-    #[must_use]
-    pub fn per_second(&self) -> u64 {
+    pub(super) fn per_second(&self) -> u64 {
         self.units.div_ceil(self.until.saturating_sub(self.from).max(1))
     }
 }
 
 /// Returns the highest rate of loads that overlap, in units per second.
-///
-/// ```
-/// use keys::plan::{Load, peak};
-/// let loads = [0, 120].map(|from| Load { from, until: from + 1_800, units: 8_000_000 });
-/// assert_eq!(peak(&loads), 2 * 4_445);
-/// ```
-#[must_use]
-pub fn peak(loads: &[Load]) -> u64 {
+pub(super) fn peak(loads: &[Load]) -> u64 {
     // The rate can only rise at the start of a load.
     let at = |second: u64| loads.iter().filter(move |load| (load.from..load.until).contains(&second));
     let rate = |load: &Load| at(load.from).map(Load::per_second).fold(0, u64::saturating_add);
@@ -89,19 +74,17 @@ pub fn peak(loads: &[Load]) -> u64 {
 
 /// Returns the number of shards for a rate. Each shard uses at most `utilisation_percent` of its
 /// limit.
-#[must_use]
-pub fn shards(units_per_second: u64, utilisation_percent: u64) -> u64 {
+pub(super) fn shards(units_per_second: u64, utilisation_percent: u64) -> u64 {
     at_utilisation(units_per_second, utilisation_percent).div_ceil(UNITS_A_SHARD).max(1)
 }
 
 /// Warm throughput is planned in steps of this size.
-pub const WARM_STEP: u64 = 1_000;
+pub(super) const WARM_STEP: u64 = 1_000;
 
 /// Returns the warm throughput for a rate that uses at most `utilisation_percent` of it, rounded up
 /// to a multiple of [`WARM_STEP`]. `None` if the warm throughput of a new table, `default`, is
 /// enough.
-#[must_use]
-pub fn warm(units_per_second: u64, utilisation_percent: u64, default: u64) -> Option<u64> {
+pub(super) fn warm(units_per_second: u64, utilisation_percent: u64, default: u64) -> Option<u64> {
     let wanted = at_utilisation(units_per_second, utilisation_percent);
     (wanted > default).then(|| wanted.div_ceil(WARM_STEP).saturating_mul(WARM_STEP))
 }
