@@ -1,8 +1,8 @@
 //! Job of the cart: moves the cart items of a large order (docs/decisions/cart-orders.md).
 
-use crate::{Cart, MAX_MOVED_AT_ONCE, Order, model::order::Line, patterns::get_cart_job};
-use ::jobs::{Job, JobBody, JobRunner, Next, Step};
-use function::{Accepted, Deadline, Error};
+use crate::{Cart, DOMAIN, MAX_MOVED_AT_ONCE, Order, model::order::Line, patterns::get_cart_job};
+use ::jobs::{Job, JobBody, JobInput, JobRoutes, JobRunner, Jobs, Next, Step};
+use function::{Accepted, Caller, Deadline, Error};
 use keys::{
     AccountId, OrderId, RequestId, TimestampSeconds,
     cart::{JobId, JobPartition, JobSort, Status},
@@ -53,9 +53,21 @@ pub(crate) fn job_key(id: &JobId) -> Key {
     Key::new(&JobPartition(id.clone()), &JobSort)
 }
 
-/// Creates a 202 response with the location and the progress of the job.
-pub(crate) fn accepted(job: Job) -> Accepted<JobBody> {
-    Accepted { location: get_cart_job::PATTERN.location(|_| Some(job.id.clone())), body: job.into() }
+impl JobRoutes for Cart {
+    type Input = JobInput<JobId>;
+
+    fn table(&self) -> &Jobs {
+        &self.jobs
+    }
+
+    fn key(caller: &Caller, JobInput(id): &Self::Input) -> Result<Key, Error> {
+        caller.must_operate(DOMAIN)?;
+        Ok(job_key(id))
+    }
+
+    fn accepted(_: &Self::Input, job: Job) -> Accepted<JobBody> {
+        Accepted { location: get_cart_job::PATTERN.location(|_| Some(job.id.clone())), body: job.into() }
+    }
 }
 
 /// Runner of [`Task::MoveItems`]. Each step moves the items of some lines in one transaction.

@@ -12,6 +12,8 @@
 //! changes many items alternates between two kinds of steps: one step lists a page of items, and
 //! the next step changes them. See [`PagedItems`].
 //!
+//! A service implements [`JobRoutes`] for the routes that read and restart its jobs.
+//!
 //! A job that cannot continue fails with a reason. [`Jobs::retry`] resumes the job after its last
 //! written step (docs/decisions/jobs.md).
 //!
@@ -81,9 +83,11 @@
 mod engine;
 mod job;
 mod page;
+mod routes;
 mod store;
 
 pub use engine::{JobRunner, JobService, MAX_ATTEMPTS, Next, Run, Step, continue_jobs};
 pub use job::{Job, JobBody, State, Task};
 pub use page::{ItemState, PAGE, PagedItems};
+pub use routes::{JobInput, JobRoutes, get_job, retry_job};
 pub use store::Jobs;

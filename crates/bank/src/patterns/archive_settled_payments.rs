@@ -54,11 +54,11 @@ pub const PATTERN: Pattern = Pattern {
 
 /// Input of a manual run. The schedule sends no input.
 #[derive(Debug, Clone, Copy)]
-pub struct Until {
+pub struct ArchiveSettledPaymentsInput {
     date: Option<Day>,
 }
 
-impl Input for Until {
+impl Input for ArchiveSettledPaymentsInput {
     fn read(fields: &mut Fields) -> Option<Self> {
         Some(Self { date: fields.body_if_any("date") })
     }
@@ -88,7 +88,10 @@ pub struct Archived {
 /// # Errors
 /// 400 for an invalid event. Any other error means that DynamoDB was unreachable or rejected a
 /// call.
-pub async fn archive_settled_payments(bank: Bank, run: Scheduled<Until>) -> Result<Archived, Error> {
+pub async fn archive_settled_payments(
+    bank: Bank,
+    run: Scheduled<ArchiveSettledPaymentsInput>,
+) -> Result<Archived, Error> {
     let until = run.input.date.unwrap_or_else(|| run.now.day().before());
     let stop = run.deadline.with_reserve(RESERVE);
     let mut moves = Moves::default();

@@ -32,11 +32,11 @@ pub const PATTERN: Pattern = Pattern {
 
 /// Input of a manual run. The schedule sends no input.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted {
+pub struct CloseDayInput {
     date: Option<Day>,
 }
 
-impl Input for Wanted {
+impl Input for CloseDayInput {
     fn read(fields: &mut Fields) -> Option<Self> {
         Some(Self { date: fields.body_if_any("date") })
     }
@@ -58,7 +58,7 @@ pub struct Closing {
 /// # Errors
 /// 400 for an invalid event, or for a day that is not over. Any other error means that DynamoDB was
 /// unreachable or rejected a call.
-pub async fn close_day(bank: Bank, run: Scheduled<Wanted>) -> Result<Closing, Error> {
+pub async fn close_day(bank: Bank, run: Scheduled<CloseDayInput>) -> Result<Closing, Error> {
     let date = run.input.date.unwrap_or_else(|| run.now.day().before());
     must_be_over(date, run.now, "/body/date")?;
     if bank.last_close(date).await?.is_some() {

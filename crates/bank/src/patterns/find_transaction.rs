@@ -38,9 +38,9 @@ pub const PATTERN: Pattern = Pattern {
 
 /// Path parameter of the request: the transaction id.
 #[derive(Debug, Clone)]
-pub struct Wanted(TransactionId);
+pub struct FindTransactionInput(TransactionId);
 
-impl Input for Wanted {
+impl Input for FindTransactionInput {
     fn read(fields: &mut Fields) -> Option<Self> {
         fields.path("transactionId").map(Self)
     }
@@ -50,7 +50,10 @@ impl Input for Wanted {
 ///
 /// # Errors
 /// 403 for a caller without the operator scope, 404 for an unknown transaction id.
-pub async fn find_transaction(bank: Bank, request: Request<Wanted>) -> Result<Json<TransactionBody>, Error> {
+pub async fn find_transaction(
+    bank: Bank,
+    request: Request<FindTransactionInput>,
+) -> Result<Json<TransactionBody>, Error> {
     request.caller.must_operate(DOMAIN)?;
     let key = bank.transactions.find_key_by_index("GSI2", Transaction::TRANSACTION_ID, &request.input.0).await?;
     let key = key.ok_or(Error::NotFound("transaction"))?;

@@ -5,7 +5,7 @@ use crate::{
     Bank, DOMAIN,
     cost::{self, Calls, Pattern},
     model::day::{Certificate, CertificateBody, Counts, Details, Discrepancy, OpenPayment, complete},
-    patterns::start_close::OfDay,
+    patterns::start_close::DayInput,
 };
 use function::{Error, Function, Json, Request, Route, Trigger};
 use futures::future::try_join_all;
@@ -101,9 +101,9 @@ struct Supplement {
 /// # Errors
 /// 403 for a caller without the operator scope. 413 if an index that projects all attributes has
 /// more than 100 MB of the day's payments in one shard.
-pub async fn get_day(bank: Bank, request: Request<OfDay>) -> Result<Json<DayBody>, Error> {
+pub async fn get_day(bank: Bank, request: Request<DayInput>) -> Result<Json<DayBody>, Error> {
     request.caller.must_operate(DOMAIN)?;
-    let OfDay(date) = request.input;
+    let DayInput(date) = request.input;
     let certificates = bank.certificates(date).await?;
     let Some((first, others)) = certificates.split_first() else {
         let content = Content::Open { counts: bank.counts(date).await? };

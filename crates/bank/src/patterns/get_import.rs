@@ -39,9 +39,9 @@ pub const PATTERN: Pattern = Pattern {
 
 /// Path parameter of the requests of an import: the import id.
 #[derive(Debug, Clone)]
-pub struct ImportPath(pub(crate) ImportId);
+pub struct ImportInput(pub(crate) ImportId);
 
-impl Input for ImportPath {
+impl Input for ImportInput {
     fn read(fields: &mut Fields) -> Option<Self> {
         fields.path("importId").map(Self)
     }

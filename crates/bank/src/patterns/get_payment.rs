@@ -49,12 +49,12 @@ pub const PATTERN: Pattern = Pattern {
 
 /// Path parameters of the request: the account and the payment id.
 #[derive(Debug, Clone)]
-pub struct Wanted {
+pub struct PaymentInput {
     pub(crate) account: AccountId,
     pub(crate) payment: PaymentId,
 }
 
-impl Input for Wanted {
+impl Input for PaymentInput {
     fn read(fields: &mut Fields) -> Option<Self> {
         let (account, payment) = (fields.path("accountId"), fields.path("paymentId"));
         Some(Self { account: account?, payment: payment? })
@@ -70,8 +70,8 @@ impl Input for Wanted {
 ///
 /// # Errors
 /// 403 for an account that the caller does not own, 404 for an unknown payment.
-pub async fn get_payment(bank: Bank, request: Request<Wanted>) -> Result<Json<PaymentBody>, Error> {
-    let Wanted { account, payment } = &request.input;
+pub async fn get_payment(bank: Bank, request: Request<PaymentInput>) -> Result<Json<PaymentBody>, Error> {
+    let PaymentInput { account, payment } = &request.input;
     request.caller.must_own(account, DOMAIN)?;
     let found = bank.find_payment(&Key::new(account, &PaymentSort(*payment))).await?;
     Ok(Json(found.ok_or(Error::NotFound("payment"))?.into()))

@@ -44,9 +44,9 @@ pub const PATTERN: Pattern = Pattern {
 
 /// Query parameters of the request: only those of pages.
 #[derive(Debug, Clone, Copy)]
-pub struct Paged;
+pub struct ListOverduePaymentsInput;
 
-impl Input for Paged {
+impl Input for ListOverduePaymentsInput {
     fn read(fields: &mut Fields) -> Option<Self> {
         fields.paging(PAGE);
         Some(Self)
@@ -77,7 +77,10 @@ pub struct OverduePayment {
 ///
 /// # Errors
 /// 400 for invalid parameters, 403 for a caller without the operator scope.
-pub async fn list_overdue_payments(bank: Bank, request: Request<Paged>) -> Result<List<OverduePayment>, Error> {
+pub async fn list_overdue_payments(
+    bank: Bank,
+    request: Request<ListOverduePaymentsInput>,
+) -> Result<List<OverduePayment>, Error> {
     request.caller.must_operate(DOMAIN)?;
     let (now, yesterday) = (request.first_page, request.first_page.day().before());
     let listing = request.listing(DueSort::pending_to_scheduled(yesterday), "")?;

@@ -1,13 +1,10 @@
 //! B19: restarts a failed job (docs/decisions/jobs.md).
 
 use crate::{
-    Bank, DOMAIN,
+    Bank,
     cost::{self, Calls, Pattern},
-    jobs::{accepted, job_key},
-    patterns::get_bank_job::Wanted,
 };
-use function::{Accepted, Error, Function, Request, Route, Trigger};
-use jobs::JobBody;
+use function::{Function, Route, Trigger};
 use table::{
     Units,
     cost::{Cost, read},
@@ -16,7 +13,7 @@ use table::{
 /// Entry point of the Lambda.
 #[must_use]
 pub fn function() -> Function {
-    function::http(retry_bank_job, Bank::warm_by_job)
+    function::http(jobs::retry_job::<Bank>, Bank::warm_by_job)
 }
 
 /// Declares the access pattern's route, key condition and cost.
@@ -32,14 +29,3 @@ pub const PATTERN: Pattern = Pattern {
     }],
     function,
 };
-
-/// Resumes a failed job after its last completed step.
-///
-/// # Errors
-/// 403 for a caller without the operator scope, 404 for an unknown job, 409 for a job that has not
-/// failed.
-pub async fn retry_bank_job(bank: Bank, request: Request<Wanted>) -> Result<Accepted<JobBody>, Error> {
-    request.caller.must_operate(DOMAIN)?;
-    let job = bank.jobs.get(&job_key(&request.input.0)).await?.ok_or(Error::NotFound("job"))?;
-    Ok(accepted(bank.jobs.retry(job, &request.id, request.now, |_| Ok(Vec::new())).await?))
-}

@@ -4,7 +4,7 @@ use crate::{
     Bank, DOMAIN,
     cost::{self, Calls, Pattern},
     model::import::{ImportProgress, RunBody},
-    patterns::get_import::{self, ImportPath},
+    patterns::get_import::{self, ImportInput},
 };
 use function::{Accepted, Error, Function, Problem, Request, Route, Trigger};
 use table::{
@@ -41,7 +41,7 @@ pub const PATTERN: Pattern = Pattern {
 /// # Errors
 /// 403 for a caller without the operator scope, 404 for an unknown import, 409 for an import that
 /// has not failed, or that has failed because of its file.
-pub async fn retry_import(bank: Bank, request: Request<ImportPath>) -> Result<Accepted<RunBody>, Error> {
+pub async fn retry_import(bank: Bank, request: Request<ImportInput>) -> Result<Accepted<RunBody>, Error> {
     request.caller.must_operate(DOMAIN)?;
     let (job, file) = bank.latest_import(&request.input.0).await?;
     if job.progress::<ImportProgress>()?.fault.is_some() {

@@ -4,7 +4,7 @@
 use crate::{
     Bank, DOMAIN, Payment, PaymentBody,
     cost::{self, Calls, Case, Pattern},
-    patterns::get_payment::{self, Wanted},
+    patterns::get_payment::{self, PaymentInput},
 };
 use function::{Error, Function, Located, Problem, Request, Route, Trigger};
 use keys::{
@@ -82,9 +82,9 @@ impl Item for Retry {
 /// # Errors
 /// 403 for a caller without the operator scope, 404 for an unknown payment, 409 for a payment that
 /// has not failed.
-pub async fn retry_payment(bank: Bank, request: Request<Wanted>) -> Result<Located<PaymentBody>, Error> {
+pub async fn retry_payment(bank: Bank, request: Request<PaymentInput>) -> Result<Located<PaymentBody>, Error> {
     request.caller.must_operate(DOMAIN)?;
-    let Wanted { account, payment } = &request.input;
+    let PaymentInput { account, payment } = &request.input;
     let failed = bank.find_payment(&Key::new(account, &PaymentSort(*payment))).await?;
     let failed = failed.ok_or(Error::NotFound("payment"))?;
     if failed.due.status != Status::Failed {

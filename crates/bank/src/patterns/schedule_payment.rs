@@ -41,13 +41,13 @@ pub const PATTERN: Pattern = Pattern {
 
 /// Path and body of the request.
 #[derive(Debug, Clone)]
-pub struct NewPayment {
+pub struct SchedulePaymentInput {
     account: AccountId,
     scheduled_time: TimestampSeconds,
     data: JsonText,
 }
 
-impl Input for NewPayment {
+impl Input for SchedulePaymentInput {
     const BODY: bool = true;
 
     fn read(fields: &mut Fields) -> Option<Self> {
@@ -65,8 +65,11 @@ impl Input for NewPayment {
 /// 400 for a scheduled time before today, or an instruction that the ledger cannot pay. 403 for an
 /// account that the caller does not own, 413 for an item over 8 KB, 422 for an idempotency key that
 /// was used for a different request.
-pub async fn schedule_payment(bank: Bank, request: Request<NewPayment>) -> Result<Created<PaymentBody>, Error> {
-    let NewPayment { account, scheduled_time, data } = request.input.clone();
+pub async fn schedule_payment(
+    bank: Bank,
+    request: Request<SchedulePaymentInput>,
+) -> Result<Created<PaymentBody>, Error> {
+    let SchedulePaymentInput { account, scheduled_time, data } = request.input.clone();
     request.caller.must_own(&account, DOMAIN)?;
     let id = PaymentId::new(scheduled_time, request.milli.instant(), &request.random);
     let mut payment = Payment::scheduled(account, id, bank.due.shards.pick(&request.random), data, request.now);

@@ -34,11 +34,11 @@ pub const PATTERN: Pattern = Pattern {
 
 /// Body of the request.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted {
+pub struct SetDispatchingInput {
     enabled: bool,
 }
 
-impl Input for Wanted {
+impl Input for SetDispatchingInput {
     const BODY: bool = true;
 
     fn read(fields: &mut Fields) -> Option<Self> {
@@ -51,7 +51,7 @@ impl Input for Wanted {
 ///
 /// # Errors
 /// 400 for an invalid body, 403 for a caller without the operator scope.
-pub async fn set_dispatching(bank: Bank, request: Request<Wanted>) -> Result<Json<SwitchBody>, Error> {
+pub async fn set_dispatching(bank: Bank, request: Request<SetDispatchingInput>) -> Result<Json<SwitchBody>, Error> {
     request.caller.must_operate(DOMAIN)?;
     let enabled = request.input.enabled;
     // A repeated request must not change the time of the switch, because payments that were handed

@@ -40,9 +40,9 @@ pub const PATTERN: Pattern = Pattern {
 
 /// Path parameter of the request: the day.
 #[derive(Debug, Clone, Copy)]
-pub struct OfDay(pub(crate) Day);
+pub struct DayInput(pub(crate) Day);
 
-impl Input for OfDay {
+impl Input for DayInput {
     fn read(fields: &mut Fields) -> Option<Self> {
         fields.path("date").map(Self)
     }
@@ -53,9 +53,9 @@ impl Input for OfDay {
 ///
 /// # Errors
 /// 400 for a day that is not over, 403 for a caller without the operator scope.
-pub async fn start_close(bank: Bank, request: Request<OfDay>) -> Result<Accepted<JobBody>, Error> {
+pub async fn start_close(bank: Bank, request: Request<DayInput>) -> Result<Accepted<JobBody>, Error> {
     request.caller.must_operate(DOMAIN)?;
-    let OfDay(day) = request.input;
+    let DayInput(day) = request.input;
     must_be_over(day, request.now, "/path/date")?;
     let key = request.idempotency_key.as_ref();
     let asked = key.map(|key| Fingerprint::of(&["start-close", &request.caller.subject, key.as_str()]));

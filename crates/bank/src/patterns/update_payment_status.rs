@@ -58,7 +58,7 @@ fn move_cost(case: &Case) -> Cost {
 
 /// Path and body of the request.
 #[derive(Debug, Clone)]
-pub struct Move {
+pub struct UpdatePaymentStatusInput {
     account: AccountId,
     payment: PaymentId,
     to: Target,
@@ -73,7 +73,7 @@ enum Target {
     Other(Status),
 }
 
-impl Input for Move {
+impl Input for UpdatePaymentStatusInput {
     const BODY: bool = true;
 
     fn read(fields: &mut Fields) -> Option<Self> {
@@ -90,7 +90,7 @@ impl Input for Move {
     }
 }
 
-impl Move {
+impl UpdatePaymentStatusInput {
     fn key(&self) -> Key {
         Key::new(&self.account, &PaymentSort(self.payment))
     }
@@ -141,7 +141,10 @@ fn stands(payment: &Payment) -> Error {
 /// `CANCELLED`. 404 for an unknown payment. 409 for a change that is not allowed, for a payment
 /// that does not have the expected status or that the bank is executing, or for a transaction id
 /// that belongs to a different payment.
-pub async fn update_payment_status(bank: Bank, request: Request<Move>) -> Result<Json<PaymentBody>, Error> {
+pub async fn update_payment_status(
+    bank: Bank,
+    request: Request<UpdatePaymentStatusInput>,
+) -> Result<Json<PaymentBody>, Error> {
     let Request { input: wanted, caller, id, now, .. } = &request;
     caller.must_own(&wanted.account, DOMAIN)?;
     if wanted.target() != Status::Cancelled {
@@ -170,7 +173,7 @@ impl Bank {
         stands(payment)
     }
 
-    fn advancement(&self, wanted: &Move, from: Status, (id, now): By) -> Result<Change, Error> {
+    fn advancement(&self, wanted: &UpdatePaymentStatusInput, from: Status, (id, now): By) -> Result<Change, Error> {
         let sort = |status| DueSort { status, payment: wanted.payment };
         let moved_at = if wanted.target() == Status::Pending { Payment::DISPATCHED_AT } else { Payment::SETTLED_AT };
         let change = Payment::update(&self.payments, wanted.key()).set(Payment::DUE, &sort(wanted.target()));
@@ -187,7 +190,7 @@ impl Bank {
         Ok(change.only_if(Condition::missing_or_is(Payment::EXECUTION, Value::of(&Execution::Exhausted)?)))
     }
 
-    async fn advance(&self, wanted: &Move, from: Status, by: By) -> Result<Payment, Error> {
+    async fn advance(&self, wanted: &UpdatePaymentStatusInput, from: Status, by: By) -> Result<Payment, Error> {
         match self.dynamo.update(self.advancement(wanted, from, by)?).await {
             Err(table::Error::Refused(refused)) => match refused.found::<Payment>(0)? {
                 None => Err(Error::NotFound("payment")),
@@ -200,7 +203,7 @@ impl Bank {
 
     async fn process(
         &self,
-        wanted: &Move,
+        wanted: &UpdatePaymentStatusInput,
         from: Status,
         transaction: &TransactionId,
         by: By,

@@ -57,13 +57,13 @@ fn added(case: &Case) -> Cost {
 
 /// Path and body of the request.
 #[derive(Debug, Clone)]
-pub struct NewCartItem {
+pub struct AddCartItemInput {
     account: AccountId,
     sku: Sku,
     quantity: Quantity,
 }
 
-impl Input for NewCartItem {
+impl Input for AddCartItemInput {
     const BODY: bool = true;
 
     fn read(fields: &mut Fields) -> Option<Self> {
@@ -81,19 +81,19 @@ impl Input for NewCartItem {
 /// cannot be bought or has another currency than the cart, for a full cart, or for a quantity over
 /// the maximum. 413 if the account id, SKU and name together are too long. 422 for an idempotency
 /// key that was used for a different request.
-pub async fn add_cart_item(cart: Cart, request: Request<NewCartItem>) -> Result<Upserted<CartItemBody>, Error> {
+pub async fn add_cart_item(cart: Cart, request: Request<AddCartItemInput>) -> Result<Upserted<CartItemBody>, Error> {
     request.caller.must_own(&request.input.account, DOMAIN)?;
     optimistically(|| cart.add(&request)).await
 }
 
-impl NewCartItem {
+impl AddCartItemInput {
     fn fingerprint(&self) -> Fingerprint {
         Fingerprint::of(&["add-cart-item", self.sku.as_str(), &u32::from(self.quantity).to_string()])
     }
 }
 
 impl Cart {
-    async fn add(&self, request: &Request<NewCartItem>) -> Result<Upserted<CartItemBody>, Error> {
+    async fn add(&self, request: &Request<AddCartItemInput>) -> Result<Upserted<CartItemBody>, Error> {
         let (new, now) = (&request.input, request.milli);
         let key = request.idempotency_key.as_ref();
         let once = IdempotentRequest::new(&self.table, &new.account, key, new.fingerprint(), now);
@@ -118,7 +118,7 @@ impl Cart {
 
     async fn put_in(
         &self,
-        request: &Request<NewCartItem>,
+        request: &Request<AddCartItemInput>,
         contents: Option<&Contents>,
         product: Product,
         once: &IdempotentRequest<'_>,
@@ -143,7 +143,7 @@ impl Cart {
         &self,
         contents: &Contents,
         old: &CartItem,
-        new: &NewCartItem,
+        new: &AddCartItemInput,
         product: Product,
         once: &IdempotentRequest<'_>,
     ) -> Result<Upserted<CartItemBody>, Error> {

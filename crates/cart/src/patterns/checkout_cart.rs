@@ -74,7 +74,7 @@ fn ordered(case: &Case) -> Cost {
 
 /// Path and body of the request.
 #[derive(Debug, Clone)]
-pub struct Checkout {
+pub struct CheckoutCartInput {
     account: AccountId,
     /// Total that the customer has seen.
     expected: Option<Expected>,
@@ -88,7 +88,7 @@ struct Expected {
     currency: Option<Currency>,
 }
 
-impl Input for Checkout {
+impl Input for CheckoutCartInput {
     fn read(fields: &mut Fields) -> Option<Self> {
         let account = fields.path("accountId");
         if fields.has_body("expectedCurrency") && !fields.has_body("expectedTotal") {
@@ -116,7 +116,7 @@ impl Expected {
 /// cannot be bought or has another currency, and for a total other than `expectedTotal`, also in
 /// another currency. 422 for an
 /// idempotency key that was used for a different request.
-pub async fn checkout_cart(cart: Cart, request: Request<Checkout>) -> Result<Json<OrderBody>, Error> {
+pub async fn checkout_cart(cart: Cart, request: Request<CheckoutCartInput>) -> Result<Json<OrderBody>, Error> {
     request.caller.must_own(&request.input.account, DOMAIN)?;
     Ok(Json(optimistically(|| cart.check_out(&request)).await?))
 }
@@ -129,7 +129,7 @@ struct Bought {
     skipped: usize,
 }
 
-impl Checkout {
+impl CheckoutCartInput {
     fn fingerprint(&self) -> Fingerprint {
         let total = self.expected.map(|expected| expected.total.to_string());
         let currency = self.expected.and_then(|expected| expected.currency).map(Currency::code);
@@ -138,7 +138,7 @@ impl Checkout {
 }
 
 impl Cart {
-    async fn check_out(&self, request: &Request<Checkout>) -> Result<OrderBody, Error> {
+    async fn check_out(&self, request: &Request<CheckoutCartInput>) -> Result<OrderBody, Error> {
         let (account, now) = (&request.input.account, request.milli);
         let key = request.idempotency_key.as_ref();
         let once = IdempotentRequest::new(&self.table, account, key, request.input.fingerprint(), now);
@@ -155,8 +155,12 @@ impl Cart {
         }
     }
 
-    async fn buy(&self, request: &Request<Checkout>, once: &IdempotentRequest<'_>) -> Result<OrderBody, Error> {
-        let (Checkout { account, expected }, now) = (&request.input, once.now);
+    async fn buy(
+        &self,
+        request: &Request<CheckoutCartInput>,
+        once: &IdempotentRequest<'_>,
+    ) -> Result<OrderBody, Error> {
+        let (CheckoutCartInput { account, expected }, now) = (&request.input, once.now);
         let Some(contents) = self.contents(account).await? else {
             return Err(if self.restore(account, now).await? { Error::stale() } else { empty() });
         };

@@ -53,12 +53,12 @@ pub const PATTERN: Pattern = Pattern {
 
 /// Path parameters of the request: the account and the item id.
 #[derive(Debug, Clone)]
-pub struct Wanted {
+pub struct CartItemInput {
     pub(crate) account: AccountId,
     pub(crate) item: ItemId,
 }
 
-impl Input for Wanted {
+impl Input for CartItemInput {
     fn read(fields: &mut Fields) -> Option<Self> {
         let (account, item) = (fields.path("accountId"), fields.path("itemId"));
         Some(Self { account: account?, item: item? })
@@ -70,8 +70,8 @@ impl Input for Wanted {
 ///
 /// # Errors
 /// 403 for an account that the caller does not own, 404 for an unknown or expired item.
-pub async fn get_cart_item(cart: Cart, request: Request<Wanted>) -> Result<Json<CartItemBody>, Error> {
-    let Wanted { account, item } = &request.input;
+pub async fn get_cart_item(cart: Cart, request: Request<CartItemInput>) -> Result<Json<CartItemBody>, Error> {
+    let CartItemInput { account, item } = &request.input;
     request.caller.must_own(account, DOMAIN)?;
     let (cart_item, _) = optimistically(|| cart.locate(account, *item, request.milli)).await?;
     let cart_item = cart.as_ordered(cart_item).await?;

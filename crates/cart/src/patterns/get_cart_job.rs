@@ -1,19 +1,16 @@
 //! C14: reads a job and its progress (docs/decisions/jobs.md).
 
 use crate::{
-    Cart, DOMAIN,
+    Cart,
     cost::{self, Calls, Pattern},
-    jobs::job_key,
 };
-use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger};
-use jobs::JobBody;
-use keys::cart::JobId;
+use function::{Function, Route, Trigger};
 use table::cost::{Cost, read};
 
 /// Entry point of the Lambda.
 #[must_use]
 pub fn function() -> Function {
-    function::http(get_cart_job, Cart::warm_by_job)
+    function::http(jobs::get_job::<Cart>, Cart::warm_by_job)
 }
 
 /// Declares the access pattern's route, key condition and cost.
@@ -29,23 +26,3 @@ pub const PATTERN: Pattern = Pattern {
     }],
     function,
 };
-
-/// Path parameter of the request: the job id.
-#[derive(Debug, Clone)]
-pub struct Wanted(pub(crate) JobId);
-
-impl Input for Wanted {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        fields.path("jobId").map(Self)
-    }
-}
-
-/// Reads a job with strong consistency.
-///
-/// # Errors
-/// 403 for a caller without the operator scope, 404 for an unknown job.
-pub async fn get_cart_job(cart: Cart, request: Request<Wanted>) -> Result<Json<JobBody>, Error> {
-    request.caller.must_operate(DOMAIN)?;
-    let job = cart.jobs.get(&job_key(&request.input.0)).await?;
-    Ok(Json(job.ok_or(Error::NotFound("job"))?.into()))
-}

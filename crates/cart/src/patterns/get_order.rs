@@ -35,12 +35,12 @@ pub const PATTERN: Pattern = Pattern {
 
 /// Path parameters of the request: the account and the order id.
 #[derive(Debug, Clone)]
-pub struct Wanted {
+pub struct GetOrderInput {
     account: AccountId,
     order: OrderId,
 }
 
-impl Input for Wanted {
+impl Input for GetOrderInput {
     fn read(fields: &mut Fields) -> Option<Self> {
         let (account, order) = (fields.path("accountId"), fields.path("orderId"));
         Some(Self { account: account?, order: order? })
@@ -51,8 +51,8 @@ impl Input for Wanted {
 ///
 /// # Errors
 /// 403 for an account that the caller does not own, 404 for an unknown order.
-pub async fn get_order(cart: Cart, request: Request<Wanted>) -> Result<Json<OrderBody>, Error> {
-    let Wanted { account, order } = &request.input;
+pub async fn get_order(cart: Cart, request: Request<GetOrderInput>) -> Result<Json<OrderBody>, Error> {
+    let GetOrderInput { account, order } = &request.input;
     request.caller.must_own(account, DOMAIN)?;
     let (order, lines) = cart.order_with_lines(account, order).await?;
     Ok(Json(OrderBody::from(order).with(lines, 0)))

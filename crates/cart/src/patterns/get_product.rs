@@ -35,9 +35,9 @@ pub const PATTERN: Pattern = Pattern {
 
 /// Path parameter of the request: the product.
 #[derive(Debug, Clone)]
-pub struct OfSku(Sku);
+pub struct GetProductInput(Sku);
 
-impl Input for OfSku {
+impl Input for GetProductInput {
     fn read(fields: &mut Fields) -> Option<Self> {
         fields.path("sku").map(Self)
     }
@@ -47,8 +47,8 @@ impl Input for OfSku {
 ///
 /// # Errors
 /// 404 for an unknown product, and for an inactive product without the operator scope.
-pub async fn get_product(cart: Cart, request: Request<OfSku>) -> Result<Json<ProductBody>, Error> {
-    let OfSku(sku) = &request.input;
+pub async fn get_product(cart: Cart, request: Request<GetProductInput>) -> Result<Json<ProductBody>, Error> {
+    let GetProductInput(sku) = &request.input;
     let product = cart.products.get::<Product>(&Product::key(sku)).await?;
     let visible = product.filter(|product| product.active || request.caller.operates(DOMAIN));
     visible.map(|product| Json(product.into())).ok_or(Error::NotFound("product"))

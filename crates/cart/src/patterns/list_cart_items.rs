@@ -64,12 +64,12 @@ fn saved(case: &Case) -> Cost {
 
 /// Account and status to list.
 #[derive(Debug, Clone)]
-pub struct OfAccount {
+pub struct ListCartItemsInput {
     account: AccountId,
     status: Listed,
 }
 
-impl Input for OfAccount {
+impl Input for ListCartItemsInput {
     fn read(fields: &mut Fields) -> Option<Self> {
         fields.paging(50);
         let (account, status) = (fields.path("accountId"), fields.query("status"));
@@ -86,8 +86,8 @@ impl Input for OfAccount {
 ///
 /// # Errors
 /// 400 for invalid parameters, 403 for an account that the caller does not own.
-pub async fn list_cart_items(cart: Cart, request: Request<OfAccount>) -> Result<List<CartItemBody>, Error> {
-    let OfAccount { account, status } = &request.input;
+pub async fn list_cart_items(cart: Cart, request: Request<ListCartItemsInput>) -> Result<List<CartItemBody>, Error> {
+    let ListCartItemsInput { account, status } = &request.input;
     request.caller.must_own(account, DOMAIN)?;
     let listing = request.listing(CartItemSort::with_status(&status.0).newest_first(), "")?;
     let page = match status.0 {

@@ -38,9 +38,9 @@ pub const PATTERN: Pattern = Pattern {
 
 /// Path parameter of the request: the account.
 #[derive(Debug, Clone)]
-pub struct OfAccount(AccountId);
+pub struct ListOrdersInput(AccountId);
 
-impl Input for OfAccount {
+impl Input for ListOrdersInput {
     fn read(fields: &mut Fields) -> Option<Self> {
         fields.paging(50);
         fields.path("accountId").map(Self)
@@ -51,8 +51,8 @@ impl Input for OfAccount {
 ///
 /// # Errors
 /// 400 for invalid parameters, 403 for an account that the caller does not own.
-pub async fn list_orders(cart: Cart, request: Request<OfAccount>) -> Result<List<OrderBody>, Error> {
-    let OfAccount(account) = &request.input;
+pub async fn list_orders(cart: Cart, request: Request<ListOrdersInput>) -> Result<List<OrderBody>, Error> {
+    let ListOrdersInput(account) = &request.input;
     request.caller.must_own(account, DOMAIN)?;
     let listing = request.listing(OrderSort::all().newest_first(), "")?;
     let page = cart.table.page::<Order>(&Query::new(account, &listing.range), listing.limit).await?;

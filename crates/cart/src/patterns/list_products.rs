@@ -34,9 +34,9 @@ pub const PATTERN: Pattern = Pattern {
 
 /// The request has no parameters except those of paging.
 #[derive(Debug, Clone)]
-pub struct All;
+pub struct ListProductsInput;
 
-impl Input for All {
+impl Input for ListProductsInput {
     fn read(fields: &mut Fields) -> Option<Self> {
         fields.paging(50);
         Some(Self)
@@ -47,7 +47,7 @@ impl Input for All {
 ///
 /// # Errors
 /// 400 for invalid parameters.
-pub async fn list_products(cart: Cart, request: Request<All>) -> Result<List<ProductBody>, Error> {
+pub async fn list_products(cart: Cart, request: Request<ListProductsInput>) -> Result<List<ProductBody>, Error> {
     let listing = request.listing(SkuSort::all(), "")?;
     let query = Query::new(&ProductsPartition, &listing.range).on(&cart.by_product);
     let query = if request.caller.operates(DOMAIN) {

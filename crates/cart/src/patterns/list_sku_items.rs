@@ -37,7 +37,7 @@ pub const PATTERN: Pattern = Pattern {
 
 /// Product, status and time range to list.
 #[derive(Debug, Clone)]
-pub struct OfSku {
+pub struct ListSkuItemsInput {
     sku: Sku,
     status: Listed,
     when: When,
@@ -49,7 +49,7 @@ enum When {
     Between(Option<TimestampMillis>, Option<TimestampMillis>),
 }
 
-impl Input for OfSku {
+impl Input for ListSkuItemsInput {
     fn read(fields: &mut Fields) -> Option<Self> {
         fields.paging(50);
         let (sku, status) = (fields.path("sku"), fields.query("status"));
@@ -66,7 +66,7 @@ impl Input for OfSku {
     }
 }
 
-impl OfSku {
+impl ListSkuItemsInput {
     fn range(&self) -> KeyRange {
         let range = match self.when {
             When::Day(day) => CartItemSort::on(day, self.status.0),
@@ -81,7 +81,7 @@ impl OfSku {
 ///
 /// # Errors
 /// 400 for invalid parameters, 403 for a caller without the operator scope.
-pub async fn list_sku_items(cart: Cart, request: Request<OfSku>) -> Result<List<CartItemBody>, Error> {
+pub async fn list_sku_items(cart: Cart, request: Request<ListSkuItemsInput>) -> Result<List<CartItemBody>, Error> {
     request.caller.must_operate(DOMAIN)?;
     let listing = request.listing(request.input.range(), "")?;
     let query = Query::new(&request.input.sku, &listing.range).on(&cart.by_sku).only_if(unexpired(request.milli));

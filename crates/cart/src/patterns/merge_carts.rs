@@ -55,12 +55,12 @@ pub const PATTERN: Pattern = Pattern {
 
 /// Path and body of the request.
 #[derive(Debug, Clone)]
-pub struct Merge {
+pub struct MergeCartsInput {
     account: AccountId,
     from: AccountId,
 }
 
-impl Input for Merge {
+impl Input for MergeCartsInput {
     const BODY: bool = true;
 
     fn read(fields: &mut Fields) -> Option<Self> {
@@ -91,8 +91,8 @@ pub struct MergeResult {
 /// would have too many items, too many pieces of a product or two currencies. 413 for an item whose
 /// ids are too long. 422 for an
 /// idempotency key that was used for a different request.
-pub async fn merge_carts(cart: Cart, request: Request<Merge>) -> Result<Json<MergeResult>, Error> {
-    let Merge { account, from } = &request.input;
+pub async fn merge_carts(cart: Cart, request: Request<MergeCartsInput>) -> Result<Json<MergeResult>, Error> {
+    let MergeCartsInput { account, from } = &request.input;
     request.caller.must_own(account, DOMAIN)?;
     request.caller.must_own(from, DOMAIN)?;
     let fingerprint = Fingerprint::of(&["merge-carts", from.as_str()]);
@@ -120,11 +120,11 @@ impl Cart {
     /// Moves as many items as one transaction can. `before` items were moved earlier.
     async fn merge_some(
         &self,
-        request: &Request<Merge>,
+        request: &Request<MergeCartsInput>,
         once: &IdempotentRequest<'_>,
         before: usize,
     ) -> Result<Progress, Error> {
-        let Merge { account, from } = &request.input;
+        let MergeCartsInput { account, from } = &request.input;
         if let Some(done) = once.before().await? {
             return Ok(Progress::Done(done));
         }
@@ -186,7 +186,7 @@ impl Cart {
     /// reads of the two carts.
     async fn refused(
         &self,
-        request: &Request<Merge>,
+        request: &Request<MergeCartsInput>,
         once: &IdempotentRequest<'_>,
         refusal: Error,
         (source, target): (&Contents, Option<&Contents>),
@@ -194,7 +194,7 @@ impl Cart {
         if let Some(earlier) = once.before().await? {
             return Ok(Progress::Done(earlier));
         }
-        let Merge { account, from } = &request.input;
+        let MergeCartsInput { account, from } = &request.input;
         let (guest, own) = Box::pin(try_join(self.contents(from), self.contents(account))).await?;
         let is_final = guest.as_ref() == Some(source) && own.as_ref() == target;
         Err(if is_final { refusal } else { Error::stale() })
@@ -239,12 +239,12 @@ impl Cart {
 
     fn contents_after(
         &self,
-        request: &Request<Merge>,
+        request: &Request<MergeCartsInput>,
         (source, guest): (&Contents, InCart),
         (target, own): (Option<&Contents>, InCart),
         now: TimestampMillis,
     ) -> Result<[Change; 2], Error> {
-        let Merge { account, from } = &request.input;
+        let MergeCartsInput { account, from } = &request.input;
         Ok([self.rewritten(Some(source), from, guest, None, now)?, self.rewritten(target, account, own, None, now)?])
     }
 }

@@ -38,13 +38,13 @@ pub const PATTERN: Pattern = Pattern {
 
 /// Path and body of the request.
 #[derive(Debug, Clone)]
-pub struct NewProduct {
+pub struct PutProductInput {
     product: Product,
     /// The version that the caller has read. `None` replaces any version.
     version: Option<i64>,
 }
 
-impl Input for NewProduct {
+impl Input for PutProductInput {
     const BODY: bool = true;
 
     fn read(fields: &mut Fields) -> Option<Self> {
@@ -62,7 +62,7 @@ impl Input for NewProduct {
 /// # Errors
 /// 400 for invalid input, 403 for a caller without the operator scope, 412 if the product does not
 /// have the version in the request.
-pub async fn put_product(cart: Cart, request: Request<NewProduct>) -> Result<Put<ProductBody>, Error> {
+pub async fn put_product(cart: Cart, request: Request<PutProductInput>) -> Result<Put<ProductBody>, Error> {
     request.caller.must_operate(DOMAIN)?;
     let (is_new, product) = optimistically(|| cart.put_product(&request.input)).await?;
     Ok(Put { is_new, body: product.into() })
@@ -70,7 +70,10 @@ pub async fn put_product(cart: Cart, request: Request<NewProduct>) -> Result<Put
 
 impl Cart {
     /// Puts the product. Returns whether it is new, and the stored product.
-    async fn put_product(&self, NewProduct { product, version }: &NewProduct) -> Result<(bool, Product), Error> {
+    async fn put_product(
+        &self,
+        PutProductInput { product, version }: &PutProductInput,
+    ) -> Result<(bool, Product), Error> {
         let old = self.products.get::<Product>(&Product::key(&product.sku)).await?;
         let before = old.as_ref().map_or(0, |old| old.version);
         let new = Product { version: before + 1, ..product.clone() };

@@ -5,7 +5,7 @@ use crate::{
     Cart, DOMAIN,
     cost::{self, Calls, Pattern},
     model::cart_item::Move,
-    patterns::get_cart_item::Wanted,
+    patterns::get_cart_item::CartItemInput,
 };
 use function::{Error, Function, NoContent, Request, Route, Trigger, optimistically};
 use keys::cart::Status;
@@ -61,8 +61,8 @@ pub const PATTERN: Pattern = Pattern {
 /// # Errors
 /// 403 for an account that the caller does not own, 404 for an unknown or expired item, 409 for a
 /// purchased item.
-pub async fn remove_cart_item(cart: Cart, request: Request<Wanted>) -> Result<NoContent, Error> {
-    let Wanted { account, item } = &request.input;
+pub async fn remove_cart_item(cart: Cart, request: Request<CartItemInput>) -> Result<NoContent, Error> {
+    let CartItemInput { account, item } = &request.input;
     request.caller.must_own(account, DOMAIN)?;
     optimistically(|| async {
         let old = cart.locate_to_change(account, *item, request.milli).await?;

@@ -89,14 +89,14 @@ fn moved(case: &Case) -> Cost {
 
 /// Path and body of the request: a quantity, a status, or both.
 #[derive(Debug, Clone)]
-pub struct Update {
+pub struct UpdateCartItemInput {
     account: AccountId,
     item: ItemId,
     quantity: Option<Quantity>,
     to: Option<NewStatus>,
 }
 
-impl Input for Update {
+impl Input for UpdateCartItemInput {
     const BODY: bool = true;
 
     fn read(fields: &mut Fields) -> Option<Self> {
@@ -121,14 +121,14 @@ impl Input for Update {
 /// 400 for invalid input. 403 for an account that the caller does not own. 404 for an unknown or
 /// expired item. 409 for a purchased item, a full cart, another currency than the cart, or a
 /// quantity over the maximum.
-pub async fn update_cart_item(cart: Cart, request: Request<Update>) -> Result<Json<CartItemBody>, Error> {
+pub async fn update_cart_item(cart: Cart, request: Request<UpdateCartItemInput>) -> Result<Json<CartItemBody>, Error> {
     request.caller.must_own(&request.input.account, DOMAIN)?;
     let cart_item = optimistically(|| cart.change(&request)).await?;
     Ok(Json(cart_item.into()))
 }
 
 impl Cart {
-    async fn change(&self, request: &Request<Update>) -> Result<CartItem, Error> {
+    async fn change(&self, request: &Request<UpdateCartItemInput>) -> Result<CartItem, Error> {
         let (wanted, now) = (&request.input, request.milli);
         let old = match self.locate_to_change(&wanted.account, wanted.item, now).await {
             Err(Error::NotFound(what)) => return self.joined(wanted, now).await?.ok_or(Error::NotFound(what)),
@@ -155,7 +155,7 @@ impl Cart {
         Ok(new)
     }
 
-    async fn save(&self, old: &CartItem, request: &Request<Update>) -> Result<CartItem, Error> {
+    async fn save(&self, old: &CartItem, request: &Request<UpdateCartItemInput>) -> Result<CartItem, Error> {
         let quantity = request.input.quantity.unwrap_or(old.quantity);
         let new = CartItem { quantity, ..old.moved(&Move::Saved, request.milli, self.days) };
         let mut changes = self.transition(old, &new)?;
@@ -166,7 +166,7 @@ impl Cart {
 
     /// Makes the item `old` ACTIVE. Merges it into the ACTIVE item of the same product, or adds it
     /// to the cart if no such item exists.
-    async fn activate(&self, old: &CartItem, request: &Request<Update>) -> Result<CartItem, Error> {
+    async fn activate(&self, old: &CartItem, request: &Request<UpdateCartItemInput>) -> Result<CartItem, Error> {
         let planned = self.activation(old, request).await;
         // `old` was read before the cart. If the item became ACTIVE in the meantime, the conflict
         // may be with the item itself, and the request must be retried.
@@ -179,7 +179,11 @@ impl Cart {
     }
 
     /// Returns the ACTIVE item that results from the request, and the changes that write it.
-    async fn activation(&self, old: &CartItem, request: &Request<Update>) -> Result<(CartItem, Vec<Change>), Error> {
+    async fn activation(
+        &self,
+        old: &CartItem,
+        request: &Request<UpdateCartItemInput>,
+    ) -> Result<(CartItem, Vec<Change>), Error> {
         let now = request.milli;
         let quantity = request.input.quantity.unwrap_or(old.quantity);
         let contents = self.contents(&old.account).await?;
@@ -210,7 +214,7 @@ impl Cart {
 
     /// Returns the ACTIVE item into which an earlier identical request merged the requested item,
     /// if any.
-    async fn joined(&self, wanted: &Update, now: TimestampMillis) -> Result<Option<CartItem>, Error> {
+    async fn joined(&self, wanted: &UpdateCartItemInput, now: TimestampMillis) -> Result<Option<CartItem>, Error> {
         let Some(NewStatus::Active) = wanted.to else { return Ok(None) };
         let pointer = self.pointer(&wanted.account, wanted.item).await?;
         let is_joined = |pointer: &Pointer| pointer.cart_item.status == Status::Joined && pointer.is_live(now);

@@ -65,13 +65,13 @@ const PATIENCE: SignedDuration = SignedDuration::from_mins(1);
 
 /// Path and body of the request.
 #[derive(Debug, Clone)]
-pub struct Update {
+pub struct UpdateOrderInput {
     account: AccountId,
     order: OrderId,
     status: OrderStatus,
 }
 
-impl Input for Update {
+impl Input for UpdateOrderInput {
     const BODY: bool = true;
 
     fn read(fields: &mut Fields) -> Option<Self> {
@@ -90,7 +90,7 @@ impl Input for Update {
 /// 403 for an account that the caller does not own, and for any status but CANCELLED without the
 /// operator scope. 404 for an unknown order. 409 if the status of the order does not allow the
 /// change. 503 while a job still moves the cart items of the last change.
-pub async fn update_order(cart: Cart, request: Request<Update>) -> Result<Json<OrderBody>, Error> {
+pub async fn update_order(cart: Cart, request: Request<UpdateOrderInput>) -> Result<Json<OrderBody>, Error> {
     request.caller.must_own(&request.input.account, DOMAIN)?;
     if request.input.status != OrderStatus::Cancelled {
         request.caller.must_operate(DOMAIN)?;
@@ -99,8 +99,8 @@ pub async fn update_order(cart: Cart, request: Request<Update>) -> Result<Json<O
 }
 
 impl Cart {
-    async fn update_order(&self, request: &Request<Update>) -> Result<Order, Error> {
-        let Update { account, order, status } = &request.input;
+    async fn update_order(&self, request: &Request<UpdateOrderInput>) -> Result<Order, Error> {
+        let UpdateOrderInput { account, order, status } = &request.input;
         let old = self.order(account, order).await?;
         if old.moving {
             self.wake_up(&old, request.id, request.milli).await?;

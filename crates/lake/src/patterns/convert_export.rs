@@ -28,14 +28,14 @@ pub const PATTERN: Pattern<()> =
 
 /// A file of an export, as the workflow reads it from the manifest of the export.
 #[derive(Debug)]
-pub struct ExportFile {
+pub struct ConvertExportInput {
     /// Key of `manifest-summary.json`.
     summary: String,
     /// The line of `manifest-files.json`.
     file: DataFile,
 }
 
-impl Input for ExportFile {
+impl Input for ConvertExportInput {
     fn read(fields: &mut Fields) -> Option<Self> {
         let (summary, file) = (fields.body("summary"), fields.body("file"));
         Some(Self { summary: summary?, file: file? })
@@ -58,8 +58,8 @@ pub struct Converted {
 ///
 /// # Errors
 /// The export has no such file, or the file has another number of items than the manifest.
-async fn convert_export(lake: Lake, run: Scheduled<ExportFile>) -> Result<Converted, Error> {
-    let ExportFile { summary, file } = run.input;
+async fn convert_export(lake: Lake, run: Scheduled<ConvertExportInput>) -> Result<Converted, Error> {
+    let ConvertExportInput { summary, file } = run.input;
     if file.item_count == 0 {
         return Ok(Converted::default());
     }

@@ -23,7 +23,7 @@ pub const PATTERN: Pattern<()> =
 
 /// A table to refresh.
 #[derive(Debug)]
-pub struct TableToRefresh {
+pub struct PlanRefreshInput {
     /// Name of the view of its items.
     items: String,
     /// Names of its state tables, in any order.
@@ -36,7 +36,7 @@ pub struct TableToRefresh {
     exported_at: TimestampSeconds,
 }
 
-impl Input for TableToRefresh {
+impl Input for PlanRefreshInput {
     fn read(fields: &mut Fields) -> Option<Self> {
         let (items, states, at) = (fields.body("items"), fields.body("states"), fields.body("at"));
         let (export, exported_at) = (fields.body("export"), fields.body("exportedAt"));
@@ -66,8 +66,8 @@ pub struct Plan {
 ///
 /// # Errors
 /// 400 if the lake has no such table, or for an export with an invalid id.
-async fn plan_refresh(lake: Lake, run: Scheduled<TableToRefresh>) -> Result<Plan, Error> {
-    let TableToRefresh { items, states, at, export, exported_at } = run.input;
+async fn plan_refresh(lake: Lake, run: Scheduled<PlanRefreshInput>) -> Result<Plan, Error> {
+    let PlanRefreshInput { items, states, at, export, exported_at } = run.input;
     let schema = SCHEMAS.iter().find(|schema| schema.items == items);
     let schema = schema.ok_or_else(|| Error::invalid("/body/items", "is not a table of the lake"))?;
     if !export.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {

@@ -56,12 +56,12 @@ fn captured(case: &Case) -> Cost {
 
 /// The hold and the amount to capture.
 #[derive(Debug, Clone)]
-pub struct NewCapture {
+pub struct CaptureHoldInput {
     hold: HoldId,
     amount: Option<JsonDecimal>,
 }
 
-impl Input for NewCapture {
+impl Input for CaptureHoldInput {
     fn read(fields: &mut Fields) -> Option<Self> {
         fields.needs_header("idempotency-key");
         let amount = fields.body_if_any("amount");
@@ -79,8 +79,11 @@ impl Input for NewCapture {
 /// - 409 if the hold is captured, voided or expired, if less than the amount remains, or if an
 ///   account rejects its leg;
 /// - 422 if the idempotency key was used with a different request.
-pub async fn capture_hold(ledger: Ledger, request: Request<NewCapture>) -> Result<Located<TransactionBody>, Error> {
-    let NewCapture { hold: id, amount } = &request.input;
+pub async fn capture_hold(
+    ledger: Ledger,
+    request: Request<CaptureHoldInput>,
+) -> Result<Located<TransactionBody>, Error> {
+    let CaptureHoldInput { hold: id, amount } = &request.input;
     let (by, key, now) = (user(&request.caller)?, request.idempotency_key.clone(), request.milli);
     let hold = ledger.books.hold(id, &request.caller).await?;
     request.caller.must_be(&hold.payee, DOMAIN)?;

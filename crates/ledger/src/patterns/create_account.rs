@@ -53,9 +53,9 @@ fn entries(case: &Case) -> Cost {
 
 /// The request body.
 #[derive(Debug, Clone)]
-pub struct NewAccount(Terms);
+pub struct CreateAccountInput(Terms);
 
-impl Input for NewAccount {
+impl Input for CreateAccountInput {
     const BODY: bool = true;
 
     fn read(fields: &mut Fields) -> Option<Self> {
@@ -89,8 +89,11 @@ impl Terms {
 /// request. Returns 409 if the user has already opened the maximum number of accounts. Returns 403
 /// if a caller without the operator scope names another user, or asks for an account that allows a
 /// negative balance or has grouped posting.
-pub async fn create_account(ledger: Ledger, request: Request<NewAccount>) -> Result<Created<AccountBody>, Error> {
-    let NewAccount(terms) = request.input;
+pub async fn create_account(
+    ledger: Ledger,
+    request: Request<CreateAccountInput>,
+) -> Result<Created<AccountBody>, Error> {
+    let CreateAccountInput(terms) = request.input;
     request.caller.must_be(&terms.user, DOMAIN)?;
     if terms.allow_negative || terms.posting == PostingMode::Grouped {
         request.caller.must_operate(DOMAIN)?;

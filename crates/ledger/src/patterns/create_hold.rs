@@ -60,14 +60,14 @@ const MAX_DAYS: i64 = 366;
 
 /// The request body.
 #[derive(Debug, Clone)]
-pub struct NewHold {
+pub struct CreateHoldInput {
     debit: AccountId,
     credit: AccountId,
     amount: Money,
     expires_at: Option<TimestampMillis>,
 }
 
-impl Input for NewHold {
+impl Input for CreateHoldInput {
     const BODY: bool = true;
 
     fn read(fields: &mut Fields) -> Option<Self> {
@@ -83,7 +83,7 @@ impl Input for NewHold {
     }
 }
 
-impl NewHold {
+impl CreateHoldInput {
     fn fingerprint(&self) -> Fingerprint {
         let (amount, currency) = (self.amount.amount().to_string(), self.amount.currency());
         let expires_at = self.expires_at.map(|time| time.to_string()).unwrap_or_default();
@@ -98,10 +98,10 @@ impl NewHold {
 /// # Errors
 /// Returns the errors of a payment between the two accounts, because a hold must satisfy the same
 /// rules. Returns 400 if `expiresAt` is not in the future, or more than 366 days away.
-pub async fn create_hold(ledger: Ledger, request: Request<NewHold>) -> Result<Created<HoldBody>, Error> {
+pub async fn create_hold(ledger: Ledger, request: Request<CreateHoldInput>) -> Result<Created<HoldBody>, Error> {
     let (by, now, key) = (user(&request.caller)?, request.milli, request.idempotency_key.as_ref());
     let asked = request.input.fingerprint();
-    let NewHold { debit, credit, amount, expires_at } = request.input;
+    let CreateHoldInput { debit, credit, amount, expires_at } = request.input;
     let expires_at = expires_at.unwrap_or_else(|| now.plus_days(DEFAULT_DAYS));
     if expires_at > now.plus_days(MAX_DAYS) {
         return Err(Error::invalid("/body/expiresAt", format!("must be at most {MAX_DAYS} days away")));

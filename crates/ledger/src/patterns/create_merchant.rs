@@ -33,12 +33,12 @@ pub const PATTERN: Pattern = Pattern {
 
 /// The request body.
 #[derive(Debug, Clone)]
-pub struct NewMerchant {
+pub struct CreateMerchantInput {
     name: Name,
     category: Name,
 }
 
-impl Input for NewMerchant {
+impl Input for CreateMerchantInput {
     const BODY: bool = true;
 
     fn read(fields: &mut Fields) -> Option<Self> {
@@ -52,9 +52,12 @@ impl Input for NewMerchant {
 /// # Errors
 /// Returns 400 for an invalid request, 403 for a caller without the operator scope, and 422 if the
 /// idempotency key was used with a different request.
-pub async fn create_merchant(ledger: Ledger, request: Request<NewMerchant>) -> Result<Created<MerchantBody>, Error> {
+pub async fn create_merchant(
+    ledger: Ledger,
+    request: Request<CreateMerchantInput>,
+) -> Result<Created<MerchantBody>, Error> {
     request.caller.must_operate(DOMAIN)?;
-    let NewMerchant { name, category } = request.input;
+    let CreateMerchantInput { name, category } = request.input;
     let asked = Fingerprint::of(&["create-merchant", &name.to_string(), &category.to_string()]);
     let now = request.milli;
     let id = MerchantId::of_request(

@@ -47,9 +47,9 @@ const ATTEMPTS: usize = 3;
 
 /// The requested account.
 #[derive(Debug, Clone)]
-pub struct OfAccount(AccountId);
+pub struct GetAccountInput(AccountId);
 
-impl Input for OfAccount {
+impl Input for GetAccountInput {
     fn read(fields: &mut Fields) -> Option<Self> {
         fields.path("accountId").map(Self)
     }
@@ -60,7 +60,7 @@ impl Input for OfAccount {
 /// # Errors
 /// Returns 403 if the account belongs to another user. If the account does not exist, operators get
 /// 404, and other callers get 403.
-pub async fn get_account(ledger: Ledger, request: Request<OfAccount>) -> Result<Json<AccountBody>, Error> {
+pub async fn get_account(ledger: Ledger, request: Request<GetAccountInput>) -> Result<Json<AccountBody>, Error> {
     let account = ledger.books.account(&request.input.0, &request.caller).await?;
     Ok(Json(ledger.books.with_pending(account, &request.caller).await?))
 }

@@ -52,12 +52,12 @@ pub const PATTERN: Pattern = Pattern {
 
 /// The requested account and time.
 #[derive(Debug, Clone)]
-pub struct BalanceAt {
+pub struct GetBalanceInput {
     account: AccountId,
     at: Option<Bound>,
 }
 
-impl Input for BalanceAt {
+impl Input for GetBalanceInput {
     fn read(fields: &mut Fields) -> Option<Self> {
         let at = fields.query("at");
         Some(Self { account: fields.path("accountId")?, at })
@@ -81,8 +81,8 @@ pub struct BalanceBody {
 /// Returns 400 for an invalid request or a time in the future, and 403 if the account belongs to
 /// another user. If the account does not exist, operators get 404, and other callers get 403. An
 /// unreadable leg is an internal error.
-pub async fn get_balance(ledger: Ledger, request: Request<BalanceAt>) -> Result<Json<BalanceBody>, Error> {
-    let BalanceAt { account: id, at } = &request.input;
+pub async fn get_balance(ledger: Ledger, request: Request<GetBalanceInput>) -> Result<Json<BalanceBody>, Error> {
+    let GetBalanceInput { account: id, at } = &request.input;
     let is_future = || Error::invalid("/query/at", "must not be in the future");
     let at = at.map(|at| at.until(request.milli).ok_or_else(is_future)).transpose()?;
     let newest = async {

@@ -34,9 +34,9 @@ pub const PATTERN: Pattern = Pattern {
 
 /// The requested hold.
 #[derive(Debug, Clone)]
-pub struct OfHold(pub(crate) HoldId);
+pub struct HoldInput(pub(crate) HoldId);
 
-impl Input for OfHold {
+impl Input for HoldInput {
     fn read(fields: &mut Fields) -> Option<Self> {
         fields.path("holdId").map(Self)
     }
@@ -48,7 +48,7 @@ impl Input for OfHold {
 /// # Errors
 /// Returns 403 if the caller is neither the payer nor the payee nor an operator. If the hold does
 /// not exist, operators get 404, and other callers get 403.
-pub async fn get_hold(ledger: Ledger, request: Request<OfHold>) -> Result<Json<HoldBody>, Error> {
+pub async fn get_hold(ledger: Ledger, request: Request<HoldInput>) -> Result<Json<HoldBody>, Error> {
     let hold = ledger.books.hold(&request.input.0, &request.caller).await?;
     Ok(Json(HoldBody::of(hold, request.milli)?))
 }

@@ -35,9 +35,9 @@ pub const PATTERN: Pattern = Pattern {
 
 /// The requested merchant.
 #[derive(Debug, Clone)]
-pub struct OfMerchant(MerchantId);
+pub struct GetMerchantInput(MerchantId);
 
-impl Input for OfMerchant {
+impl Input for GetMerchantInput {
     fn read(fields: &mut Fields) -> Option<Self> {
         fields.path("merchantId").map(Self)
     }
@@ -47,7 +47,7 @@ impl Input for OfMerchant {
 ///
 /// # Errors
 /// Returns 404 if the merchant does not exist.
-pub async fn get_merchant(ledger: Ledger, request: Request<OfMerchant>) -> Result<Json<MerchantBody>, Error> {
+pub async fn get_merchant(ledger: Ledger, request: Request<GetMerchantInput>) -> Result<Json<MerchantBody>, Error> {
     let merchant = ledger.books.table.get::<Merchant>(&Merchant::key_of(&request.input.0)).await?;
     Ok(Json(merchant.ok_or(Error::NotFound("merchant"))?.into()))
 }

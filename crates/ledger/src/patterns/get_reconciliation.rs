@@ -39,9 +39,9 @@ pub const PATTERN: Pattern = Pattern {
 
 /// The requested reconciliation.
 #[derive(Debug, Clone)]
-pub struct Which(pub(crate) ReconciliationId);
+pub struct ReconciliationInput(pub(crate) ReconciliationId);
 
-impl Input for Which {
+impl Input for ReconciliationInput {
     fn read(fields: &mut Fields) -> Option<Self> {
         fields.path("reconciliationId").map(Self)
     }
@@ -52,9 +52,12 @@ impl Input for Which {
 /// # Errors
 /// Returns 400 for an invalid request, 403 for a caller without the operator scope, and 404 if the
 /// reconciliation does not exist. Returns 500 if its job cannot be read.
-pub async fn get_reconciliation(ledger: Ledger, request: Request<Which>) -> Result<Json<ReconciliationBody>, Error> {
+pub async fn get_reconciliation(
+    ledger: Ledger,
+    request: Request<ReconciliationInput>,
+) -> Result<Json<ReconciliationBody>, Error> {
     request.caller.must_operate(DOMAIN)?;
-    let Which(id) = request.input;
+    let ReconciliationInput(id) = request.input;
     // Read the job before its findings, so that a completed job is returned with all of its
     // findings.
     let job = ledger.jobs.get(&Reconciliation::key_of(&id)).await?.ok_or(Error::NotFound("reconciliation"))?;

@@ -67,14 +67,14 @@ impl Case {
 
 /// The requested account and period. Both ends are inclusive.
 #[derive(Debug, Clone)]
-pub struct StatementOf {
+pub struct GetStatementInput {
     account: AccountId,
     from: Option<TimestampMillis>,
     to: Option<TimestampMillis>,
     format: MediaType,
 }
 
-impl Input for StatementOf {
+impl Input for GetStatementInput {
     fn read(fields: &mut Fields) -> Option<Self> {
         fields.paging(100);
         let (from, to) = fields.bounds("from", "to").millis();
@@ -91,8 +91,8 @@ impl Input for StatementOf {
 /// # Errors
 /// Returns 400 for an invalid request, and 403 if the account belongs to another user. If the
 /// account does not exist, operators get 404, and other callers get 403.
-pub async fn get_statement(ledger: Ledger, request: Request<StatementOf>) -> Result<JsonOrCsv<Statement>, Error> {
-    let StatementOf { account: id, from, to, format } = &request.input;
+pub async fn get_statement(ledger: Ledger, request: Request<GetStatementInput>) -> Result<JsonOrCsv<Statement>, Error> {
+    let GetStatementInput { account: id, from, to, format } = &request.input;
     let listing = request.listing(LegTimeSort::period(*from, *to).newest_first(), "")?;
     let is_first = listing.position.is_none();
     let partition = AccountPartition(id.clone());

@@ -48,20 +48,20 @@ const MAX_DAYS: i64 = 366;
 /// The requested merchant and period. Both dates are inclusive. The default of `to` is today, and
 /// the default of `from` is `to`.
 #[derive(Debug, Clone)]
-pub struct Period {
+pub struct GetTotalsInput {
     merchant: MerchantId,
     from: Option<Day>,
     to: Option<Day>,
 }
 
-impl Input for Period {
+impl Input for GetTotalsInput {
     fn read(fields: &mut Fields) -> Option<Self> {
         let (from, to) = (fields.query("from"), fields.query("to"));
         Some(Self { merchant: fields.path("merchantId")?, from, to })
     }
 }
 
-impl Period {
+impl GetTotalsInput {
     /// The first and the last day.
     fn days(&self, now: TimestampMillis) -> Result<(Day, Day), Error> {
         let to = self.to.unwrap_or(now.day());
@@ -115,7 +115,7 @@ impl TotalBody {
 /// # Errors
 /// Returns 400 for an invalid period, 403 for a caller without the operator scope, and 404 if the
 /// merchant does not exist.
-pub async fn get_totals(ledger: Ledger, request: Request<Period>) -> Result<Json<TotalsBody>, Error> {
+pub async fn get_totals(ledger: Ledger, request: Request<GetTotalsInput>) -> Result<Json<TotalsBody>, Error> {
     request.caller.must_operate(DOMAIN)?;
     let (from, to) = request.input.days(request.milli)?;
     let id = request.input.merchant;

@@ -36,9 +36,9 @@ pub const PATTERN: Pattern = Pattern {
 
 /// The requested transaction.
 #[derive(Debug, Clone)]
-pub struct OfTransaction(TransactionId);
+pub struct GetTransactionInput(TransactionId);
 
-impl Input for OfTransaction {
+impl Input for GetTransactionInput {
     fn read(fields: &mut Fields) -> Option<Self> {
         fields.path("transactionId").map(Self)
     }
@@ -50,7 +50,10 @@ impl Input for OfTransaction {
 /// # Errors
 /// Returns 403 if the caller is not an operator and does not own any account of the transaction. If
 /// the transaction does not exist, operators get 404, and other callers get 403.
-pub async fn get_transaction(ledger: Ledger, request: Request<OfTransaction>) -> Result<Json<TransactionBody>, Error> {
+pub async fn get_transaction(
+    ledger: Ledger,
+    request: Request<GetTransactionInput>,
+) -> Result<Json<TransactionBody>, Error> {
     let posted = ledger.books.transaction_of(&request.input.0, &request.caller).await?;
     Ok(Json(posted.body_now(&request.caller)))
 }

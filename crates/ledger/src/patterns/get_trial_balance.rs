@@ -39,9 +39,9 @@ pub const PATTERN: Pattern = Pattern {
 
 /// The requested date. The default is today.
 #[derive(Debug, Clone)]
-pub struct AsOf(Option<Day>);
+pub struct GetTrialBalanceInput(Option<Day>);
 
-impl Input for AsOf {
+impl Input for GetTrialBalanceInput {
     fn read(fields: &mut Fields) -> Option<Self> {
         Some(Self(fields.query("date")))
     }
@@ -84,7 +84,10 @@ impl Line {
 ///
 /// # Errors
 /// Returns 400 for an invalid or future date, and 403 for a caller without the operator scope.
-pub async fn get_trial_balance(ledger: Ledger, request: Request<AsOf>) -> Result<Json<TrialBalance>, Error> {
+pub async fn get_trial_balance(
+    ledger: Ledger,
+    request: Request<GetTrialBalanceInput>,
+) -> Result<Json<TrialBalance>, Error> {
     request.caller.must_operate(DOMAIN)?;
     let today = request.milli.day();
     let date = request.input.0.unwrap_or(today);

@@ -46,9 +46,9 @@ const KEYS: usize = 150;
 
 /// The list has no parameters except those of its pages.
 #[derive(Debug, Clone)]
-pub struct AllMerchants;
+pub struct ListMerchantsInput;
 
-impl Input for AllMerchants {
+impl Input for ListMerchantsInput {
     fn read(fields: &mut Fields) -> Option<Self> {
         fields.paging(50);
         Some(Self)
@@ -59,7 +59,7 @@ impl Input for AllMerchants {
 ///
 /// # Errors
 /// Returns 400 for an invalid request.
-pub async fn list_merchants(ledger: Ledger, request: Request<AllMerchants>) -> Result<List<MerchantBody>, Error> {
+pub async fn list_merchants(ledger: Ledger, request: Request<ListMerchantsInput>) -> Result<List<MerchantBody>, Error> {
     let listing = request.listing(MerchantPartition::all(), "")?;
     let query = Query::new(&MerchantsPartition, &listing.range).on(&ledger.by_key);
     let page = ledger.books.table.page::<ListedMerchant>(&query, listing.limit).await?;

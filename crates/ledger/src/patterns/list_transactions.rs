@@ -55,7 +55,7 @@ pub const PATTERN: Pattern = Pattern {
 
 /// The requested transactions.
 #[derive(Debug, Clone)]
-pub enum Wanted {
+pub enum ListTransactionsInput {
     /// Transactions with a status in a time range, which includes both ends. The default start is
     /// 24 hours before now. If the end is before now, the default start is 24 hours before the end.
     ByTime(TransactionStatus, Option<TimestampMillis>, Option<TimestampMillis>),
@@ -63,7 +63,7 @@ pub enum Wanted {
     ByKey(IdempotencyKey),
 }
 
-impl Input for Wanted {
+impl Input for ListTransactionsInput {
     fn read(fields: &mut Fields) -> Option<Self> {
         fields.paging(50);
         let (status, key) = (fields.query("status"), fields.query("idempotencyKey"));
@@ -86,17 +86,20 @@ const DAY: i64 = 24 * 60 * 60;
 ///
 /// # Errors
 /// Returns 400 for an invalid request, and 403 for a caller without the operator scope.
-pub async fn list_transactions(ledger: Ledger, request: Request<Wanted>) -> Result<List<HeaderBody>, Error> {
+pub async fn list_transactions(
+    ledger: Ledger,
+    request: Request<ListTransactionsInput>,
+) -> Result<List<HeaderBody>, Error> {
     request.caller.must_operate(DOMAIN)?;
     let (listing, page) = match &request.input {
-        Wanted::ByTime(status, since, until) => {
+        ListTransactionsInput::ByTime(status, since, until) => {
             let now = TimestampMillis::containing(request.first_page.instant()).unwrap_or(request.milli);
             let since = since.unwrap_or_else(|| until.map_or(now, |until| now.min(until)).minus_seconds(DAY));
             let listing = request.listing(CreatedSort::between(since, *until), status.as_str())?;
             let page = ledger.list_by_time(&listing, *status).await?;
             (listing, page)
         }
-        Wanted::ByKey(key) => {
+        ListTransactionsInput::ByKey(key) => {
             let listing = request.listing(ByKeySort::all(), key.as_str())?;
             let page = ledger.list_by_key(&listing, key).await?;
             (listing, page)

@@ -43,9 +43,9 @@ pub const PATTERN: Pattern = Pattern {
 
 /// The requested user.
 #[derive(Debug, Clone)]
-pub struct OfUser(UserId);
+pub struct ListUserAccountsInput(UserId);
 
-impl Input for OfUser {
+impl Input for ListUserAccountsInput {
     fn read(fields: &mut Fields) -> Option<Self> {
         fields.paging(50);
         fields.path("userId").map(Self)
@@ -59,8 +59,11 @@ impl Input for OfUser {
 /// # Errors
 /// Returns 400 for an invalid request, and 403 if a caller without the operator scope names another
 /// user.
-pub async fn list_user_accounts(ledger: Ledger, request: Request<OfUser>) -> Result<List<AccountBody>, Error> {
-    let OfUser(user) = &request.input;
+pub async fn list_user_accounts(
+    ledger: Ledger,
+    request: Request<ListUserAccountsInput>,
+) -> Result<List<AccountBody>, Error> {
+    let ListUserAccountsInput(user) = &request.input;
     request.caller.must_be(user, DOMAIN)?;
     let listing = request.listing(AccountPartition::all(), "")?;
     let partition = UserPartition(user.clone());

@@ -7,7 +7,7 @@ use crate::{
     batch::BatchRequest,
     cost::{Calls, Pattern},
     model::transaction::TransactionBody,
-    patterns::process_payment::NewTransaction,
+    patterns::process_payment::ProcessPaymentInput,
     store::user,
 };
 use function::{Error, Fault, Fields, Function, Input, Json, Request, Route, Trigger, read_record};
@@ -45,23 +45,23 @@ const MAX_TRANSACTIONS: usize = 100;
 
 /// The request body.
 #[derive(Debug, Clone)]
-pub struct NewBatch(Vec<NewEntry>);
+pub struct ProcessBatchInput(Vec<NewEntry>);
 
 /// A transaction of the batch.
 #[derive(Debug, Clone)]
 struct NewEntry {
     key: IdempotencyKey,
-    transaction: NewTransaction,
+    transaction: ProcessPaymentInput,
 }
 
 impl Input for NewEntry {
     fn read(fields: &mut Fields) -> Option<Self> {
-        let (key, transaction) = (fields.body("idempotencyKey"), NewTransaction::read_body(fields));
+        let (key, transaction) = (fields.body("idempotencyKey"), ProcessPaymentInput::read_body(fields));
         Some(Self { key: key?, transaction: transaction? })
     }
 }
 
-impl Input for NewBatch {
+impl Input for ProcessBatchInput {
     const BODY: bool = true;
     const MAX_BODY: usize = 256 * 1024;
 
@@ -120,7 +120,7 @@ struct ResultBody {
 ///
 /// # Errors
 /// Returns 400 if a transaction is invalid, and 413 for a body over 256 KB. Nothing is then posted.
-pub async fn process_batch(ledger: Ledger, request: Request<NewBatch>) -> Result<Json<BatchBody>, Error> {
+pub async fn process_batch(ledger: Ledger, request: Request<ProcessBatchInput>) -> Result<Json<BatchBody>, Error> {
     let by = user(&request.caller)?;
     let entries = request.input.0.into_iter();
     let drafts = entries.map(|entry| entry.transaction.draft(&by, Some(entry.key), request.milli, &request.random));

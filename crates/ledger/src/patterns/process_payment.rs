@@ -61,7 +61,7 @@ const MAX_LEGS: usize = (MAX_CHANGES - 2) / 2;
 
 /// The request body.
 #[derive(Debug, Clone)]
-pub struct NewTransaction {
+pub struct ProcessPaymentInput {
     transaction_type: TransactionType,
     merchant: Option<MerchantId>,
     description: Option<Description>,
@@ -78,7 +78,7 @@ struct NewLeg {
     currency: Currency,
 }
 
-impl Input for NewTransaction {
+impl Input for ProcessPaymentInput {
     const BODY: bool = true;
 
     fn read(fields: &mut Fields) -> Option<Self> {
@@ -87,7 +87,7 @@ impl Input for NewTransaction {
     }
 }
 
-impl NewTransaction {
+impl ProcessPaymentInput {
     /// Reads the fields of the body.
     pub(crate) fn read_body(fields: &mut Fields) -> Option<Self> {
         let (merchant, description) = (fields.body_if_any("merchantId"), fields.body_if_any("description"));
@@ -187,7 +187,7 @@ fn must_be_one_sided(fields: &mut Fields, postings: &[Posting]) {
     }
 }
 
-impl NewTransaction {
+impl ProcessPaymentInput {
     /// Returns the transaction that the request of this caller posts.
     pub(crate) fn draft(
         self,
@@ -238,7 +238,7 @@ impl NewTransaction {
 /// - 422 if the idempotency key was used with a different request.
 pub async fn process_payment(
     ledger: Ledger,
-    request: Request<NewTransaction>,
+    request: Request<ProcessPaymentInput>,
 ) -> Result<Created<TransactionBody>, Error> {
     let by = user(&request.caller)?;
     let draft = request.input.draft(&by, request.idempotency_key.clone(), request.milli, &request.random);

@@ -5,7 +5,7 @@ use crate::{
     DOMAIN, Ledger,
     cost::{self, Calls, Pattern},
     model::reconciliation::{Progress, Reconciliation, ReconciliationBody},
-    patterns::get_reconciliation::{self, Which},
+    patterns::get_reconciliation::{self, ReconciliationInput},
 };
 use function::{Accepted, Error, Function, Request, Route, Trigger};
 use keys::ledger::FindingSort;
@@ -43,10 +43,10 @@ pub const PATTERN: Pattern = Pattern {
 /// read; the job then remains failed.
 pub async fn retry_reconciliation(
     ledger: Ledger,
-    request: Request<Which>,
+    request: Request<ReconciliationInput>,
 ) -> Result<Accepted<ReconciliationBody>, Error> {
     request.caller.must_operate(DOMAIN)?;
-    let Which(id) = &request.input;
+    let ReconciliationInput(id) = &request.input;
     let job = ledger.jobs.get(&Reconciliation::key_of(id)).await?.ok_or(Error::NotFound("reconciliation"))?;
     // A job whose task or progress cannot be read would fail again.
     Reconciliation::of(&job)?;

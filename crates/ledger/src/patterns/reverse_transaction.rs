@@ -48,12 +48,12 @@ pub const PATTERN: Pattern = Pattern {
 
 /// The transaction to reverse, and the amount. Without an amount, all that remains is reversed.
 #[derive(Debug, Clone)]
-pub struct NewReversal {
+pub struct ReverseTransactionInput {
     transaction: TransactionId,
     amount: Option<JsonDecimal>,
 }
 
-impl Input for NewReversal {
+impl Input for ReverseTransactionInput {
     fn read(fields: &mut Fields) -> Option<Self> {
         let amount = fields.body_if_any("amount");
         if amount.is_some() {
@@ -90,9 +90,9 @@ fn read_amount(amount: &JsonDecimal, original: &Transaction) -> Result<Money, Er
 /// - 422 if the idempotency key was used with a different request.
 pub async fn reverse_transaction(
     ledger: Ledger,
-    request: Request<NewReversal>,
+    request: Request<ReverseTransactionInput>,
 ) -> Result<Located<TransactionBody>, Error> {
-    let NewReversal { transaction: id, amount } = &request.input;
+    let ReverseTransactionInput { transaction: id, amount } = &request.input;
     let by = user(&request.caller)?;
     let original = ledger.books.transaction_of(id, &request.caller).await?;
     let header = &original.transaction;

@@ -30,11 +30,11 @@ pub const PATTERN: Pattern = Pattern {
 
 /// The input of a manual invocation. The schedule sends no day.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted {
+pub struct StartDailyReconciliationInput {
     day: Option<Day>,
 }
 
-impl Input for Wanted {
+impl Input for StartDailyReconciliationInput {
     fn read(fields: &mut Fields) -> Option<Self> {
         Some(Self { day: fields.body_if_any("day") })
     }
@@ -48,7 +48,10 @@ impl Input for Wanted {
 /// Returns 400 for an invalid event, or for a day that has not ended at least 90 seconds ago. Any
 /// other error means that DynamoDB was unavailable. The invocation then fails, and an alarm reports
 /// the failure.
-pub async fn start_daily_reconciliation(ledger: Ledger, run: Scheduled<Wanted>) -> Result<Started, Error> {
+pub async fn start_daily_reconciliation(
+    ledger: Ledger,
+    run: Scheduled<StartDailyReconciliationInput>,
+) -> Result<Started, Error> {
     let day = run.input.day.unwrap_or_else(|| run.now.day().before());
     let now = TimestampMillis::containing(run.now.instant()).map_err(|error| Error::invalid("/time", error))?;
     let window = Window { from: day.first_milli(), to: day.last_milli() };

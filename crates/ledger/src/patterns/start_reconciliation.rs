@@ -38,14 +38,14 @@ pub const PATTERN: Pattern = Pattern {
 
 /// The request body: the window, both ends included. A date is a whole day.
 #[derive(Debug, Clone)]
-pub struct Wanted {
+pub struct StartReconciliationInput {
     from: TimestampMillis,
     to: TimestampMillis,
     /// The end as in the request. A day that is not over ends at the time of the request.
     until: Bound,
 }
 
-impl Input for Wanted {
+impl Input for StartReconciliationInput {
     const BODY: bool = true;
 
     fn read(fields: &mut Fields) -> Option<Self> {
@@ -74,9 +74,12 @@ pub struct Started {
 /// Returns 400 for an invalid request, for a window that ends after the request or starts less than
 /// 90 seconds before the request, 403 for a caller without the operator scope, and 422 if the
 /// idempotency key was used with a different request.
-pub async fn start_reconciliation(ledger: Ledger, request: Request<Wanted>) -> Result<Accepted<Started>, Error> {
+pub async fn start_reconciliation(
+    ledger: Ledger,
+    request: Request<StartReconciliationInput>,
+) -> Result<Accepted<Started>, Error> {
     request.caller.must_operate(DOMAIN)?;
-    let (Wanted { from, to, until }, now) = (request.input, request.milli);
+    let (StartReconciliationInput { from, to, until }, now) = (request.input, request.milli);
     let asked = Fingerprint::of(&["start-reconciliation", &from.to_string(), &to.to_string()]);
     let id = ReconciliationId::of_request(
         &user(&request.caller)?,

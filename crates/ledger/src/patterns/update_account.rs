@@ -85,7 +85,7 @@ pub const PATTERN: Pattern = Pattern {
 
 /// A requested change of an account.
 #[derive(Debug, Clone)]
-pub struct Change {
+pub struct UpdateAccountInput {
     account: AccountId,
     what: What,
     version: Option<i64>,
@@ -102,7 +102,7 @@ enum What {
     Posting(PostingMode),
 }
 
-impl Input for Change {
+impl Input for UpdateAccountInput {
     const BODY: bool = true;
 
     fn read(fields: &mut Fields) -> Option<Self> {
@@ -150,12 +150,12 @@ impl Input for Change {
 ///   without `transferTo`, if the last leg does not confirm the balance of the account to close, or
 ///   if the other account cannot take the balance;
 /// - 412 if the account does not have the requested version.
-pub async fn update_account(ledger: Ledger, request: Request<Change>) -> Result<Json<AccountBody>, Error> {
+pub async fn update_account(ledger: Ledger, request: Request<UpdateAccountInput>) -> Result<Json<AccountBody>, Error> {
     let account = optimistically(|| Box::pin(ledger.change(&request))).await?;
     Ok(Json(ledger.books.with_pending(account, &request.caller).await?))
 }
 
-impl Change {
+impl UpdateAccountInput {
     fn must_have_version(&self, account: &Account) -> Result<(), Error> {
         if self.version.is_none_or(|version| version == account.version) { Ok(()) } else { Err(Error::AnotherVersion) }
     }
@@ -170,7 +170,7 @@ struct StatusChange {
 }
 
 impl StatusChange {
-    fn of(request: &Request<Change>, status: AccountStatus) -> Result<Self, Error> {
+    fn of(request: &Request<UpdateAccountInput>, status: AccountStatus) -> Result<Self, Error> {
         let role = if request.caller.operates(DOMAIN) { FrozenBy::Operator } else { FrozenBy::Owner };
         let frozen_by = (status == AccountStatus::Frozen).then_some(role);
         Ok(Self { status, at: request.milli, by: user(&request.caller)?, frozen_by })
@@ -188,7 +188,7 @@ impl StatusChange {
 }
 
 impl Ledger {
-    async fn change(&self, request: &Request<Change>) -> Result<Account, Error> {
+    async fn change(&self, request: &Request<UpdateAccountInput>) -> Result<Account, Error> {
         let account = self.books.account(&request.input.account, &request.caller).await?;
         match &request.input.what {
             What::Status { status, transfer_to } => {
@@ -203,7 +203,7 @@ impl Ledger {
     /// is settled.
     async fn change_posting(
         &self,
-        request: &Request<Change>,
+        request: &Request<UpdateAccountInput>,
         account: Account,
         posting: PostingMode,
     ) -> Result<Account, Error> {
@@ -228,7 +228,7 @@ impl Ledger {
 
     async fn change_status(
         &self,
-        request: &Request<Change>,
+        request: &Request<UpdateAccountInput>,
         account: Account,
         status: AccountStatus,
         transfer_to: Option<&AccountId>,
@@ -259,7 +259,7 @@ impl Ledger {
     }
 
     /// Whether no payment can arrive in the inbox any more, and the inbox is empty.
-    async fn is_drained(&self, request: &Request<Change>, account: &Account) -> Result<bool, Error> {
+    async fn is_drained(&self, request: &Request<UpdateAccountInput>, account: &Account) -> Result<bool, Error> {
         let is_shut = account.status == AccountStatus::Closing || account.posting == PostingMode::Direct;
         let is_late = account.inbox_until.is_some_and(|until| until < request.milli);
         Ok(is_shut && is_late && self.books.is_inbox_empty(&account.id).await?)
@@ -267,7 +267,7 @@ impl Ledger {
 
     /// Starts to close the account, which accepts no further payments. If the account is already
     /// closing, starts its settlement.
-    async fn begin_closing(&self, request: &Request<Change>, account: Account) -> Result<Account, Error> {
+    async fn begin_closing(&self, request: &Request<UpdateAccountInput>, account: Account) -> Result<Account, Error> {
         if account.status == AccountStatus::Closing {
             self.start_settlement(&account.id, &request.id, request.now).await?;
             return Ok(account);
@@ -317,7 +317,7 @@ impl Ledger {
     /// is settled from that account.
     async fn close_and_transfer(
         &self,
-        request: &Request<Change>,
+        request: &Request<UpdateAccountInput>,
         account: Account,
         rest: Money,
         next: &StatusChange,

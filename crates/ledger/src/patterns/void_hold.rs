@@ -4,7 +4,7 @@
 use crate::{
     HoldBody, Ledger,
     cost::{self, Calls, Pattern},
-    patterns::{create_hold::open_entries, get_hold::OfHold},
+    patterns::{create_hold::open_entries, get_hold::HoldInput},
     store::user,
 };
 use function::{Error, Fingerprint, Function, Json, Request, Route, Trigger};
@@ -44,7 +44,7 @@ pub const PATTERN: Pattern = Pattern {
 /// Returns 403 if the caller is neither the payee nor an operator. For a missing hold, operators
 /// get 404, and other callers get 403. Returns 409 if the hold is captured, expired, or voided by
 /// another request.
-pub async fn void_hold(ledger: Ledger, request: Request<OfHold>) -> Result<Json<HoldBody>, Error> {
+pub async fn void_hold(ledger: Ledger, request: Request<HoldInput>) -> Result<Json<HoldBody>, Error> {
     let (id, by) = (&request.input.0, user(&request.caller)?);
     let key = request.idempotency_key.as_ref().map_or("", |key| key.as_str());
     let asked = Fingerprint::of(&["void-hold", id.as_str(), by.as_str(), key]);

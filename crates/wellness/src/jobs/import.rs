@@ -5,7 +5,7 @@ use crate::{
         import::{ImportProgress, MAX_REJECTED, Missing, Outcome, RejectedLine},
         upload::{FileStatus, Upload},
     },
-    patterns::put_employee::{Placed, PlacedName, Placement},
+    patterns::put_employee::{PlacedName, Placement, PutEmployeeInput},
 };
 use function::{Deadline, Error, Fields, Input, optimistically, unguarded};
 use futures::{StreamExt, TryStreamExt, stream};
@@ -51,7 +51,7 @@ pub(crate) struct Import<'a> {
 struct Row {
     /// Number of the line on which the record starts, from 1.
     line: u64,
-    content: Result<Placed, Invalid>,
+    content: Result<PutEmployeeInput, Invalid>,
 }
 
 /// The values of a record.
@@ -131,8 +131,8 @@ impl<'a> Import<'a> {
         if rows.is_empty() { Err(Stop::File("The file has no employees.".to_owned())) } else { Ok(rows) }
     }
 
-    fn placed(&self, Record { user, role, department, name }: Record) -> Placed {
-        Placed { key: EmployeeKey { company: self.object.company.clone(), user }, role, department, name }
+    fn placed(&self, Record { user, role, department, name }: Record) -> PutEmployeeInput {
+        PutEmployeeInput { key: EmployeeKey { company: self.object.company.clone(), user }, role, department, name }
     }
 
     /// Adds or changes the employees of the next lines.
@@ -169,7 +169,7 @@ impl<'a> Import<'a> {
         Ok(())
     }
 
-    async fn place_one(&self, placed: &Placed) -> Result<Placement, Error> {
+    async fn place_one(&self, placed: &PutEmployeeInput) -> Result<Placement, Error> {
         let (placement, _) = optimistically(|| self.wellness.place(placed)).await?;
         Ok(placement)
     }

@@ -73,9 +73,9 @@ impl OfActivity {
 
 /// A request to add a reference.
 #[derive(Debug, Clone)]
-pub struct NewUse(OfActivity);
+pub struct AddReferenceInput(OfActivity);
 
-impl Input for NewUse {
+impl Input for AddReferenceInput {
     fn read(fields: &mut Fields) -> Option<Self> {
         let version = fields.body_if_any::<Version>("version").map(i64::from);
         OfActivity::read(fields, version).map(Self)
@@ -111,8 +111,8 @@ impl UseBody {
 /// - 409 if the activity has 25 references.
 /// - 412 if the activity has a different version than the request names.
 /// - 413 if the reference exceeds 4 KB.
-pub async fn add_reference(wellness: Wellness, request: Request<NewUse>) -> Result<Put<UseBody>, Error> {
-    let NewUse(wanted) = &request.input;
+pub async fn add_reference(wellness: Wellness, request: Request<AddReferenceInput>) -> Result<Put<UseBody>, Error> {
+    let AddReferenceInput(wanted) = &request.input;
     request.caller.must_belong_to(&wanted.company, DOMAIN)?;
     optimistically(|| wellness.refer(wanted)).await
 }

@@ -49,14 +49,14 @@ pub const PATTERN: Pattern = Pattern {
 
 /// A request to correct points.
 #[derive(Debug, Clone)]
-pub struct NewCorrection {
+pub struct CorrectPointsInput {
     of: OfUser,
     plan: PlanId,
     difference: Difference,
     reason: Reason,
 }
 
-impl Input for NewCorrection {
+impl Input for CorrectPointsInput {
     const BODY: bool = true;
 
     fn read(fields: &mut Fields) -> Option<Self> {
@@ -74,7 +74,10 @@ impl Input for NewCorrection {
 /// - 403 if the caller belongs to another company.
 /// - 404 if the plan or the employee does not exist.
 /// - 422 if the idempotency key was used for a different request.
-pub async fn correct_points(wellness: Wellness, request: Request<NewCorrection>) -> Result<Put<CorrectionBody>, Error> {
+pub async fn correct_points(
+    wellness: Wellness,
+    request: Request<CorrectPointsInput>,
+) -> Result<Put<CorrectionBody>, Error> {
     if !request.caller.administers(DOMAIN) {
         return Err(Error::Forbidden);
     }
@@ -84,8 +87,8 @@ pub async fn correct_points(wellness: Wellness, request: Request<NewCorrection>)
 }
 
 impl Wellness {
-    async fn correct(&self, of: &EmployeeKey, request: &Request<NewCorrection>) -> Result<Correction, Error> {
-        let NewCorrection { plan, difference, reason, .. } = &request.input;
+    async fn correct(&self, of: &EmployeeKey, request: &Request<CorrectPointsInput>) -> Result<Correction, Error> {
+        let CorrectPointsInput { plan, difference, reason, .. } = &request.input;
         let points = i32::from(*difference);
         let partition = PointsPartition(of.company.clone());
         let asked = [of.user.as_str(), plan.as_str(), &points.to_string(), reason.as_str()];

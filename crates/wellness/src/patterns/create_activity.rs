@@ -70,7 +70,7 @@ fn insertion_cost(case: &Case) -> Cost {
 
 /// A request to create an activity.
 #[derive(Debug, Clone)]
-pub struct NewActivity {
+pub struct CreateActivityInput {
     company: CompanyId,
     content: Content,
     start: PlanTime,
@@ -82,7 +82,7 @@ pub struct NewActivity {
     capacity: Option<Capacity>,
 }
 
-impl Input for NewActivity {
+impl Input for CreateActivityInput {
     const BODY: bool = true;
 
     fn read(fields: &mut Fields) -> Option<Self> {
@@ -111,7 +111,7 @@ impl Input for NewActivity {
     }
 }
 
-impl NewActivity {
+impl CreateActivityInput {
     fn fingerprint(&self) -> Result<Fingerprint, Error> {
         let Self { company: _, content, start, end, status, section, template, enrolment, capacity } = self;
         let asked = serde_json::to_string(&(content, start, end, status, section, template, enrolment, capacity));
@@ -155,7 +155,7 @@ impl NewActivity {
 /// - 422 if the idempotency key was used for a different request.
 pub async fn create_activity(
     wellness: Wellness,
-    request: Request<NewActivity>,
+    request: Request<CreateActivityInput>,
 ) -> Result<Created<ActivityBody>, Error> {
     request.caller.must_belong_to(&request.input.company, DOMAIN)?;
     let activity = optimistically(|| wellness.create(&request)).await?;
@@ -163,7 +163,7 @@ pub async fn create_activity(
 }
 
 impl Wellness {
-    async fn create(&self, request: &Request<NewActivity>) -> Result<Activity, Error> {
+    async fn create(&self, request: &Request<CreateActivityInput>) -> Result<Activity, Error> {
         let (new, now) = (&request.input, request.milli);
         let owner = Owner::Company(new.company.clone());
         let once =
@@ -185,7 +185,7 @@ impl Wellness {
 
     /// Returns the content of the request. Missing fields come from the template. A reference of
     /// the template copies the data of the company's record, if there is one.
-    async fn content_of(&self, new: &NewActivity) -> Result<Content, Error> {
+    async fn content_of(&self, new: &CreateActivityInput) -> Result<Content, Error> {
         let own = new.content.clone();
         let Some(id) = &new.template else { return Ok(own) };
         let has_references = own.references.is_some();
@@ -205,7 +205,7 @@ impl Wellness {
 
     /// Checks that the section exists. Sections are never deleted, so the transaction need not
     /// repeat the check.
-    async fn must_have_section_of(&self, new: &NewActivity) -> Result<(), Error> {
+    async fn must_have_section_of(&self, new: &CreateActivityInput) -> Result<(), Error> {
         let Some(section) = &new.section else { return Ok(()) };
         let found = self.table.get::<Section>(&Section::key_of(&new.company, section)).await?;
         found.map(drop).ok_or(Error::NotFound("section"))
@@ -216,7 +216,7 @@ impl Wellness {
         &self,
         activity: &Activity,
         content: Content,
-        request: &Request<NewActivity>,
+        request: &Request<CreateActivityInput>,
     ) -> Result<Vec<Change>, Error> {
         let id = activity.id();
         let mut new = Insertion { table: &self.table, changes: Vec::new() };

@@ -9,7 +9,7 @@ use crate::{
         upload::{ContentType, FileForm, FileSize, FileStatus},
     },
     patterns::{
-        create_file::{NewFile, UploadBody},
+        create_file::{CreateFileInput, UploadBody},
         get_employee_import,
     },
 };
@@ -52,9 +52,9 @@ pub const PATTERN: Pattern = Pattern {
 
 /// A request to create an import.
 #[derive(Debug, Clone)]
-pub struct NewImport(NewFile);
+pub struct CreateEmployeeImportInput(CreateFileInput);
 
-impl Input for NewImport {
+impl Input for CreateEmployeeImportInput {
     const BODY: bool = true;
 
     fn read(fields: &mut Fields) -> Option<Self> {
@@ -66,7 +66,7 @@ impl Input for NewImport {
         let missing = Some(if end_missing { Missing::End } else { Missing::Keep });
         let content_type = ContentType::Csv;
         let form = FileForm { name: name?, content_type, bytes: bytes?, sha256: sha256?, missing };
-        Some(Self(NewFile { company: company?, form }))
+        Some(Self(CreateFileInput { company: company?, form }))
     }
 }
 
@@ -90,9 +90,9 @@ pub struct NewImportBody {
 /// - 429 if callers of the company have started too many jobs that are still running.
 pub async fn create_employee_import(
     wellness: Wellness,
-    request: Request<NewImport>,
+    request: Request<CreateEmployeeImportInput>,
 ) -> Result<Located<NewImportBody>, Error> {
-    let NewImport(new) = &request.input;
+    let CreateEmployeeImportInput(new) = &request.input;
     request.caller.must_belong_to(&new.company, DOMAIN)?;
     let upload = optimistically(|| wellness.new_upload(new, &request)).await?;
     let signed = wellness.signed(&upload, request.now).await?;

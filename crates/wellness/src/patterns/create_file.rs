@@ -50,12 +50,12 @@ pub const PATTERN: Pattern = Pattern {
 
 /// A request to create a file.
 #[derive(Debug, Clone)]
-pub struct NewFile {
+pub struct CreateFileInput {
     pub(crate) company: CompanyId,
     pub(crate) form: FileForm,
 }
 
-impl Input for NewFile {
+impl Input for CreateFileInput {
     const BODY: bool = true;
 
     fn read(fields: &mut Fields) -> Option<Self> {
@@ -92,7 +92,7 @@ pub(crate) struct UploadBody {
 /// - 400 if the input is invalid.
 /// - 403 if the caller belongs to another company.
 /// - 422 if the idempotency key was used for a different request.
-pub async fn create_file(wellness: Wellness, request: Request<NewFile>) -> Result<Located<FileBody>, Error> {
+pub async fn create_file(wellness: Wellness, request: Request<CreateFileInput>) -> Result<Located<FileBody>, Error> {
     request.caller.must_belong_to(&request.input.company, DOMAIN)?;
     let upload = optimistically(|| wellness.new_upload(&request.input, &request)).await?;
     let signed = wellness.signed(&upload, request.now).await?;
@@ -115,8 +115,8 @@ impl Wellness {
     }
 
     /// Creates the upload, or returns the one of the same request.
-    pub(crate) async fn new_upload<I>(&self, new: &NewFile, request: &Request<I>) -> Result<Upload, Error> {
-        let NewFile { company, form } = new;
+    pub(crate) async fn new_upload<I>(&self, new: &CreateFileInput, request: &Request<I>) -> Result<Upload, Error> {
+        let CreateFileInput { company, form } = new;
         let (name, content_type, size) =
             (form.name.as_str(), form.content_type.as_str(), u32::from(form.bytes).to_string());
         let purpose = match form.missing {

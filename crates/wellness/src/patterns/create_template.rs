@@ -49,12 +49,12 @@ pub const PATTERN: Pattern = Pattern {
 
 /// A request to create a template.
 #[derive(Debug, Clone)]
-pub struct NewTemplate {
+pub struct CreateTemplateInput {
     owner: Owner,
     content: Content,
 }
 
-impl Input for NewTemplate {
+impl Input for CreateTemplateInput {
     const BODY: bool = true;
 
     fn read(fields: &mut Fields) -> Option<Self> {
@@ -71,7 +71,7 @@ pub(crate) fn read_owner(fields: &mut Fields) -> Owner {
     fields.path_if_any("companyId").map_or(Owner::Global, Owner::Company)
 }
 
-impl NewTemplate {
+impl CreateTemplateInput {
     fn fingerprint(&self) -> Result<Fingerprint, Error> {
         let asked = serde_json::to_string(&self.content).map_err(|error| Error::Internal(error.to_string()))?;
         Ok(Fingerprint::of(&["create-template", &asked]))
@@ -87,7 +87,7 @@ impl NewTemplate {
 /// - 422 if the idempotency key was used for a different request.
 pub async fn create_template(
     wellness: Wellness,
-    request: Request<NewTemplate>,
+    request: Request<CreateTemplateInput>,
 ) -> Result<Created<TemplateBody>, Error> {
     must_be_allowed(&request.caller, &request.input.owner)?;
     let template = optimistically(|| wellness.make_template(&request)).await?;
@@ -95,8 +95,8 @@ pub async fn create_template(
 }
 
 impl Wellness {
-    async fn make_template(&self, request: &Request<NewTemplate>) -> Result<Template, Error> {
-        let (NewTemplate { owner, content }, now) = (&request.input, request.milli);
+    async fn make_template(&self, request: &Request<CreateTemplateInput>) -> Result<Template, Error> {
+        let (CreateTemplateInput { owner, content }, now) = (&request.input, request.milli);
         let key = request.idempotency_key.as_ref();
         let once = IdempotentRequest::new(&self.table, owner, key, request.input.fingerprint()?, now);
         if let Some(id) = once.before().await? {

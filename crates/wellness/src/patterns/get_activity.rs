@@ -65,13 +65,13 @@ pub const PATTERN: Pattern = Pattern {
 
 /// The activity and the levels to read.
 #[derive(Debug, Clone)]
-pub struct Wanted {
+pub struct GetActivityInput {
     company: CompanyId,
     activity: ActivityId,
     levels: Levels,
 }
 
-impl Input for Wanted {
+impl Input for GetActivityInput {
     fn read(fields: &mut Fields) -> Option<Self> {
         let (company, activity) = (fields.path("companyId"), fields.path("activityId"));
         let levels = fields.query("include");
@@ -212,7 +212,7 @@ impl PartsBody {
 /// - 403 if the caller belongs to another company.
 /// - 404 if the activity does not exist or belongs to another company, or if an employee requests a
 ///   draft or a cancelled activity.
-pub async fn get_activity(wellness: Wellness, request: Request<Wanted>) -> Result<Json<PartsBody>, Error> {
+pub async fn get_activity(wellness: Wellness, request: Request<GetActivityInput>) -> Result<Json<PartsBody>, Error> {
     let wanted = &request.input;
     request.caller.must_belong_to(&wanted.company, DOMAIN)?;
     let (activity, rows) = if wanted.levels.have(&[Level::Program]) {
@@ -232,14 +232,14 @@ impl Wellness {
         Ok(self.table.query_all(&Query::new(&partition, &range)).await?.complete()?)
     }
 
-    async fn levels_of(&self, wanted: &Wanted) -> Result<Vec<Row>, Error> {
+    async fn levels_of(&self, wanted: &GetActivityInput) -> Result<Vec<Row>, Error> {
         let levels = wanted.levels.0.iter().map(|level| self.level_of(&wanted.activity, *level));
         Ok(try_join_all(levels).await?.concat())
     }
 
     /// Reads the base row, which contains the owning company, and the other rows. The base row
     /// comes first, because it has the smallest sort key.
-    async fn all_of(&self, wanted: &Wanted) -> Result<(Activity, Vec<Row>), Error> {
+    async fn all_of(&self, wanted: &GetActivityInput) -> Result<(Activity, Vec<Row>), Error> {
         let mut rows = self.level_of(&wanted.activity, Level::Program).await?.into_iter();
         match rows.next() {
             Some(Row::Activity(activity)) if activity.company == wanted.company => Ok((*activity, rows.collect())),

@@ -34,9 +34,9 @@ pub const PATTERN: Pattern = Pattern {
 
 /// The employee that a request names.
 #[derive(Debug, Clone)]
-pub struct Named(pub(crate) EmployeeKey);
+pub struct EmployeeInput(pub(crate) EmployeeKey);
 
-impl Input for Named {
+impl Input for EmployeeInput {
     fn read(fields: &mut Fields) -> Option<Self> {
         let (company, user) = (fields.path("companyId"), fields.path("userId"));
         Some(Self(EmployeeKey { company: company?, user: user? }))
@@ -49,8 +49,8 @@ impl Input for Named {
 /// - 400 if the input is invalid.
 /// - 403 if the caller belongs to another company.
 /// - 404 if the company has no such employee.
-pub async fn get_employee(wellness: Wellness, request: Request<Named>) -> Result<Json<EmployeeBody>, Error> {
-    let Named(key) = &request.input;
+pub async fn get_employee(wellness: Wellness, request: Request<EmployeeInput>) -> Result<Json<EmployeeBody>, Error> {
+    let EmployeeInput(key) = &request.input;
     request.caller.must_belong_to(&key.company, DOMAIN)?;
     let found = wellness.table.get::<Employee>(&Employee::key_of(key)).await?;
     Ok(Json(found.ok_or(Error::NotFound("employee"))?.into()))

@@ -42,12 +42,12 @@ pub const PATTERN: Pattern = Pattern {
 
 /// The import to read.
 #[derive(Debug, Clone)]
-pub struct Which {
+pub struct GetEmployeeImportInput {
     company: CompanyId,
     import: FacetId,
 }
 
-impl Input for Which {
+impl Input for GetEmployeeImportInput {
     fn read(fields: &mut Fields) -> Option<Self> {
         let (company, import) = (fields.path("companyId"), fields.path("importId"));
         Some(Self { company: company?, import: import? })
@@ -87,8 +87,11 @@ enum ImportStatus {
 /// - 400 if the input is invalid.
 /// - 403 if the caller belongs to another company.
 /// - 404 if the company has no such import.
-pub async fn get_employee_import(wellness: Wellness, request: Request<Which>) -> Result<Json<ImportBody>, Error> {
-    let Which { company, import } = &request.input;
+pub async fn get_employee_import(
+    wellness: Wellness,
+    request: Request<GetEmployeeImportInput>,
+) -> Result<Json<ImportBody>, Error> {
+    let GetEmployeeImportInput { company, import } = &request.input;
     request.caller.must_belong_to(company, DOMAIN)?;
     let upload = wellness.upload(company, import).await?;
     let upload = upload.filter(|upload| upload.missing.is_some()).ok_or(Error::NotFound("import"))?;

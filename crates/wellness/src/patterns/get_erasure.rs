@@ -6,7 +6,7 @@ use crate::{
     cost::{self, Calls, Pattern},
     jobs::erase::EraseProgress,
     model::job::job_key,
-    patterns::start_erasure::{Erased, routes},
+    patterns::start_erasure::{ErasureInput, routes},
 };
 use function::{Error, Function, Json, Request, Trigger};
 use jobs::{Job, State};
@@ -81,8 +81,8 @@ struct Kept {
 /// - 400 if the input is invalid.
 /// - 403 if the caller is not an operator.
 /// - 404 if there is no erasure of the company or employee in the last 30 days.
-pub async fn get_erasure(wellness: Wellness, request: Request<Erased>) -> Result<Json<ErasureBody>, Error> {
-    let Erased(owner) = &request.input;
+pub async fn get_erasure(wellness: Wellness, request: Request<ErasureInput>) -> Result<Json<ErasureBody>, Error> {
+    let ErasureInput(owner) = &request.input;
     request.caller.must_operate(DOMAIN)?;
     table::set_tenant(&owner.company);
     let job_id = owner.job_id();

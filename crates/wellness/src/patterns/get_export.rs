@@ -5,7 +5,7 @@ use crate::{
     cost::{self, Calls, Pattern},
     jobs::export::{ExportObject, ExportProgress},
     model::job::job_key,
-    patterns::list_plans::OfCompany,
+    patterns::list_plans::CompanyInput,
 };
 use function::{Error, Function, Json, Request, Route, Trigger, is_zero};
 use jobs::State;
@@ -80,8 +80,8 @@ struct FileBody {
 /// - 400 if the input is invalid.
 /// - 403 if the caller is not an operator.
 /// - 404 if there is no export, or it has expired.
-pub async fn get_export(wellness: Wellness, request: Request<OfCompany>) -> Result<Json<ExportBody>, Error> {
-    let OfCompany(company) = &request.input;
+pub async fn get_export(wellness: Wellness, request: Request<CompanyInput>) -> Result<Json<ExportBody>, Error> {
+    let CompanyInput(company) = &request.input;
     request.caller.must_operate(DOMAIN)?;
     table::set_tenant(company);
     let job_id = JobId::Export(company.clone());

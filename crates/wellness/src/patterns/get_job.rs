@@ -5,15 +5,18 @@ use crate::{
     cost::{self, Calls, Pattern},
     model::job::job_key,
 };
-use function::{Accepted, Error, Fields, Function, Input, Json, Request, Route, Trigger};
-use jobs::{Job, JobBody};
+use function::{Accepted, Caller, Error, Fields, Function, Input, Request, Route, Trigger};
+use jobs::{Job, JobBody, JobRoutes, Jobs};
 use keys::wellness::{CompanyId, JobId};
-use table::cost::{Cost, read};
+use table::{
+    Key,
+    cost::{Cost, read},
+};
 
 /// The Lambda.
 #[must_use]
 pub fn function() -> Function {
-    function::http(get_job, Wellness::warm_by_job)
+    function::http(jobs::get_job::<Wellness>, Wellness::warm_by_job)
 }
 
 /// The access pattern.
@@ -36,29 +39,38 @@ pub const PATTERN: Pattern = Pattern {
 
 /// The job to read.
 #[derive(Debug, Clone)]
-pub struct Which {
+pub struct CompanyJobInput {
     pub(crate) company: CompanyId,
     pub(crate) job: JobId,
 }
 
-impl Input for Which {
+impl Input for CompanyJobInput {
     fn read(fields: &mut Fields) -> Option<Self> {
         let (company, job) = (fields.path("companyId"), fields.path("jobId"));
         Some(Self { company: company?, job: job? })
     }
 }
 
-/// Reads a job with strong consistency.
-///
-/// # Errors
-/// - 400 if the input is invalid.
-/// - 403 if the caller belongs to another company.
-/// - 404 if the job does not exist.
-pub async fn get_job(wellness: Wellness, request: Request<Which>) -> Result<Json<JobBody>, Error> {
-    let Which { company, job } = &request.input;
-    request.caller.must_belong_to(company, DOMAIN)?;
-    let job = wellness.jobs.get(&job_key(company, job)).await?;
-    Ok(Json(job.ok_or(Error::NotFound("job"))?.into()))
+impl JobRoutes for Wellness {
+    type Input = CompanyJobInput;
+
+    fn table(&self) -> &Jobs {
+        &self.jobs
+    }
+
+    fn key(caller: &Caller, CompanyJobInput { company, job }: &CompanyJobInput) -> Result<Key, Error> {
+        caller.must_belong_to(company, DOMAIN)?;
+        Ok(job_key(company, job))
+    }
+
+    fn accepted(input: &CompanyJobInput, job: Job) -> Accepted<JobBody> {
+        accepted(&input.company, job)
+    }
+
+    async fn restart(&self, _: &Key, request: &Request<CompanyJobInput>) -> Result<Job, Error> {
+        let CompanyJobInput { company, job } = &request.input;
+        self.retry(company, job, (request.id, request.now)).await
+    }
 }
 
 /// Creates a 202 response with the location and the progress of the job.

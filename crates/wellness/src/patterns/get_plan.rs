@@ -35,12 +35,12 @@ pub const PATTERN: Pattern = Pattern {
 
 /// The plan to read.
 #[derive(Debug, Clone)]
-pub struct Which {
+pub struct PlanInput {
     pub(crate) company: CompanyId,
     pub(crate) plan: PlanId,
 }
 
-impl Input for Which {
+impl Input for PlanInput {
     fn read(fields: &mut Fields) -> Option<Self> {
         let (company, plan) = (fields.path("companyId"), fields.path("planId"));
         Some(Self { company: company?, plan: plan? })
@@ -53,8 +53,8 @@ impl Input for Which {
 /// - 400 if the input is invalid.
 /// - 403 if the caller belongs to another company.
 /// - 404 if the plan does not exist.
-pub async fn get_plan(wellness: Wellness, request: Request<Which>) -> Result<Json<PlanBody>, Error> {
-    let Which { company, plan } = &request.input;
+pub async fn get_plan(wellness: Wellness, request: Request<PlanInput>) -> Result<Json<PlanBody>, Error> {
+    let PlanInput { company, plan } = &request.input;
     request.caller.must_belong_to(company, DOMAIN)?;
     let plan = wellness.plans(company).await?.named(plan).ok_or(Error::NotFound("plan"))?;
     Ok(Json(plan.into()))

@@ -46,12 +46,12 @@ pub const PATTERN: Pattern = Pattern {
 
 /// A record in a path.
 #[derive(Debug, Clone)]
-pub struct OfRecord {
+pub struct RecordInput {
     pub(crate) company: CompanyId,
     pub(crate) of: FacetRef,
 }
 
-impl Input for OfRecord {
+impl Input for RecordInput {
     fn read(fields: &mut Fields) -> Option<Self> {
         let (company, facet, id) = (fields.path("companyId"), fields.path("facet"), fields.path("facetId"));
         Some(Self { company: company?, of: FacetRef { facet: facet?, id: id? } })
@@ -79,8 +79,8 @@ pub struct RecordWithFile {
 /// - 400 if the input is invalid.
 /// - 403 if the caller belongs to another company.
 /// - 404 if the company has no such record.
-pub async fn get_reference(wellness: Wellness, request: Request<OfRecord>) -> Result<Json<RecordWithFile>, Error> {
-    let OfRecord { company, of } = &request.input;
+pub async fn get_reference(wellness: Wellness, request: Request<RecordInput>) -> Result<Json<RecordWithFile>, Error> {
+    let RecordInput { company, of } = &request.input;
     request.caller.must_belong_to(company, DOMAIN)?;
     // The check of a file puts the record and completes the upload together. In the other order, a
     // request during the check could find neither.

@@ -49,13 +49,13 @@ pub const PATTERN: Pattern = Pattern {
 
 /// The report to read.
 #[derive(Debug, Clone)]
-pub struct OfPlan {
+pub struct GetReportInput {
     company: CompanyId,
     plan: PlanId,
     format: MediaType,
 }
 
-impl Input for OfPlan {
+impl Input for GetReportInput {
     fn read(fields: &mut Fields) -> Option<Self> {
         fields.paging(50);
         let (company, plan) = (fields.path("companyId"), fields.path("planId"));
@@ -145,8 +145,11 @@ impl CsvRow for RowBody {
 /// - 400 if the input is invalid, or the cursor belongs to an earlier report.
 /// - 403 if the caller belongs to another company.
 /// - 404 if there is no report of the plan.
-pub async fn get_report(wellness: Wellness, request: Request<OfPlan>) -> Result<JsonOrCsv<List<RowBody>>, Error> {
-    let OfPlan { company, plan, format } = &request.input;
+pub async fn get_report(
+    wellness: Wellness,
+    request: Request<GetReportInput>,
+) -> Result<JsonOrCsv<List<RowBody>>, Error> {
+    let GetReportInput { company, plan, format } = &request.input;
     request.caller.must_belong_to(company, DOMAIN)?;
     let head = wellness.table.get::<PlanReport>(&PlanReport::key_of(company, plan)).await?;
     let PlanReport { report, as_of, .. } = head.ok_or(Error::NotFound("report"))?;

@@ -43,12 +43,12 @@ pub const PATTERN: Pattern = Pattern {
 
 /// A template in a path.
 #[derive(Debug, Clone)]
-pub struct OfTemplate {
+pub struct TemplateInput {
     pub(crate) owner: Owner,
     pub(crate) id: TemplateId,
 }
 
-impl Input for OfTemplate {
+impl Input for TemplateInput {
     fn read(fields: &mut Fields) -> Option<Self> {
         let (owner, id) = (read_owner(fields), fields.path("templateId"));
         Some(Self { owner, id: id? })
@@ -61,8 +61,8 @@ impl Input for OfTemplate {
 /// - 400 if the input is invalid.
 /// - 403 if the caller belongs to another company.
 /// - 404 if the owner has no such template.
-pub async fn get_template(wellness: Wellness, request: Request<OfTemplate>) -> Result<Json<TemplateBody>, Error> {
-    let OfTemplate { owner, id } = &request.input;
+pub async fn get_template(wellness: Wellness, request: Request<TemplateInput>) -> Result<Json<TemplateBody>, Error> {
+    let TemplateInput { owner, id } = &request.input;
     if let Owner::Company(company) = owner {
         request.caller.must_belong_to(company, DOMAIN)?;
     }

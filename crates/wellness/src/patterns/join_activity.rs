@@ -96,12 +96,12 @@ fn join_cost(case: &Case) -> Cost {
 
 /// The employee and the activity.
 #[derive(Debug, Clone)]
-pub struct SignUp {
+pub struct JoinActivityInput {
     pub(crate) of: OfUser,
     pub(crate) activity: ActivityId,
 }
 
-impl Input for SignUp {
+impl Input for JoinActivityInput {
     fn read(fields: &mut Fields) -> Option<Self> {
         let (of, activity) = (OfUser::read(fields), fields.path("activityId"));
         Some(Self { of: of?, activity: activity? })
@@ -111,13 +111,13 @@ impl Input for SignUp {
 /// The employee, the activity and the group.
 #[derive(Debug, Clone)]
 pub struct GroupSignUp {
-    sign_up: SignUp,
+    sign_up: JoinActivityInput,
     group: Option<GroupId>,
 }
 
 impl Input for GroupSignUp {
     fn read(fields: &mut Fields) -> Option<Self> {
-        let (sign_up, group) = (SignUp::read(fields), fields.body_if_any("groupId"));
+        let (sign_up, group) = (JoinActivityInput::read(fields), fields.body_if_any("groupId"));
         Some(Self { sign_up: sign_up?, group })
     }
 }
@@ -136,7 +136,7 @@ impl Input for GroupSignUp {
 /// - 404 if the activity or the employee does not exist.
 /// - 409 if the activity is not active, takes no sign-ups, or excludes the employee.
 pub async fn join_activity(wellness: Wellness, request: Request<GroupSignUp>) -> Result<Put<RegistrationBody>, Error> {
-    let GroupSignUp { sign_up: SignUp { of, activity }, group } = &request.input;
+    let GroupSignUp { sign_up: JoinActivityInput { of, activity }, group } = &request.input;
     let of = of.of(&request.caller)?;
     let (caller, now, run) = (&request.caller, request.now, request.id);
     let join = Join { wellness: &wellness, caller, of: &of, activity, group: group.as_ref(), now, run };

@@ -4,7 +4,7 @@ use crate::{
     DOMAIN, Registration, Wellness,
     cost::{self, Calls, Case, Pattern},
     model::registration::Absence,
-    patterns::join_activity::SignUp,
+    patterns::join_activity::JoinActivityInput,
 };
 use function::{Error, Function, NoContent, Problem, Request, Route, Trigger, optimistically};
 use table::{
@@ -65,8 +65,8 @@ pub const PATTERN: Pattern = Pattern {
 /// - 403 if the caller is another user or belongs to another company.
 /// - 404 if the registration does not exist.
 /// - 409 if the caller is an employee and the activity has ended.
-pub async fn leave_activity(wellness: Wellness, request: Request<SignUp>) -> Result<NoContent, Error> {
-    let SignUp { of, activity } = &request.input;
+pub async fn leave_activity(wellness: Wellness, request: Request<JoinActivityInput>) -> Result<NoContent, Error> {
+    let JoinActivityInput { of, activity } = &request.input;
     let of = of.of(&request.caller)?;
     let administers = request.caller.administers(DOMAIN);
     optimistically(|| async {

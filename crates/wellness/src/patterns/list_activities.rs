@@ -57,13 +57,13 @@ pub const PATTERN: Pattern = Pattern {
 
 /// The company, the period and the statuses to list.
 #[derive(Debug, Clone)]
-pub struct OfCompany {
+pub struct ListActivitiesInput {
     company: CompanyId,
     wanted: Wanted,
     statuses: Statuses,
 }
 
-impl Input for OfCompany {
+impl Input for ListActivitiesInput {
     fn read(fields: &mut Fields) -> Option<Self> {
         let (company, wanted) = (fields.path("companyId"), Wanted::read(fields));
         let statuses = fields.query("status").unwrap_or_default();
@@ -113,8 +113,11 @@ struct SectionBody {
 /// - 403 if the caller belongs to another company.
 /// - 404 if the plan does not exist.
 /// - 413 if the query reads more than 5 MB.
-pub async fn list_activities(wellness: Wellness, request: Request<OfCompany>) -> Result<Json<Programme>, Error> {
-    let OfCompany { company, wanted, statuses } = &request.input;
+pub async fn list_activities(
+    wellness: Wellness,
+    request: Request<ListActivitiesInput>,
+) -> Result<Json<Programme>, Error> {
+    let ListActivitiesInput { company, wanted, statuses } = &request.input;
     request.caller.must_belong_to(company, DOMAIN)?;
     let range = EndDateSort::within(wellness.period(wanted, company, request.now).await?);
     let query = Query::new(&ProgramPartition(company.clone()), &range).on(&wellness.program);

@@ -55,7 +55,7 @@ pub const PATTERN: Pattern = Pattern {
 
 /// The company, the period and the filters of the list.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct ListActivityOptionsInput {
     company: CompanyId,
     wanted: Wanted,
     statuses: Statuses,
@@ -65,7 +65,7 @@ pub struct Asked {
     department: Option<Department>,
 }
 
-impl Input for Asked {
+impl Input for ListActivityOptionsInput {
     fn read(fields: &mut Fields) -> Option<Self> {
         let (company, wanted) = (fields.path("companyId"), Wanted::read(fields));
         let statuses = fields.query("status").unwrap_or_default();
@@ -75,7 +75,7 @@ impl Input for Asked {
     }
 }
 
-impl Asked {
+impl ListActivityOptionsInput {
     fn admits(&self, option: &ActivityOption, statuses: &Statuses, now: TimestampSeconds) -> bool {
         statuses.have(option.shown_status(now))
             && self.activity_type.is_none_or(|wanted| wanted == option.activity_type)
@@ -120,7 +120,10 @@ impl OptionBody {
 /// - 403 if the caller belongs to another company.
 /// - 404 if the plan does not exist.
 /// - 413 if the query reads more than 5 MB.
-pub async fn list_activity_options(wellness: Wellness, request: Request<Asked>) -> Result<List<OptionBody>, Error> {
+pub async fn list_activity_options(
+    wellness: Wellness,
+    request: Request<ListActivityOptionsInput>,
+) -> Result<List<OptionBody>, Error> {
     let asked = &request.input;
     request.caller.must_belong_to(&asked.company, DOMAIN)?;
     let period = wellness.period(&asked.wanted, &asked.company, request.now).await?;

@@ -42,13 +42,13 @@ pub const PATTERN: Pattern = Pattern {
 
 /// The employees to list.
 #[derive(Debug, Clone)]
-pub struct Wanted {
+pub struct ListEmployeesInput {
     company: CompanyId,
     department: Option<Department>,
     format: MediaType,
 }
 
-impl Input for Wanted {
+impl Input for ListEmployeesInput {
     fn read(fields: &mut Fields) -> Option<Self> {
         fields.paging(50);
         let (company, department) = (fields.path("companyId"), fields.query("department"));
@@ -65,9 +65,9 @@ impl Input for Wanted {
 /// - 403 if the caller belongs to another company.
 pub async fn list_employees(
     wellness: Wellness,
-    request: Request<Wanted>,
+    request: Request<ListEmployeesInput>,
 ) -> Result<JsonOrCsv<List<EmployeeBody>>, Error> {
-    let Wanted { company, department, format } = &request.input;
+    let ListEmployeesInput { company, department, format } = &request.input;
     request.caller.must_belong_to(company, DOMAIN)?;
     let filter = department.as_ref().map_or("", |department| department.as_str());
     let listing = request.listing(EmployeesPosition::all(), filter)?;

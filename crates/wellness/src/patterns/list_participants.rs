@@ -48,13 +48,13 @@ pub const PATTERN: Pattern = Pattern {
 
 /// The activity whose participants are listed.
 #[derive(Debug, Clone)]
-pub struct OfActivity {
+pub struct ListParticipantsInput {
     company: CompanyId,
     activity: ActivityId,
     format: MediaType,
 }
 
-impl Input for OfActivity {
+impl Input for ListParticipantsInput {
     fn read(fields: &mut Fields) -> Option<Self> {
         fields.paging(50);
         let (company, activity) = (fields.path("companyId"), fields.path("activityId"));
@@ -138,9 +138,9 @@ impl CsvRow for ParticipantBody {
 /// - 403 if the caller belongs to another company.
 pub async fn list_participants(
     wellness: Wellness,
-    request: Request<OfActivity>,
+    request: Request<ListParticipantsInput>,
 ) -> Result<JsonOrCsv<List<ParticipantBody>>, Error> {
-    let OfActivity { company, activity, format } = &request.input;
+    let ListParticipantsInput { company, activity, format } = &request.input;
     request.caller.must_belong_to(company, DOMAIN)?;
     let listing = request.listing(RegistrationSort::all(), "")?;
     let query = Query::new(&ActivityPartition(activity.clone()), &listing.range);

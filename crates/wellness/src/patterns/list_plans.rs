@@ -38,9 +38,9 @@ pub const PATTERN: Pattern = Pattern {
 
 /// The company whose plans are listed.
 #[derive(Debug, Clone)]
-pub struct OfCompany(pub(crate) CompanyId);
+pub struct CompanyInput(pub(crate) CompanyId);
 
-impl Input for OfCompany {
+impl Input for CompanyInput {
     fn read(fields: &mut Fields) -> Option<Self> {
         fields.path("companyId").map(Self)
     }
@@ -52,8 +52,8 @@ impl Input for OfCompany {
 /// # Errors
 /// - 400 if the input is invalid.
 /// - 403 if the caller belongs to another company.
-pub async fn list_plans(wellness: Wellness, request: Request<OfCompany>) -> Result<List<PlanBody>, Error> {
-    let OfCompany(company) = &request.input;
+pub async fn list_plans(wellness: Wellness, request: Request<CompanyInput>) -> Result<List<PlanBody>, Error> {
+    let CompanyInput(company) = &request.input;
     request.caller.must_belong_to(company, DOMAIN)?;
     let (plans, skipped) = wellness.listed_plans(company).await?;
     let items = plans.plans.into_iter().map(PlanBody::from).collect();

@@ -47,12 +47,12 @@ const MAX_CALLS: usize = 10;
 
 /// The venue, the period and the status to list.
 #[derive(Debug, Clone)]
-pub struct Wanted {
+pub struct ListReferencesInput {
     uses: Uses,
     statuses: Statuses,
 }
 
-impl Input for Wanted {
+impl Input for ListReferencesInput {
     fn read(fields: &mut Fields) -> Option<Self> {
         fields.paging(50);
         let (uses, statuses) = (Uses::read(fields), fields.query("status"));
@@ -87,8 +87,11 @@ impl ReferenceBody {
 /// # Errors
 /// - 400 if the input is invalid.
 /// - 403 if the caller belongs to another company.
-pub async fn list_references(wellness: Wellness, request: Request<Wanted>) -> Result<List<ReferenceBody>, Error> {
-    let Wanted { uses, statuses } = &request.input;
+pub async fn list_references(
+    wellness: Wellness,
+    request: Request<ListReferencesInput>,
+) -> Result<List<ReferenceBody>, Error> {
+    let ListReferencesInput { uses, statuses } = &request.input;
     request.caller.must_belong_to(&uses.company, DOMAIN)?;
     let (asked, now) = (uses.period(request.first_page)?, request.first_page);
     let visible = statuses.visible_to(&request.caller);

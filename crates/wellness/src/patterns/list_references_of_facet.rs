@@ -36,12 +36,12 @@ pub const PATTERN: Pattern = Pattern {
 
 /// The kind of the records to list.
 #[derive(Debug, Clone)]
-pub struct OfFacet {
+pub struct ListReferencesOfFacetInput {
     company: CompanyId,
     facet: Facet,
 }
 
-impl Input for OfFacet {
+impl Input for ListReferencesOfFacetInput {
     fn read(fields: &mut Fields) -> Option<Self> {
         fields.paging(50);
         let (company, facet) = (fields.path("companyId"), fields.path("facet"));
@@ -56,9 +56,9 @@ impl Input for OfFacet {
 /// - 403 if the caller belongs to another company.
 pub async fn list_references_of_facet(
     wellness: Wellness,
-    request: Request<OfFacet>,
+    request: Request<ListReferencesOfFacetInput>,
 ) -> Result<List<RecordBody>, Error> {
-    let OfFacet { company, facet } = &request.input;
+    let ListReferencesOfFacetInput { company, facet } = &request.input;
     request.caller.must_belong_to(company, DOMAIN)?;
     let listing = request.listing(RecordSort::of_facet(*facet), "")?;
     let query = Query::new(&CompanyPartition(company.clone()), &listing.range);

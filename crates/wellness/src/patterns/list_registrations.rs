@@ -65,9 +65,9 @@ fn list_cost(case: &Case) -> Cost {
 
 /// The user, the period and the page to list.
 #[derive(Debug, Clone)]
-pub struct ListOfUser(UserPeriod);
+pub struct ListRegistrationsInput(UserPeriod);
 
-impl Input for ListOfUser {
+impl Input for ListRegistrationsInput {
     fn read(fields: &mut Fields) -> Option<Self> {
         let of = UserPeriod::read(fields);
         fields.paging(WHOLE_PAGE);
@@ -128,8 +128,11 @@ impl OnHomePage {
 /// - 400 if the input is invalid, or an operator does not name the company.
 /// - 403 if the caller is another user or belongs to another company.
 /// - 404 if the plan does not exist.
-pub async fn list_registrations(wellness: Wellness, request: Request<ListOfUser>) -> Result<List<OnHomePage>, Error> {
-    let ListOfUser(UserPeriod { of, wanted }) = &request.input;
+pub async fn list_registrations(
+    wellness: Wellness,
+    request: Request<ListRegistrationsInput>,
+) -> Result<List<OnHomePage>, Error> {
+    let ListRegistrationsInput(UserPeriod { of, wanted }) = &request.input;
     let of = of.of(&request.caller)?;
     let range = ActivityEndDateSort::within(wellness.period(wanted, &of.company, request.first_page).await?);
     let listing = request.listing(range, of.company.as_str())?;

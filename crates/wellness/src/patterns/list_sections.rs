@@ -35,9 +35,9 @@ pub const PATTERN: Pattern = Pattern {
 
 /// The company whose sections are listed.
 #[derive(Debug, Clone)]
-pub struct OfCompany(CompanyId);
+pub struct ListSectionsInput(CompanyId);
 
-impl Input for OfCompany {
+impl Input for ListSectionsInput {
     fn read(fields: &mut Fields) -> Option<Self> {
         fields.paging(50);
         fields.path("companyId").map(Self)
@@ -48,8 +48,11 @@ impl Input for OfCompany {
 ///
 /// # Errors
 /// 400 if the input is invalid. 403 if the caller belongs to another company.
-pub async fn list_sections(wellness: Wellness, request: Request<OfCompany>) -> Result<List<SectionBody>, Error> {
-    let OfCompany(company) = &request.input;
+pub async fn list_sections(
+    wellness: Wellness,
+    request: Request<ListSectionsInput>,
+) -> Result<List<SectionBody>, Error> {
+    let ListSectionsInput(company) = &request.input;
     request.caller.must_belong_to(company, DOMAIN)?;
     let listing = request.listing(SectionSort::all(), "")?;
     let query = Query::new(&CompanyPartition(company.clone()), &listing.range);

@@ -43,9 +43,9 @@ pub const PATTERN: Pattern = Pattern {
 
 /// The owner of the templates.
 #[derive(Debug, Clone)]
-pub struct OfOwner(Owner);
+pub struct ListTemplatesInput(Owner);
 
-impl Input for OfOwner {
+impl Input for ListTemplatesInput {
     fn read(fields: &mut Fields) -> Option<Self> {
         fields.paging(50);
         Some(Self(read_owner(fields)))
@@ -57,8 +57,11 @@ impl Input for OfOwner {
 /// # Errors
 /// - 400 if the input is invalid.
 /// - 403 if the caller belongs to another company.
-pub async fn list_templates(wellness: Wellness, request: Request<OfOwner>) -> Result<List<TemplateBody>, Error> {
-    let OfOwner(owner) = &request.input;
+pub async fn list_templates(
+    wellness: Wellness,
+    request: Request<ListTemplatesInput>,
+) -> Result<List<TemplateBody>, Error> {
+    let ListTemplatesInput(owner) = &request.input;
     if let Owner::Company(company) = owner {
         request.caller.must_belong_to(company, DOMAIN)?;
     }

@@ -46,13 +46,13 @@ pub const PATTERN: Pattern = Pattern {
 
 /// The activity and its new section. `null` removes the activity from its section.
 #[derive(Debug, Clone)]
-pub struct Move {
+pub struct MoveActivityInput {
     company: CompanyId,
     activity: ActivityId,
     section: Option<SectionId>,
 }
 
-impl Input for Move {
+impl Input for MoveActivityInput {
     const BODY: bool = true;
 
     fn read(fields: &mut Fields) -> Option<Self> {
@@ -71,14 +71,20 @@ impl Input for Move {
 /// - 400 if the input is invalid.
 /// - 403 if the caller belongs to another company.
 /// - 404 if the activity or the section does not exist.
-pub async fn move_activity(wellness: Wellness, request: Request<Move>) -> Result<Json<ActivityBody>, Error> {
+pub async fn move_activity(
+    wellness: Wellness,
+    request: Request<MoveActivityInput>,
+) -> Result<Json<ActivityBody>, Error> {
     request.caller.must_belong_to(&request.input.company, DOMAIN)?;
     let moved = optimistically(|| wellness.move_to_section(&request.input)).await?;
     Ok(Json(moved.body(request.now)))
 }
 
 impl Wellness {
-    async fn move_to_section(&self, Move { company, activity, section }: &Move) -> Result<Activity, Error> {
+    async fn move_to_section(
+        &self,
+        MoveActivityInput { company, activity, section }: &MoveActivityInput,
+    ) -> Result<Activity, Error> {
         if let Some(section) = section {
             // Sections are never deleted, so this check need not be part of the transaction.
             let found = self.table.get::<Section>(&Section::key_of(company, section)).await?;

@@ -53,7 +53,7 @@ pub const PATTERN: Pattern = Pattern {
 
 /// A request to put an employee.
 #[derive(Debug, Clone)]
-pub struct Placed {
+pub struct PutEmployeeInput {
     pub(crate) key: EmployeeKey,
     pub(crate) role: Role,
     pub(crate) department: Department,
@@ -78,7 +78,7 @@ impl PlacedName {
     }
 }
 
-impl Input for Placed {
+impl Input for PutEmployeeInput {
     const BODY: bool = true;
 
     fn read(fields: &mut Fields) -> Option<Self> {
@@ -99,7 +99,7 @@ impl Input for Placed {
 /// # Errors
 /// - 400 if the input is invalid.
 /// - 403 if the caller belongs to another company.
-pub async fn put_employee(wellness: Wellness, request: Request<Placed>) -> Result<Put<EmployeeBody>, Error> {
+pub async fn put_employee(wellness: Wellness, request: Request<PutEmployeeInput>) -> Result<Put<EmployeeBody>, Error> {
     request.caller.must_belong_to(&request.input.key.company, DOMAIN)?;
     let (placement, employee) = optimistically(|| wellness.place(&request.input)).await?;
     Ok(Put { is_new: placement == Placement::Added, body: employee.into() })
@@ -118,7 +118,7 @@ pub(crate) enum Placement {
 
 impl Employee {
     /// Creates an employee with version 1. `name` is the stored name.
-    fn new(placed: Placed, name: Option<Name>) -> Self {
+    fn new(placed: PutEmployeeInput, name: Option<Name>) -> Self {
         let EmployeeKey { company, user } = placed.key;
         Self {
             partition: EmployeesPartition::of(company, &user),
@@ -132,7 +132,7 @@ impl Employee {
     }
 
     /// Returns the employee after the change. `None` if nothing changes.
-    fn changed_to(&self, placed: Placed) -> Option<Self> {
+    fn changed_to(&self, placed: PutEmployeeInput) -> Option<Self> {
         let new = Self { version: self.version + 1, ..Self::new(placed, self.name.clone()) };
         let is_placed = (&self.role, &self.department) == (&new.role, &new.department);
         let last_change = if is_placed { LastChange::Other } else { LastChange::Placement };
@@ -143,7 +143,7 @@ impl Employee {
 
 impl Wellness {
     /// Makes one attempt to create or replace the employee.
-    pub(crate) async fn place(&self, wanted: &Placed) -> Result<(Placement, Employee), Error> {
+    pub(crate) async fn place(&self, wanted: &PutEmployeeInput) -> Result<(Placement, Employee), Error> {
         let old = match self.table.get::<Employee>(&Employee::key_of(&wanted.key)).await {
             Err(table::Error::Unreadable(..)) => return self.repair(wanted).await,
             read => read?,
@@ -163,7 +163,7 @@ impl Wellness {
 
     /// Replaces an unreadable employee, and enrols the employee again. Enrolment is idempotent. If
     /// the version can be read, the new version follows it (docs/decisions/unreadable-writes.md).
-    async fn repair(&self, wanted: &Placed) -> Result<(Placement, Employee), Error> {
+    async fn repair(&self, wanted: &PutEmployeeInput) -> Result<(Placement, Employee), Error> {
         let remains = match self.table.get::<Remains>(&Employee::key_of(&wanted.key)).await {
             Ok(remains) => remains.unwrap_or_default(),
             Err(table::Error::Unreadable(..)) => Remains::default(),

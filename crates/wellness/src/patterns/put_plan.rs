@@ -41,12 +41,12 @@ pub const PATTERN: Pattern = Pattern {
 
 /// A request to put a plan.
 #[derive(Debug, Clone)]
-pub struct NewPlan {
+pub struct PutPlanInput {
     company: CompanyId,
     plan: Plan,
 }
 
-impl Input for NewPlan {
+impl Input for PutPlanInput {
     const BODY: bool = true;
 
     fn read(fields: &mut Fields) -> Option<Self> {
@@ -80,8 +80,8 @@ impl Input for NewPlan {
 /// - 403 if the caller belongs to another company.
 /// - 409 if the plan overlaps another plan.
 /// - 413 if the company has too many plans.
-pub async fn put_plan(wellness: Wellness, request: Request<NewPlan>) -> Result<Put<PlanBody>, Error> {
-    let NewPlan { company, plan } = &request.input;
+pub async fn put_plan(wellness: Wellness, request: Request<PutPlanInput>) -> Result<Put<PlanBody>, Error> {
+    let PutPlanInput { company, plan } = &request.input;
     request.caller.must_belong_to(company, DOMAIN)?;
     let is_new = optimistically(|| wellness.put_plan(company, plan)).await?;
     Ok(Put { is_new, body: plan.clone().into() })

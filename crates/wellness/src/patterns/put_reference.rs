@@ -43,9 +43,9 @@ pub const PATTERN: Pattern = Pattern {
 
 /// A request to put a record.
 #[derive(Debug, Clone)]
-pub struct NewRecord(Record);
+pub struct PutReferenceInput(Record);
 
-impl Input for NewRecord {
+impl Input for PutReferenceInput {
     const BODY: bool = true;
 
     fn read(fields: &mut Fields) -> Option<Self> {
@@ -85,8 +85,8 @@ impl From<Record> for RecordBody {
 /// - 400 if the input is invalid.
 /// - 403 if the caller belongs to another company.
 /// - 413 if the record exceeds 4 KB.
-pub async fn put_reference(wellness: Wellness, request: Request<NewRecord>) -> Result<Put<RecordBody>, Error> {
-    let NewRecord(record) = request.input;
+pub async fn put_reference(wellness: Wellness, request: Request<PutReferenceInput>) -> Result<Put<RecordBody>, Error> {
+    let PutReferenceInput(record) = request.input;
     request.caller.must_belong_to(&record.partition.0, DOMAIN)?;
     must_fit(&record, MAX_REFERENCE)?;
     let is_new = optimistically(|| wellness.put_record(&record)).await?;

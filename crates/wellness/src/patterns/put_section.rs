@@ -44,9 +44,9 @@ pub const PATTERN: Pattern = Pattern {
 
 /// A request to put a section.
 #[derive(Debug, Clone)]
-pub struct NewSection(Section);
+pub struct PutSectionInput(Section);
 
-impl Input for NewSection {
+impl Input for PutSectionInput {
     const BODY: bool = true;
 
     fn read(fields: &mut Fields) -> Option<Self> {
@@ -96,8 +96,8 @@ impl From<Section> for SectionBody {
 /// # Errors
 /// - 400 if the input is invalid.
 /// - 403 if the caller belongs to another company.
-pub async fn put_section(wellness: Wellness, request: Request<NewSection>) -> Result<Put<SectionBody>, Error> {
-    let NewSection(section) = request.input;
+pub async fn put_section(wellness: Wellness, request: Request<PutSectionInput>) -> Result<Put<SectionBody>, Error> {
+    let PutSectionInput(section) = request.input;
     request.caller.must_belong_to(&section.partition.0, DOMAIN)?;
     let is_new = optimistically(|| wellness.put_section(&section)).await?;
     Ok(Put { is_new, body: section.into() })

@@ -54,7 +54,7 @@ const MAX_USERS: usize = 25;
 
 /// The employees who attended.
 #[derive(Debug, Clone)]
-pub struct Attendance {
+pub struct RecordAttendanceInput {
     company: CompanyId,
     activity: ActivityId,
     users: Users,
@@ -76,7 +76,7 @@ impl TryFrom<Vec<UserId>> for Users {
     }
 }
 
-impl Input for Attendance {
+impl Input for RecordAttendanceInput {
     const BODY: bool = true;
 
     fn read(fields: &mut Fields) -> Option<Self> {
@@ -126,9 +126,9 @@ enum Outcome {
 /// - 409 if the activity is a draft, is cancelled or has not started.
 pub async fn record_attendance(
     wellness: Wellness,
-    request: Request<Attendance>,
+    request: Request<RecordAttendanceInput>,
 ) -> Result<Json<AttendanceBody>, Error> {
-    let Attendance { company, activity, users: Users(users), attended } = &request.input;
+    let RecordAttendanceInput { company, activity, users: Users(users), attended } = &request.input;
     request.caller.must_belong_to(company, DOMAIN)?;
     let (found, rewards) = try_join(wellness.activity(company, activity), wellness.rewards(activity)).await?;
     let reason = match found.shown_status(request.now) {

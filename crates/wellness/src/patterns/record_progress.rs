@@ -87,7 +87,7 @@ const MAX_DATA: usize = 2 * 1024;
 
 /// A progress report. Omitted fields keep their stored values.
 #[derive(Debug, Clone)]
-pub struct Report {
+pub struct RecordProgressInput {
     of: OfUser,
     activity: ActivityId,
     reached: Reported,
@@ -105,7 +105,7 @@ enum Reported {
     Value(Amount),
 }
 
-impl Input for Report {
+impl Input for RecordProgressInput {
     const BODY: bool = true;
 
     fn read(fields: &mut Fields) -> Option<Self> {
@@ -163,7 +163,10 @@ impl TryFrom<String> for ProgressText {
 /// - 409 if the caller is an employee and the activity is not active, has not started or has ended.
 /// - 409 if a value is reported, and the goal of the activity has no positive `target`.
 /// - 413 if `data` is too large.
-pub async fn record_progress(wellness: Wellness, request: Request<Report>) -> Result<Json<RegistrationBody>, Error> {
+pub async fn record_progress(
+    wellness: Wellness,
+    request: Request<RecordProgressInput>,
+) -> Result<Json<RegistrationBody>, Error> {
     let report = &request.input;
     let of = report.of.of(&request.caller)?;
     let administers = request.caller.administers(DOMAIN);
@@ -181,7 +184,7 @@ impl Wellness {
     /// Makes one attempt to record the progress.
     async fn record(
         &self,
-        report: &Report,
+        report: &RecordProgressInput,
         of: &EmployeeKey,
         administers: bool,
         now: TimestampSeconds,
@@ -261,7 +264,7 @@ impl Activity {
     }
 }
 
-impl Report {
+impl RecordProgressInput {
     /// Returns the change of the registration. DynamoDB refuses it if the progress has risen above
     /// the reported one, or if the employee has left.
     fn change(

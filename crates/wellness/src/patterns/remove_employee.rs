@@ -7,7 +7,7 @@ use crate::{
     DOMAIN, Employee, Wellness,
     cost::{self, Calls, Pattern},
     model::job::{Task, job_key},
-    patterns::{get_employee::Named, get_job::accepted},
+    patterns::{get_employee::EmployeeInput, get_job::accepted},
 };
 use function::{Accepted, Error, Function, Request, Route, Trigger};
 use jobs::{Job, JobBody};
@@ -52,8 +52,8 @@ pub const PATTERN: Pattern = Pattern {
 /// - 400 if the input is invalid.
 /// - 403 if the caller belongs to another company.
 /// - 404 if the company has no such employee.
-pub async fn remove_employee(wellness: Wellness, request: Request<Named>) -> Result<Accepted<JobBody>, Error> {
-    let Named(key) = &request.input;
+pub async fn remove_employee(wellness: Wellness, request: Request<EmployeeInput>) -> Result<Accepted<JobBody>, Error> {
+    let EmployeeInput(key) = &request.input;
     request.caller.must_belong_to(&key.company, DOMAIN)?;
     let job = wellness.remove(key, request.id, request.now).await?.ok_or(Error::NotFound("employee"))?;
     Ok(accepted(&key.company, job))

@@ -52,14 +52,14 @@ fn removal(case: &Case, removed: Units) -> Cost {
 
 /// A request to remove a part.
 #[derive(Debug, Clone)]
-pub struct Removal {
+pub struct RemovePartInput {
     company: CompanyId,
     activity: ActivityId,
     version: Option<i64>,
     part: ProgramSort,
 }
 
-impl Input for Removal {
+impl Input for RemovePartInput {
     fn read(fields: &mut Fields) -> Option<Self> {
         let (company, activity) = (fields.path("companyId"), fields.path("activityId"));
         let version = fields.query::<Version>("version").map(i64::from);
@@ -75,14 +75,14 @@ impl Input for Removal {
 /// - 403 if the caller belongs to another company.
 /// - 404 if the activity or the part does not exist.
 /// - 412 if the activity has a different version than the request names.
-pub async fn remove_part(wellness: Wellness, request: Request<Removal>) -> Result<NoContent, Error> {
+pub async fn remove_part(wellness: Wellness, request: Request<RemovePartInput>) -> Result<NoContent, Error> {
     request.caller.must_belong_to(&request.input.company, DOMAIN)?;
     optimistically(|| wellness.delete_part(&request.input)).await
 }
 
 impl Wellness {
-    async fn delete_part(&self, removal: &Removal) -> Result<NoContent, Error> {
-        let Removal { company, activity: id, version, part } = removal;
+    async fn delete_part(&self, removal: &RemovePartInput) -> Result<NoContent, Error> {
+        let RemovePartInput { company, activity: id, version, part } = removal;
         let activity = self.activity_at(company, id, *version).await?;
         let level = self.level_with(id, part).await?;
         if !level.has(part) {

@@ -41,9 +41,9 @@ pub const PATTERN: Pattern = Pattern {
 
 /// A request to remove a reference.
 #[derive(Debug, Clone)]
-pub struct OldUse(OfActivity);
+pub struct RemoveReferenceInput(OfActivity);
 
-impl Input for OldUse {
+impl Input for RemoveReferenceInput {
     fn read(fields: &mut Fields) -> Option<Self> {
         let version = fields.query::<Version>("version").map(i64::from);
         OfActivity::read(fields, version).map(Self)
@@ -57,8 +57,8 @@ impl Input for OldUse {
 /// - 403 if the caller belongs to another company.
 /// - 404 if the activity does not exist, or has no such reference.
 /// - 412 if the activity has a different version than the request names.
-pub async fn remove_reference(wellness: Wellness, request: Request<OldUse>) -> Result<NoContent, Error> {
-    let OldUse(wanted) = &request.input;
+pub async fn remove_reference(wellness: Wellness, request: Request<RemoveReferenceInput>) -> Result<NoContent, Error> {
+    let RemoveReferenceInput(wanted) = &request.input;
     request.caller.must_belong_to(&wanted.company, DOMAIN)?;
     optimistically(|| wellness.unrefer(wanted)).await
 }

@@ -11,7 +11,7 @@ use crate::{
         reference::LastUse,
         upload::receiving,
     },
-    patterns::get_reference::OfRecord,
+    patterns::get_reference::RecordInput,
 };
 use function::{Error, Function, NoContent, Problem, Request, Route, Trigger, optimistically};
 use jobs::Job;
@@ -70,7 +70,7 @@ impl Item for Use {
 /// - 403 if the caller belongs to another company.
 /// - 404 if the company has no such record.
 /// - 409 if an activity refers to the venue, or if a job runs on it.
-pub async fn remove_reference_record(wellness: Wellness, request: Request<OfRecord>) -> Result<NoContent, Error> {
+pub async fn remove_reference_record(wellness: Wellness, request: Request<RecordInput>) -> Result<NoContent, Error> {
     request.caller.must_belong_to(&request.input.company, DOMAIN)?;
     optimistically(|| wellness.remove_record(&request)).await
 }
@@ -78,8 +78,8 @@ pub async fn remove_reference_record(wellness: Wellness, request: Request<OfReco
 const RECORD: usize = 0;
 
 impl Wellness {
-    async fn remove_record(&self, request: &Request<OfRecord>) -> Result<NoContent, Error> {
-        let record @ OfRecord { company, of } = &request.input;
+    async fn remove_record(&self, request: &Request<RecordInput>) -> Result<NoContent, Error> {
+        let record @ RecordInput { company, of } = &request.input;
         let key = Record::key_of(company, of);
         let last = self.table.get::<LastUse>(&key).await?.ok_or(Error::NotFound("reference"))?;
         if self.is_in_use(record, last.used_by.as_ref()).await? {
@@ -106,7 +106,7 @@ impl Wellness {
 
     /// Whether an activity refers to the record. The index can lack the newest reference, so that
     /// one is read from the table.
-    async fn is_in_use(&self, record: &OfRecord, last: Option<&ActivityId>) -> Result<bool, Error> {
+    async fn is_in_use(&self, record: &RecordInput, last: Option<&ActivityId>) -> Result<bool, Error> {
         if let Some(activity) = last
             && self.table.get::<Use>(&Reference::key_of(activity, &record.of)).await?.is_some()
         {

@@ -5,7 +5,7 @@ use crate::{
     Template, Wellness,
     cost::{self, Calls, Pattern},
     model::template::must_be_allowed,
-    patterns::get_template::OfTemplate,
+    patterns::get_template::TemplateInput,
 };
 use function::{Error, Function, NoContent, Request, Route, Trigger};
 use table::cost::{Cost, write};
@@ -44,8 +44,8 @@ pub const PATTERN: Pattern = Pattern {
 /// - 403 if the caller belongs to another company, or removes a global template without the
 ///   operator scope.
 /// - 404 if the owner has no such template.
-pub async fn remove_template(wellness: Wellness, request: Request<OfTemplate>) -> Result<NoContent, Error> {
-    let OfTemplate { owner, id } = &request.input;
+pub async fn remove_template(wellness: Wellness, request: Request<TemplateInput>) -> Result<NoContent, Error> {
+    let TemplateInput { owner, id } = &request.input;
     must_be_allowed(&request.caller, owner)?;
     // The client token of the transaction makes the SDK's retry idempotent.
     let delete = wellness.table.delete(Template::key_of(owner, id));

@@ -54,13 +54,13 @@ pub const PATTERN: Pattern = Pattern {
 
 /// A request to replace a venue.
 #[derive(Debug, Clone)]
-pub struct Replacement {
+pub struct ReplaceReferenceInput {
     uses: Uses,
     by: FacetId,
     data: JsonText,
 }
 
-impl Input for Replacement {
+impl Input for ReplaceReferenceInput {
     const BODY: bool = true;
 
     fn read(fields: &mut Fields) -> Option<Self> {
@@ -73,7 +73,7 @@ impl Input for Replacement {
     }
 }
 
-impl Replacement {
+impl ReplaceReferenceInput {
     fn fingerprint(&self) -> Fingerprint {
         Fingerprint::of(&["replace-reference", &self.uses.asked(), self.by.as_str(), self.data.text()])
     }
@@ -95,15 +95,18 @@ impl Replacement {
 /// - 413 if the data is too large for a reference.
 /// - 422 if the idempotency key was used for a different request.
 /// - 429 if callers of the company have started too many jobs that are still running.
-pub async fn replace_reference(wellness: Wellness, request: Request<Replacement>) -> Result<Accepted<JobBody>, Error> {
-    let Replacement { uses, data, .. } = &request.input;
+pub async fn replace_reference(
+    wellness: Wellness,
+    request: Request<ReplaceReferenceInput>,
+) -> Result<Accepted<JobBody>, Error> {
+    let ReplaceReferenceInput { uses, data, .. } = &request.input;
     request.caller.must_belong_to(&uses.company, DOMAIN)?;
     uses.must_have_room_for(&request.input.target(), data, request.now, &request.random)?;
     Ok(accepted(&uses.company, optimistically(|| wellness.replace(&request)).await?))
 }
 
 impl Wellness {
-    async fn replace(&self, request: &Request<Replacement>) -> Result<Job, Error> {
+    async fn replace(&self, request: &Request<ReplaceReferenceInput>) -> Result<Job, Error> {
         let wanted = &request.input;
         let (uses, owner) = (&wanted.uses, Owner::Company(wanted.uses.company.clone()));
         let key = request.idempotency_key.as_ref();

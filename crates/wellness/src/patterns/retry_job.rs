@@ -1,12 +1,10 @@
 //! W17: restarts a failed job (docs/decisions/jobs.md).
 
 use crate::{
-    DOMAIN, Wellness,
+    Wellness,
     cost::{self, Calls, Pattern},
-    patterns::get_job::{Which, accepted},
 };
-use function::{Accepted, Error, Function, Request, Route, Trigger};
-use jobs::JobBody;
+use function::{Function, Route, Trigger};
 use table::{
     Units,
     cost::{Cost, read, write},
@@ -15,7 +13,7 @@ use table::{
 /// The Lambda.
 #[must_use]
 pub fn function() -> Function {
-    function::http(retry_job, Wellness::warm_by_job)
+    function::http(jobs::retry_job::<Wellness>, Wellness::warm_by_job)
 }
 
 /// The access pattern.
@@ -39,18 +37,3 @@ pub const PATTERN: Pattern = Pattern {
     }],
     function,
 };
-
-/// Resumes a failed job after its last completed step.
-///
-/// # Errors
-/// - 400 if the input is invalid.
-/// - 403 if the caller belongs to another company.
-/// - 404 if the job does not exist.
-/// - 409 if the job has not failed, or if it conflicts with another job.
-/// - 429 if callers of the company have started the job and too many others that are still running.
-pub async fn retry_job(wellness: Wellness, request: Request<Which>) -> Result<Accepted<JobBody>, Error> {
-    let Which { company, job } = &request.input;
-    request.caller.must_belong_to(company, DOMAIN)?;
-    let job = wellness.retry(company, job, (request.id, request.now)).await?;
-    Ok(accepted(company, job))
-}

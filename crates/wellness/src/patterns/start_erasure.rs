@@ -55,9 +55,9 @@ pub const PATTERN: Pattern = Pattern {
 
 /// The company or employee in the path.
 #[derive(Debug, Clone)]
-pub struct Erased(pub(super) Owner);
+pub struct ErasureInput(pub(super) Owner);
 
-impl Input for Erased {
+impl Input for ErasureInput {
     fn read(fields: &mut Fields) -> Option<Self> {
         let company = fields.path("companyId");
         let of_employee = fields.route().contains("{userId}");
@@ -85,8 +85,8 @@ impl Owner {
 /// # Errors
 /// - 400 if the input is invalid.
 /// - 403 if the caller is not an operator.
-pub async fn start_erasure(wellness: Wellness, request: Request<Erased>) -> Result<Accepted<JobBody>, Error> {
-    let Erased(owner) = &request.input;
+pub async fn start_erasure(wellness: Wellness, request: Request<ErasureInput>) -> Result<Accepted<JobBody>, Error> {
+    let ErasureInput(owner) = &request.input;
     request.caller.must_operate(DOMAIN)?;
     table::set_tenant(&owner.company);
     let job = optimistically(|| wellness.start_erasure(owner, &request)).await?;
@@ -94,7 +94,7 @@ pub async fn start_erasure(wellness: Wellness, request: Request<Erased>) -> Resu
 }
 
 impl Wellness {
-    async fn start_erasure(&self, owner: &Owner, request: &Request<Erased>) -> Result<Job, Error> {
+    async fn start_erasure(&self, owner: &Owner, request: &Request<ErasureInput>) -> Result<Job, Error> {
         let (id, company) = (owner.job_id(), &owner.company);
         let job = |was_employed| {
             let task = Task::Erase { was_employed };

@@ -4,7 +4,7 @@ use crate::{
     DOMAIN, Task, Wellness,
     cost::{self, Calls, Pattern},
     model::job::job_key,
-    patterns::{get_job::accepted, list_plans::OfCompany},
+    patterns::{get_job::accepted, list_plans::CompanyInput},
 };
 use function::{Accepted, Error, Function, Request, Route, Trigger};
 use jobs::{Job, JobBody};
@@ -41,8 +41,8 @@ pub const PATTERN: Pattern = Pattern {
 /// # Errors
 /// - 400 if the input is invalid.
 /// - 403 if the caller is not an operator.
-pub async fn start_export(wellness: Wellness, request: Request<OfCompany>) -> Result<Accepted<JobBody>, Error> {
-    let OfCompany(company) = &request.input;
+pub async fn start_export(wellness: Wellness, request: Request<CompanyInput>) -> Result<Accepted<JobBody>, Error> {
+    let CompanyInput(company) = &request.input;
     request.caller.must_operate(DOMAIN)?;
     table::set_tenant(company);
     let (id, task) = (JobId::Export(company.clone()), Task::Export { export: request.id });

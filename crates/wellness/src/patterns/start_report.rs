@@ -4,7 +4,7 @@ use crate::{
     DOMAIN, Task, Wellness,
     cost::{self, Calls, Pattern},
     model::{job::job_key, report::PlanReport, stored::ListedActivity},
-    patterns::{get_job::accepted, get_plan::Which},
+    patterns::{get_job::accepted, get_plan::PlanInput},
 };
 use function::{Accepted, Error, Function, Problem, Request, Route, Trigger, optimistically};
 use jobs::{Job, JobBody};
@@ -53,8 +53,8 @@ pub const PATTERN: Pattern = Pattern {
 /// - 404 if the plan does not exist.
 /// - 409 if no activity ends within the plan, unless there is a report to replace.
 /// - 429 if callers of the company have started too many jobs that are still running.
-pub async fn start_report(wellness: Wellness, request: Request<Which>) -> Result<Accepted<JobBody>, Error> {
-    let Which { company, plan } = &request.input;
+pub async fn start_report(wellness: Wellness, request: Request<PlanInput>) -> Result<Accepted<JobBody>, Error> {
+    let PlanInput { company, plan } = &request.input;
     request.caller.must_belong_to(company, DOMAIN)?;
     let period = wellness.plans(company).await?.named(plan).ok_or(Error::NotFound("plan"))?.period;
     wellness.must_have_activities(company, plan, period).await?;

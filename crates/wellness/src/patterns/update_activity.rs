@@ -117,7 +117,7 @@ impl Case {
 
 /// A request to update an activity. Omitted fields keep their stored values.
 #[derive(Debug, Clone)]
-pub struct Patch {
+pub struct UpdateActivityInput {
     company: CompanyId,
     activity: ActivityId,
     version: i64,
@@ -143,7 +143,7 @@ const MEMBERS: [&str; 8] = ["name", "status", "startDate", "endDate", "filters",
 
 const BEFORE_START: &str = "must not be before startDate";
 
-impl Input for Patch {
+impl Input for UpdateActivityInput {
     const BODY: bool = true;
 
     fn read(fields: &mut Fields) -> Option<Self> {
@@ -205,7 +205,10 @@ pub struct Updated {
 /// - 404 if the activity does not exist.
 /// - 412 if the activity has a different version.
 /// - 413 if the base row grows beyond 8 KB.
-pub async fn update_activity(wellness: Wellness, request: Request<Patch>) -> Result<Json<Updated>, Error> {
+pub async fn update_activity(
+    wellness: Wellness,
+    request: Request<UpdateActivityInput>,
+) -> Result<Json<Updated>, Error> {
     request.caller.must_belong_to(&request.input.company, DOMAIN)?;
     Ok(Json(optimistically(|| wellness.update(&request)).await?))
 }
@@ -213,7 +216,7 @@ pub async fn update_activity(wellness: Wellness, request: Request<Patch>) -> Res
 impl Wellness {
     /// Makes one attempt to update the activity. After a conflict, `optimistically` makes another
     /// attempt, which reads the activity and its references again.
-    async fn update(&self, request: &Request<Patch>) -> Result<Updated, Error> {
+    async fn update(&self, request: &Request<UpdateActivityInput>) -> Result<Updated, Error> {
         let patch = &request.input;
         let old = self.activity(&patch.company, &patch.activity).await?;
         if old.version != patch.version {
@@ -302,7 +305,7 @@ impl Wellness {
     }
 }
 
-impl Patch {
+impl UpdateActivityInput {
     fn applied_to(&self, old: &Activity) -> Result<Activity, Error> {
         let mut new = old.clone();
         new.name = self.name.clone().unwrap_or(new.name);

@@ -82,7 +82,7 @@ fn part_cost(case: &Case) -> Cost {
 
 /// A request to put a part.
 #[derive(Debug, Clone)]
-pub struct NewPart {
+pub struct UpdatePartInput {
     company: CompanyId,
     activity: ActivityId,
     version: i64,
@@ -99,7 +99,7 @@ enum Part {
     Group(GroupId, Name),
 }
 
-impl Input for NewPart {
+impl Input for UpdatePartInput {
     const BODY: bool = true;
 
     fn read(fields: &mut Fields) -> Option<Self> {
@@ -204,13 +204,13 @@ impl ContentBody {
 /// - 409 if the activity has the maximum number of rewards or groups.
 /// - 412 if the activity has a different version.
 /// - 413 if the part exceeds 16 KB.
-pub async fn update_part(wellness: Wellness, request: Request<NewPart>) -> Result<Put<PartBody>, Error> {
+pub async fn update_part(wellness: Wellness, request: Request<UpdatePartInput>) -> Result<Put<PartBody>, Error> {
     request.caller.must_belong_to(&request.input.company, DOMAIN)?;
     optimistically(|| wellness.put_part(&request)).await
 }
 
 impl Wellness {
-    async fn put_part(&self, request: &Request<NewPart>) -> Result<Put<PartBody>, Error> {
+    async fn put_part(&self, request: &Request<UpdatePartInput>) -> Result<Put<PartBody>, Error> {
         let new = &request.input;
         let activity = self.activity_at(&new.company, &new.activity, Some(new.version)).await?;
         let sort = new.part.sort();

@@ -48,12 +48,12 @@ pub const PATTERN: Pattern = Pattern {
 
 /// A request to update the data of a venue.
 #[derive(Debug, Clone)]
-pub struct Update {
+pub struct UpdateReferenceInput {
     uses: Uses,
     data: JsonText,
 }
 
-impl Input for Update {
+impl Input for UpdateReferenceInput {
     const BODY: bool = true;
 
     fn read(fields: &mut Fields) -> Option<Self> {
@@ -74,16 +74,19 @@ impl Input for Update {
 /// - 404 if the company has no such record.
 /// - 409 if another job runs on the venue.
 /// - 413 if the data is too large for a reference.
-pub async fn update_reference(wellness: Wellness, request: Request<Update>) -> Result<Accepted<JobBody>, Error> {
-    let Update { uses, data } = &request.input;
+pub async fn update_reference(
+    wellness: Wellness,
+    request: Request<UpdateReferenceInput>,
+) -> Result<Accepted<JobBody>, Error> {
+    let UpdateReferenceInput { uses, data } = &request.input;
     request.caller.must_belong_to(&uses.company, DOMAIN)?;
     uses.must_have_room_for(&uses.of, data, request.now, &request.random)?;
     Ok(accepted(&uses.company, optimistically(|| wellness.change_data(&request)).await?))
 }
 
 impl Wellness {
-    async fn change_data(&self, request: &Request<Update>) -> Result<Job, Error> {
-        let Update { uses, data } = &request.input;
+    async fn change_data(&self, request: &Request<UpdateReferenceInput>) -> Result<Job, Error> {
+        let UpdateReferenceInput { uses, data } = &request.input;
         let total = self.count_uses(uses, Some(data), request.now).await?;
         let task = Task::Update { copied_data: data.clone(), period: uses.period(request.now)? };
         let start = Start::new(&uses.company, &uses.of, (&task, total), request.id, request.now)?;

@@ -50,7 +50,7 @@ pub const PATTERN: Pattern = Pattern {
 
 /// A request to change a template. Omitted fields keep their values.
 #[derive(Debug, Clone)]
-pub struct Patch {
+pub struct UpdateTemplateInput {
     owner: Owner,
     id: TemplateId,
     version: Option<i64>,
@@ -59,7 +59,7 @@ pub struct Patch {
     removed: BTreeSet<&'static str>,
 }
 
-impl Input for Patch {
+impl Input for UpdateTemplateInput {
     const BODY: bool = true;
 
     fn read(fields: &mut Fields) -> Option<Self> {
@@ -84,15 +84,18 @@ impl Input for Patch {
 /// - 404 if the owner has no such template.
 /// - 412 if the template has a different version than the request names.
 /// - 413 if the template exceeds 48 KB.
-pub async fn update_template(wellness: Wellness, request: Request<Patch>) -> Result<Json<TemplateBody>, Error> {
+pub async fn update_template(
+    wellness: Wellness,
+    request: Request<UpdateTemplateInput>,
+) -> Result<Json<TemplateBody>, Error> {
     must_be_allowed(&request.caller, &request.input.owner)?;
     let template = optimistically(|| wellness.change_template(&request.input)).await?;
     Ok(Json(template.try_into()?))
 }
 
 impl Wellness {
-    async fn change_template(&self, patch: &Patch) -> Result<Template, Error> {
-        let Patch { owner, id, version, content, removed } = patch;
+    async fn change_template(&self, patch: &UpdateTemplateInput) -> Result<Template, Error> {
+        let UpdateTemplateInput { owner, id, version, content, removed } = patch;
         let old = self.table.get::<Template>(&Template::key_of(owner, id)).await?.ok_or(Error::NotFound("template"))?;
         if version.is_some_and(|version| version != old.version) {
             return Err(Error::AnotherVersion);
