@@ -35,9 +35,8 @@ CONDITION = re.compile(rf"(\w+) = ({TEXT})(?: AND (\w+) BETWEEN ({TEXT}) AND ({T
 # consumed units of all shards in one row.
 SHARDED, SHARDS = ("PaymentScheduler", "TransactionHistory"), "01234"
 UNITS = "RWI"
-# Matches a row of the summary tables in docs/access-patterns.md, if the trigger in the row is a
-# route.
-ROUTE = re.compile(r"^\| (\w+) \| \[([\w-]+)[^]]*\]\([^)]*\) \| `(GET|POST|PUT|PATCH|DELETE) (\S+)`", re.MULTILINE)
+# Matches the section of a function in docs/access-patterns, if its trigger is a route.
+ROUTE = re.compile(r"^## (\w+) ([\w-]+)\n\n`(GET|POST|PUT|PATCH|DELETE) (\S+)`", re.MULTILINE)
 # These patterns need a failed job, or erase a company. Tests check their cost.
 NOT_WALKED = {
     "retry-job", "retry-bank-job", "retry-cart-job", "retry-import", "retry-reconciliation",
@@ -167,8 +166,8 @@ def measure(binary=LOCAL):
 
 def routes():
     """Returns the pattern id, method and path of each route, by the name of its function."""
-    page = (ROOT / "docs/access-patterns.md").read_text()
-    return {name: (pattern, method, path) for pattern, name, method, path in ROUTE.findall(page)}
+    pages = "".join(page.read_text() for page in sorted((ROOT / "docs/access-patterns").glob("*.md")))
+    return {name: (pattern, method, path) for pattern, name, method, path in ROUTE.findall(pages)}
 
 
 def walked(rows):

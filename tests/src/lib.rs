@@ -415,3 +415,13 @@ pub async fn drained(operator: &Client, function: &str) {
     };
     until(operator, "/_local/streams", is_drained).await;
 }
+
+/// Compares a generated file with its wanted text. With `UPDATE_DOCS`, writes it.
+pub fn is_current(path: &str, wanted: &str) {
+    let path = root().join(path);
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(&path, wanted).expect("the page is written");
+    }
+    let found = std::fs::read_to_string(&path).expect("the page is readable");
+    assert!(found == wanted, "{} is stale: run `make docs`", path.display());
+}

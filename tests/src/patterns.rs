@@ -4,7 +4,7 @@
 use function::{Declared, Function, Pattern};
 use local::domains;
 use std::collections::BTreeSet;
-use table::cost::Cost;
+use table::cost::{Cost, Sizes};
 
 /// The patterns of all domains.
 #[must_use]
@@ -29,14 +29,14 @@ pub(crate) fn operator_scopes() -> String {
 
 /// The declared cost of the calls with this label. The label is the function name, followed by the
 /// suffix of the request variant.
-pub fn cost_of<C>(patterns: &[Pattern<C>], label: &str, case: &C) -> Cost {
+pub fn cost_of<C: Sizes>(patterns: &[Pattern<C>], label: &str, case: &C) -> Cost {
     let mut calls = patterns.iter().flat_map(Pattern::labelled);
     let (_, calls) = calls.find(|(known, _)| known == label).expect("declared calls");
-    (calls.cost)(case)
+    calls.cost_of(case)
 }
 
 /// The labels of all calls.
 #[must_use]
-pub fn labels<C>(patterns: &[Pattern<C>]) -> BTreeSet<String> {
+pub fn labels<C: Sizes>(patterns: &[Pattern<C>]) -> BTreeSet<String> {
     patterns.iter().flat_map(Pattern::labelled).map(|(label, _)| label).collect()
 }

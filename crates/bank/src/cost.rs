@@ -1,6 +1,6 @@
 use table::{
-    Projection, Units,
-    cost::{self, Cost},
+    Projection,
+    cost::{self, Cost, Size, Sizes, Term},
 };
 
 /// A bank access pattern.
@@ -11,21 +11,39 @@ pub(crate) type Calls = function::Calls<Case>;
 
 /// Input of the cost functions. All sizes are in bytes.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Case {
+pub struct Case<N = usize> {
     /// Size of a payment or transaction.
-    pub item: usize,
+    pub item: N,
     /// Size of the item's entry in a `KEYS_ONLY` index. The entry contains the keys of the table
     /// and of the index.
-    pub entry: usize,
+    pub entry: N,
     /// Projection of the sharded index.
     pub projection: Projection,
     /// Number of shards that a reader queries.
-    pub shards: usize,
+    pub shards: N,
     /// Number of items that a page returns, or that an archive run moves. Each shard has at most
     /// one item.
-    pub items: usize,
+    pub items: N,
     /// Whether the request has an `Idempotency-Key`.
     pub keyed: bool,
+}
+
+/// The case with the names that formulas show.
+pub(crate) type Named = Case<Size>;
+
+impl Sizes for Case {
+    type Named = Named;
+
+    fn named(&self) -> Named {
+        Case {
+            item: Size::named("item", self.item),
+            entry: Size::named("entry", self.entry),
+            projection: self.projection,
+            shards: Size::named("shards", self.shards),
+            items: Size::named("items", self.items),
+            keyed: self.keyed,
+        }
+    }
 }
 
 /// Names of the tables and indexes, as used in cost declarations.
@@ -36,9 +54,9 @@ pub(crate) const DUE_TRANSACTIONS: &str = "TransactionHistory/GSI1";
 pub(crate) const JOBS: &str = "BankJobs";
 pub(crate) const BY_TRANSACTION: &str = "TransactionHistory/GSI2";
 
-impl Case {
+impl Named {
     /// WRUs consumed by putting or deleting one entry of the sharded index.
-    pub(crate) fn index_write(&self) -> Units {
+    pub(crate) fn index_write(&self) -> Term {
         cost::write(match self.projection {
             Projection::All => self.item,
             Projection::KeysOnly => self.entry,
@@ -46,43 +64,39 @@ impl Case {
     }
 
     /// RRUs consumed by queries of the sharded index, of which each finds at most one item.
-    pub(crate) fn queried(&self, queries: usize) -> Units {
+    pub(crate) fn queried(&self, queries: Size) -> Term {
         let entry = cost::read_eventually(match self.projection {
             Projection::All => self.item,
             Projection::KeysOnly => self.entry,
         });
-        let empty = u64::try_from(queries.saturating_sub(self.items)).unwrap_or_default();
-        entry.times(self.count()) + cost::read_eventually(0).times(empty)
+        let empty = queries.saturating_sub(self.items);
+        entry.times(self.items) + cost::read_eventually(0).times(empty)
     }
 
     /// RRUs consumed by reading the items of index entries from the table.
-    pub(crate) fn fetched(&self) -> Units {
+    pub(crate) fn fetched(&self) -> Term {
         match self.projection {
-            Projection::All => Units::ZERO,
-            Projection::KeysOnly => cost::read_eventually(self.item).times(self.count()),
+            Projection::All => Term::ZERO,
+            Projection::KeysOnly => cost::read_eventually(self.item).times(self.items),
         }
     }
 
-    pub(crate) fn count(&self) -> u64 {
-        u64::try_from(self.items).unwrap_or(u64::MAX)
-    }
-
     /// RRUs consumed by querying all shards without finding an item.
-    pub(crate) fn empty_shards(&self) -> Units {
-        cost::read_eventually(0).times(u64::try_from(self.shards).unwrap_or_default())
+    pub(crate) fn empty_shards(&self) -> Term {
+        cost::read_eventually(0).times(self.shards)
     }
 
     /// RRUs consumed by reading a page of the sharded index. Each shard has at most one item.
     pub(crate) fn sharded_page(&self, table: &'static str, index: &'static str) -> Cost {
-        let empty = u64::try_from(self.shards.saturating_sub(self.items)).unwrap_or_default();
+        let empty = self.shards.saturating_sub(self.items);
         let nothing = cost::read_eventually(0).times(empty);
         match self.projection {
             Projection::All => {
-                Cost::default().read(index, nothing + cost::read_eventually(self.item).times(self.count()))
+                Cost::default().read(index, nothing + cost::read_eventually(self.item).times(self.items))
             }
             Projection::KeysOnly => Cost::default()
-                .read(index, nothing + cost::read_eventually(self.entry).times(self.count()))
-                .read(table, cost::read_eventually(self.item).times(self.count())),
+                .read(index, nothing + cost::read_eventually(self.entry).times(self.items))
+                .read(table, cost::read_eventually(self.item).times(self.items)),
         }
     }
 }

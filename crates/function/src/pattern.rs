@@ -1,5 +1,5 @@
 use crate::{Function, path};
-use table::cost::Cost;
+use table::cost::{Cost, Sizes};
 
 /// The declaration of an access pattern, as a constant next to its handler.
 ///
@@ -7,8 +7,8 @@ use table::cost::Cost;
 /// from this constant. A test compares the constant with the template. `C` is the input of the cost
 /// functions, such as item sizes and item counts.
 #[derive(Debug, Clone, Copy)]
-pub struct Pattern<C: 'static> {
-    /// The number in `docs/access-patterns.md`, such as `B1`.
+pub struct Pattern<C: Sizes + 'static> {
+    /// The number in `docs/access-patterns`, such as `B1`.
     pub id: &'static str,
     /// The name of the function and its binary.
     pub name: &'static str,
@@ -65,20 +65,22 @@ pub struct Route {
 /// The documentation is generated from these values. A test compares the calculated units with the
 /// units that DynamoDB reports.
 #[derive(Debug, Clone, Copy)]
-pub struct Calls<C: 'static> {
+pub struct Calls<C: Sizes + 'static> {
     /// The request variant, empty for the default variant. The documentation appends it to the
     /// function name. For example, `, status` becomes `update-activity, status`.
     pub variant: &'static str,
-    /// The key conditions.
-    pub condition: &'static str,
-    /// The consumed units as a formula. R means read request units, and W means write request
-    /// units. ⌈x⌉ means the size x rounded up to whole units: 4 KB per R, 1 KB per W.
-    pub formula: &'static str,
-    /// Calculates the consumed units.
-    pub cost: fn(&C) -> Cost,
+    /// Declares the consumed units with the sizes that they depend on.
+    pub cost: fn(&C::Named) -> Cost,
 }
 
-impl<C> Pattern<C> {
+impl<C: Sizes> Calls<C> {
+    /// Calculates the consumed units of a case, with their formula.
+    pub fn cost_of(&self, case: &C) -> Cost {
+        (self.cost)(&case.named())
+    }
+}
+
+impl<C: Sizes> Pattern<C> {
     /// Returns the routes. A pattern with a schedule or stream has no routes.
     #[must_use]
     pub const fn routes(&self) -> &'static [Route] {
@@ -100,7 +102,7 @@ impl<C> Pattern<C> {
 /// A [`Pattern`] without its calls. Unlike [`Pattern`], this type is the same for all services.
 #[derive(Debug, Clone, Copy)]
 pub struct Declared {
-    /// The number in `docs/access-patterns.md`, such as `B1`.
+    /// The number in `docs/access-patterns`, such as `B1`.
     pub id: &'static str,
     /// The name of the function and its binary.
     pub name: &'static str,
@@ -118,7 +120,7 @@ impl Declared {
     }
 }
 
-impl<C> From<Pattern<C>> for Declared {
+impl<C: Sizes> From<Pattern<C>> for Declared {
     fn from(Pattern { id, name, trigger, function, .. }: Pattern<C>) -> Self {
         Self { id, name, trigger, function }
     }
@@ -126,7 +128,7 @@ impl<C> From<Pattern<C>> for Declared {
 
 /// Sorts patterns by number (B2 before B10), then by name.
 #[must_use]
-pub fn by_number<C>(mut patterns: Vec<Pattern<C>>) -> Vec<Pattern<C>> {
+pub fn by_number<C: Sizes>(mut patterns: Vec<Pattern<C>>) -> Vec<Pattern<C>> {
     patterns.sort_by_key(|pattern| (pattern.id.len(), pattern.id, pattern.name));
     patterns
 }

@@ -60,7 +60,7 @@ function Service ({ service }) {
       <h3>${pattern.id} ${pattern.routes.length ? html`<a href=${`#/try/${pattern.name}`}>${pattern.name}</a>` : pattern.name}</h3>
       <p class="key">${pattern.routes.length ? pattern.routes.join(' · ') : pattern.trigger}</p>
       <div class="scroll"><table><tbody>${pattern.calls.map(calls => html`<tr key=${calls.variant}>
-        <td class="soft">${calls.variant.replace(/^, /, '')}</td><td>${calls.condition}</td><td>${calls.formula}</td></tr>`)}</tbody></table></div>
+        <td class="soft">${calls.variant.replace(/^, /, '')}</td><td>${calls.formula}</td></tr>`)}</tbody></table></div>
     </div>`)}
   </details>`
 }

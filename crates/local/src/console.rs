@@ -277,11 +277,8 @@ fn shown(pattern: &crate::domains::Described) -> Value {
     };
     let routes: Vec<String> =
         declared.routes().iter().map(|route| format!("{} {}", route.method, route.path)).collect();
-    let calls: Vec<Value> = pattern
-        .calls
-        .iter()
-        .map(|[variant, condition, formula]| json!({"variant": variant, "condition": condition, "formula": formula}))
-        .collect();
+    let calls: Vec<Value> =
+        pattern.calls.iter().map(|(variant, formula)| json!({"variant": variant, "formula": formula})).collect();
     json!({"id": declared.id, "name": declared.name, "trigger": trigger, "routes": routes, "calls": calls})
 }
 

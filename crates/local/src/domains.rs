@@ -1,16 +1,17 @@
 use function::{Declared, Function, Pattern};
+use table::cost::Sizes;
 
 /// Service with its access patterns.
 #[derive(Debug, Clone)]
 pub struct Domain {
     /// Name of its crate.
     pub name: &'static str,
-    /// Its access patterns, in the order of docs/access-patterns.md.
+    /// Its access patterns, in the order of docs/access-patterns.
     pub patterns: Vec<Declared>,
 }
 
 impl Domain {
-    fn new<C>(name: &'static str, patterns: Vec<Pattern<C>>) -> Self {
+    fn new<C: Sizes>(name: &'static str, patterns: Vec<Pattern<C>>) -> Self {
         Self { name, patterns: patterns.into_iter().map(Declared::from).collect() }
     }
 }
@@ -27,24 +28,23 @@ pub fn domains() -> Vec<Domain> {
     ]
 }
 
-/// An access pattern with the text of its calls: the variant, the key condition and the formula of
-/// its cost.
+/// An access pattern with the variants of its requests, and the formulas of their costs.
 #[derive(Debug, Clone)]
 pub(crate) struct Described {
     pub(crate) declared: Declared,
-    pub(crate) calls: Vec<[&'static str; 3]>,
+    pub(crate) calls: Vec<(&'static str, String)>,
 }
 
-impl<C> From<Pattern<C>> for Described {
+impl<C: Sizes + Default> From<Pattern<C>> for Described {
     fn from(pattern: Pattern<C>) -> Self {
-        let calls = pattern.calls.iter().map(|calls| [calls.variant, calls.condition, calls.formula]).collect();
+        let calls = pattern.calls.iter().map(|calls| (calls.variant, calls.cost_of(&C::default()).formula())).collect();
         Self { declared: pattern.into(), calls }
     }
 }
 
 /// Returns all services with the texts of their access patterns.
 pub(crate) fn described() -> Vec<(&'static str, Vec<Described>)> {
-    fn all<C>(patterns: Vec<Pattern<C>>) -> Vec<Described> {
+    fn all<C: Sizes + Default>(patterns: Vec<Pattern<C>>) -> Vec<Described> {
         patterns.into_iter().map(Described::from).collect()
     }
     vec![

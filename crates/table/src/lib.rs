@@ -46,7 +46,7 @@
 //! };
 //! let _key = Key::new(&item.account, &item.sort);
 //! // A write of up to 1 KB consumes one write request unit.
-//! assert_eq!(table::cost::write(table::size(&item)?), table::Units::whole(1));
+//! assert_eq!(table::cost::write(table::size(&item)?).units(), table::Units::whole(1));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

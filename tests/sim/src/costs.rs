@@ -107,11 +107,11 @@ impl Spent {
 }
 
 /// Adds the highest declared units of the functions that requests invoke.
-fn add<C>(limits: &mut BTreeMap<&'static str, Places>, patterns: Vec<Pattern<C>>, case: &C) {
+fn add<C: table::cost::Sizes>(limits: &mut BTreeMap<&'static str, Places>, patterns: Vec<Pattern<C>>, case: &C) {
     for pattern in patterns.into_iter().filter(|pattern| matches!(pattern.trigger, Trigger::Http(_))) {
         let places = limits.entry(pattern.name).or_default();
         for calls in pattern.calls {
-            for (place, read, write) in (calls.cost)(case).places() {
+            for (place, read, write) in calls.cost_of(case).places() {
                 let most = places.entry(place.to_owned()).or_default();
                 *most = (most.0.max(read), most.1.max(write));
             }

@@ -6,12 +6,14 @@
 
 mod answers;
 mod at_once;
+mod calls;
 mod crashes;
 mod damage;
 mod input;
 mod net;
 mod odd;
 mod pages;
+mod patterns;
 mod peer;
 mod repeats;
 mod rows;

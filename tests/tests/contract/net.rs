@@ -1,7 +1,7 @@
 //! The network between the functions and the AWS services: one fault at a chosen call, and drawn
 //! latencies.
 
-use crate::peer::Peer;
+use crate::{calls::Recorded, peer::Peer};
 use aws_sdk_dynamodb::config::{
     HttpClient, RuntimeComponents, SharedHttpClient,
     http::{HttpRequest, HttpResponse},
@@ -69,6 +69,7 @@ struct State {
     in_progress: usize,
     /// The fault of every call.
     lasting: Option<Fault>,
+    is_recording: bool,
     /// State of the generator of latencies. 0 if there are none.
     latency: u64,
 }
@@ -77,6 +78,8 @@ struct State {
 #[derive(Debug, Default)]
 pub(crate) struct Net {
     state: Mutex<State>,
+    /// The recorded calls of DynamoDB.
+    record: Mutex<Vec<Recorded>>,
     /// Another DynamoDB, which receives the same calls.
     pub(crate) peer: OnceLock<Peer>,
 }
@@ -119,6 +122,25 @@ impl Net {
     /// The call that met the fault.
     pub(crate) fn met(&self) -> Option<String> {
         self.state().met.clone()
+    }
+
+    /// Records the calls of DynamoDB from now on.
+    pub(crate) fn record(&self) {
+        self.state().is_recording = true;
+    }
+
+    /// Takes the recorded calls.
+    pub(crate) fn recorded(&self) -> Vec<Recorded> {
+        std::mem::take(&mut *self.record.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn remember(&self, target: &str, request: &[u8], response: &[u8]) {
+        if !self.state().is_recording {
+            return;
+        }
+        let [request, response] = [request, response].map(|json| serde_json::from_slice(json).unwrap_or_default());
+        let action = target.rsplit('.').next().unwrap_or_default().to_owned();
+        self.record.lock().unwrap_or_else(PoisonError::into_inner).push(Recorded { action, request, response });
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -224,12 +246,15 @@ async fn carry(
 }
 
 async fn arrive(inner: &SharedHttpConnector, request: HttpRequest, net: &Net) -> Result<HttpResponse, ConnectorError> {
-    let Some(peer) = net.peer.get() else { return inner.call(request).await };
     let target = request.headers().get("x-amz-target").filter(|target| target.starts_with("DynamoDB"));
     let Some(target) = target.map(str::to_owned) else { return inner.call(request).await };
     let body = request.body().bytes().unwrap_or_default().to_vec();
     let answer = inner.call(request).await?;
-    peer.compare(&target, &body, answer.status().as_u16(), answer.body().bytes().unwrap_or_default());
+    let bytes = answer.body().bytes().unwrap_or_default();
+    if let Some(peer) = net.peer.get() {
+        peer.compare(&target, &body, answer.status().as_u16(), bytes);
+    }
+    net.remember(&target, &body, bytes);
     Ok(answer)
 }
 

@@ -1,9 +1,10 @@
 //! Units: an event consumes the read and write units of its row, and its pattern declares them.
 
-use crate::stage::Stage;
+use crate::{calls::steps_of, patterns, stage::Stage};
 use function::Pattern;
+use std::collections::BTreeMap;
 use system_tests::patterns::{cost_of, labels};
-use table::Units;
+use table::{Units, cost::Sizes};
 
 /// Events of a variant of their pattern, of an empty run, or with more than one item. The tests of
 /// the service compare the declared cost of these patterns (`cost.rs`).
@@ -56,13 +57,20 @@ const OTHERS: &[&str] = &[
 ];
 
 pub(crate) async fn check(stage: &mut Stage) {
+    let mut steps = BTreeMap::new();
     for row in stage.rows.clone() {
         if !stage.plays(&row.event) {
             continue;
         }
+        stage.net.record();
         let invoked = stage.invoke(&row, stage.event(&row)).await;
         if let Err(error) = &invoked.answer {
             stage.fault(&row.event, "success", format!("{error:?}"));
+        }
+        let recorded = stage.net.recorded();
+        // The event of a function comes before its variants.
+        if row.event == row.function() || !steps.contains_key(row.function()) {
+            steps.insert(row.function().to_owned(), steps_of(&recorded));
         }
         let calls = invoked.usage.calls.iter().map(|call| (call.read, call.write));
         stage.same(&row.event, &row.units, &sum(calls));
@@ -73,6 +81,9 @@ pub(crate) async fn check(stage: &mut Stage) {
             }
         }
         stage.restore();
+    }
+    if !stage.is_selective() {
+        patterns::check(stage.service.name, &steps);
     }
 }
 
@@ -85,7 +96,7 @@ fn sum(units: impl Iterator<Item = (Units, Units)>) -> String {
 /// The declared units of a function for one item of each kind, of less than a unit, if it has such
 /// a cost.
 fn declared(service: &str, function: &str) -> Option<String> {
-    fn of<C>(patterns: &[Pattern<C>], function: &str, case: &C) -> Option<String> {
+    fn of<C: Sizes>(patterns: &[Pattern<C>], function: &str, case: &C) -> Option<String> {
         let is_declared = labels(patterns).contains(function);
         is_declared.then(|| sum(cost_of(patterns, function, case).places().map(|(_, read, write)| (read, write))))
     }

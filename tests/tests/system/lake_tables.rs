@@ -2,11 +2,10 @@
 //! streams, Glue tables and event source mappings of the template, the columns in docs/lake.md, and
 //! analytics/schema.json. `make docs` writes them (docs/decisions/lake-schemas.md).
 
-use crate::docs::is_current;
 use lake::{Column, Presence, SCHEMAS, Schema};
 use serde_json::json;
 use std::{collections::BTreeMap, fmt::Write, fs};
-use system_tests::{root, template};
+use system_tests::{is_current, root, template};
 
 const TEMPLATE: &str = "stacks/lake.yaml";
 const BEGIN: &str = "  # The tables of the lake: written from crates/lake by make docs.\n";

@@ -1,7 +1,6 @@
 //! Models of the deployed tables in the import format of NoSQL Workbench, one for each service
 //! (docs/decisions/workbench.md). `make docs` writes docs/models.
 
-use crate::docs::is_current;
 use local::{
     in_process::InProcess,
     template::{Table, Template},
@@ -12,7 +11,7 @@ use std::{
     fs,
 };
 use system_tests::{
-    root, template, template_of,
+    is_current, root, template, template_of,
     world::{NOW, world},
 };
 use table::{Attribute, Key};

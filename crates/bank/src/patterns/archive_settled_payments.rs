@@ -13,7 +13,7 @@ use keys::{
 };
 use serde::Serialize;
 use std::time::Duration;
-use table::{Key, Units};
+use table::Key;
 
 /// Maximum number of payments that one query returns.
 const PAGE: usize = 100;
@@ -36,17 +36,15 @@ pub const PATTERN: Pattern = Pattern {
     trigger: Trigger::Schedule("cron(0/15 * * * ? *)"),
     calls: &[Calls {
         variant: "",
-        condition: "for each of CANCELLED, FAILED and PROCESSED: GSI1, query each shard: GSI1SK from status# to the end of the day. For each payment one transaction: delete it from PaymentScheduler, put it into TransactionHistory",
-        formula: "pages as in B3 for each status. For each payment 2 × ⌈item⌉ W on each table, GSI1 ⌈entry⌉ W on each table (ALL: ⌈item⌉ W), GSI2 1 W if the payment has a transaction id",
         cost: |case| {
-            let twice = table::cost::write(case.item).times(2 * case.count());
+            let twice = table::cost::write(case.item).times(2 * case.items);
             case.sharded_page(cost::PAYMENTS, cost::DUE_PAYMENTS)
                 .read(cost::DUE_PAYMENTS, case.empty_shards().times(2))
                 .write(cost::PAYMENTS, twice)
-                .write(cost::DUE_PAYMENTS, case.index_write().times(case.count()))
+                .write(cost::DUE_PAYMENTS, case.index_write().times(case.items))
                 .write(cost::TRANSACTIONS, twice)
-                .write(cost::DUE_TRANSACTIONS, case.index_write().times(case.count()))
-                .write(cost::BY_TRANSACTION, Units::whole(case.count()))
+                .write(cost::DUE_TRANSACTIONS, case.index_write().times(case.items))
+                .write(cost::BY_TRANSACTION, case.items)
         },
     }],
     function,

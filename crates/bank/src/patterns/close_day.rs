@@ -21,12 +21,7 @@ pub const PATTERN: Pattern = Pattern {
     id: "B14",
     name: "close-day",
     trigger: Trigger::Schedule("cron(15 0 * * ? *)"),
-    calls: &[Calls {
-        variant: "",
-        condition: "as B14 start-close, unless the day has a certificate",
-        formula: "⌈certificate⌉ R; 1 W",
-        cost: start_close::PATTERN.calls[0].cost,
-    }],
+    calls: &[Calls { variant: "", cost: start_close::PATTERN.calls[0].cost }],
     function,
 };
 

@@ -12,10 +12,7 @@ use function::{App, Batch, Clients, Error, Function, SettingsReader, Trigger};
 use jobs::{JobService, Jobs, Run};
 use keys::{Random, bank::Status};
 use std::{collections::BTreeSet, time::Duration};
-use table::{
-    Units,
-    cost::{Cost, read, write},
-};
+use table::cost::{Cost, read, write};
 
 /// Entry point of the Lambda.
 #[must_use]
@@ -31,22 +28,17 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[
         Calls {
             variant: ", dispatch",
-            condition: "as B10 dispatch-due-payments, in steps of five seconds",
-            formula: "as B10 dispatch-due-payments for each step. Per invocation ⌈job⌉ R and ⌈job⌉ W, and ⌈job⌉ W for each step",
             cost: |case| {
-                let jobs = (read(0), Units::whole(2));
+                let jobs = (read(0), 2);
                 (dispatch_due_payments::PATTERN.calls[0].cost)(case).read(cost::JOBS, jobs.0).write(cost::JOBS, jobs.1)
             },
         },
         Calls {
             variant: ", import",
-            condition: "for each line as B1 schedule-payment with an Idempotency-Key",
-            formula: "for each new payment as B1 schedule-payment. For a duplicate 1 W and ⌈item⌉ R, and 1 R more if it is archived. \
-            Per invocation ⌈job⌉ R and ⌈job⌉ W, and ⌈job⌉ W for each of at least three steps",
             cost: |case| {
-                let lines = case.count();
-                let payments = (write(case.item) + Units::whole(1)).times(lines);
-                let jobs = (read(0), Units::whole(4));
+                let lines = case.items;
+                let payments = (write(case.item) + 1).times(lines);
+                let jobs = (read(0), 4);
                 Cost::default()
                     .write(cost::PAYMENTS, payments)
                     .write(cost::DUE_PAYMENTS, case.index_write().times(lines))
@@ -56,8 +48,6 @@ pub const PATTERN: Pattern = Pattern {
         },
         Calls {
             variant: ", close",
-            condition: "move the settled payments of the day, as B5. For each status: GSI1 of PaymentScheduler, query each shard; for each page get the payments, those with a settled status with strong consistency, and put an item for each open payment: PK = DAY#<date>, SK = OPEN#<number>#<time>#<payment id>. For each of CANCELLED, FAILED and PROCESSED: GSI1 of TransactionHistory, query each shard, and get the payments; if payments are open, query SK between two open payments for each page, strongly consistent. Put SK = CERTIFICATE#<number>. With the ledger: for each payment get the header of its transaction with strong consistency, and the reversal of each transaction; get the open payments with strong consistency",
-            formula: "as B5 for the settled payments. Per settled payment GSI1 ½ ⌈entry⌉ R and ½ ⌈item⌉ R in TransactionHistory (ALL: GSI1 ½ ⌈item⌉ R). Per open payment GSI1 ½ ⌈entry⌉ R, ½ ⌈item⌉ R and 1 W, and ⌈item⌉ R if it is settled by now. Per page of 100 settled payments 1 R if payments are open. GSI1 at least ½ R for each query: 8 in each shard. Per invocation ⌈job⌉ R and ⌈job⌉ W, per step ⌈job⌉ W, for the certificate 1 W. With the ledger also 1 R of FinancialTransactions per payment, ½ R per transaction, and ½ ⌈item⌉ R per open payment",
             cost: |case| {
                 let counted = Status::SETTLED.len() * case.shards;
                 (archive_settled_payments::PATTERN.calls[0].cost)(case)
@@ -65,7 +55,7 @@ pub const PATTERN: Pattern = Pattern {
                     .read(cost::DUE_TRANSACTIONS, case.queried(counted))
                     .read(cost::TRANSACTIONS, case.fetched())
                     .read(cost::JOBS, read(0))
-                    .write(cost::JOBS, Units::whole(6))
+                    .write(cost::JOBS, 6)
             },
         },
     ],

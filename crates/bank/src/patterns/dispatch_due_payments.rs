@@ -3,7 +3,7 @@
 
 use crate::{
     Bank,
-    cost::{self, Calls, Case, Pattern},
+    cost::{self, Calls, Named, Pattern},
     dispatch::Dispatched,
 };
 use function::{Error, Function, Scheduled, Trigger};
@@ -25,18 +25,13 @@ pub const PATTERN: Pattern = Pattern {
     id: "B10",
     name: "dispatch-due-payments",
     trigger: Trigger::Schedule("rate(2 minutes)"),
-    calls: &[Calls {
-        variant: "",
-        condition: "get the dispatch switch. GSI1, one worker for each shard: GSI1SK from SCHEDULED# to SCHEDULED#now; update GSI1SK of each payment to PENDING#… if it is unchanged. With a transaction service, a second worker for each shard: GSI1SK from PENDING# to PENDING#now; get the payments in batches, and update those whose next attempt is due",
-        formula: "1 R for the switch, once and for each page of 100 entries; GSI1 ½ ⌈Σ entries⌉ R for each page (ALL: ½ ⌈Σ items⌉ R). For each payment ⌈item⌉ W, GSI1 2 × ⌈entry⌉ W (ALL: 2 × ⌈item⌉ W). For each payment that is still PENDING ½ ⌈item⌉ R, and ⌈item⌉ W if it is handed over again. The table shows the claims without a transaction service",
-        cost: swept,
-    }],
+    calls: &[Calls { variant: "", cost: swept }],
     function,
 };
 
 /// Cost of a sweep that claims one payment on each of the first shards.
-fn swept(case: &Case) -> Cost {
-    let (claimed, shards) = (case.count(), u64::try_from(case.shards).unwrap_or(u64::MAX));
+fn swept(case: &Named) -> Cost {
+    let (claimed, shards) = (case.items, case.shards);
     let entry = match case.projection {
         table::Projection::All => case.item,
         table::Projection::KeysOnly => case.entry,

@@ -4,13 +4,13 @@
 
 use crate::{
     Bank,
-    cost::{self, Calls, Case, Pattern},
+    cost::{self, Calls, Named, Pattern},
     execution::Run,
     service::Service,
 };
 use function::{App, Batch, Clients, Error, Function, SettingsReader, Trigger};
 use std::{collections::BTreeSet, num::NonZeroUsize};
-use table::{Units, cost::Cost};
+use table::cost::Cost;
 
 /// Entry point of the Lambda.
 #[must_use]
@@ -24,27 +24,15 @@ pub const PATTERN: Pattern = Pattern {
     name: "execute-payment",
     trigger: Trigger::Stream("PaymentScheduler"),
     calls: &[
-        Calls {
-            variant: "",
-            condition: "get the dispatch switch, and the payments of the batch with strong consistency. For each payment that is PENDING and due: call the transaction service, put the guard of the transaction id if it does not exist, update the payment if it is still PENDING",
-            formula: "1 R per batch. Per payment: ⌈item⌉ R; 1 W for the guard; ⌈item⌉ W; GSI1 2 × ⌈entry⌉ W (ALL: 2 × ⌈item⌉ W). With the ledger also the units of L3 process-payment",
-            cost: |case| settled(case).write(cost::PAYMENTS, Units::whole(case.count())),
-        },
-        Calls {
-            variant: ", rejected",
-            condition: "as for a completed payment, without the guard",
-            formula: "as for a completed payment, without the guard. The ledger reads as for L3 process-payment, and writes 1 W",
-            cost: settled,
-        },
+        Calls { variant: "", cost: |case| settled(case).write(cost::PAYMENTS, case.items) },
+        Calls { variant: ", rejected", cost: settled },
         Calls {
             variant: ", no outcome",
-            condition: "as for a completed payment, without the guard. The update requires that the payment was not handed over again",
-            formula: "1 R per batch. Per payment: ⌈item⌉ R; ⌈item⌉ W (ALL: GSI1 ⌈item⌉ W)",
             cost: |case| {
-                let cost = reads(case).write(cost::PAYMENTS, table::cost::write(case.item).times(case.count()));
+                let cost = reads(case).write(cost::PAYMENTS, table::cost::write(case.item).times(case.items));
                 match case.projection {
                     table::Projection::KeysOnly => cost,
-                    table::Projection::All => cost.write(cost::DUE_PAYMENTS, case.index_write().times(case.count())),
+                    table::Projection::All => cost.write(cost::DUE_PAYMENTS, case.index_write().times(case.items)),
                 }
             },
         },
@@ -52,16 +40,16 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-fn reads(case: &Case) -> Cost {
+fn reads(case: &Named) -> Cost {
     Cost::default()
         .read(cost::PAYMENTS, table::cost::read(0))
-        .read(cost::PAYMENTS, table::cost::read(case.item).times(case.count()))
+        .read(cost::PAYMENTS, table::cost::read(case.item).times(case.items))
 }
 
-fn settled(case: &Case) -> Cost {
+fn settled(case: &Named) -> Cost {
     reads(case)
-        .write(cost::PAYMENTS, table::cost::write(case.item).times(case.count()))
-        .write(cost::DUE_PAYMENTS, case.index_write().times(2 * case.count()))
+        .write(cost::PAYMENTS, table::cost::write(case.item).times(case.items))
+        .write(cost::DUE_PAYMENTS, case.index_write().times(2 * case.items))
 }
 
 /// The bank with its transaction service.

@@ -25,8 +25,6 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "query GSI2: GSI2PK = transaction id. Then get the item",
-        formula: "GSI2 ½ R, table ½ ⌈item⌉ R",
         cost: |case| {
             Cost::default()
                 .read(cost::BY_TRANSACTION, table::cost::read_eventually(case.entry))

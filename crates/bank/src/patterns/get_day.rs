@@ -34,16 +34,9 @@ pub const PATTERN: Pattern = Pattern {
     name: "get-day",
     trigger: Trigger::Http(&[Route { method: "GET", path: "/bank/days/{date}", scopes: &["bank:operate"] }]),
     calls: &[
-        Calls {
-            variant: "",
-            condition: "query PK = DAY#<date>, SK begins with CERTIFICATE#, strongly consistent. Then query for the first and the last close: SK begins with OPEN#<number># and DISCREPANCY#<number>#, up to 100 items each",
-            formula: "⌈Σ certificates⌉ R; ½ ⌈Σ open payments⌉ R and ½ ⌈Σ discrepancies⌉ R for the certificate and for the last supplement",
-            cost: |_| Cost::default().read(cost::JOBS, read(0) + read_eventually(0).times(2)),
-        },
+        Calls { variant: "", cost: |_| Cost::default().read(cost::JOBS, read(0) + read_eventually(0).times(2)) },
         Calls {
             variant: " not closed",
-            condition: "the first query. Then count on GSI1 of both tables, for each shard and status: GSI1PK = shard, GSI1SK between status#day start and status#day end",
-            formula: "1 R; on each index ½ ⌈Σ entries⌉ R for each of 5 statuses in each shard (ALL: ½ ⌈Σ items⌉ R)",
             cost: |case| {
                 Cost::default()
                     .read(cost::JOBS, read(0))

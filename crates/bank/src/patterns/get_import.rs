@@ -28,12 +28,7 @@ pub const PATTERN: Pattern = Pattern {
     id: "B13",
     name: "get-import",
     trigger: Trigger::Http(&[Route { method: "GET", path: "/bank/imports/{importId}", scopes: &["bank:operate"] }]),
-    calls: &[Calls {
-        variant: "",
-        condition: "PK = IMPORT#<import id>, SK from RUN# to RUN#<run> (default: the latest), newest first, up to 21 items",
-        formula: "⌈Σ runs⌉ R. The table shows the cost of runs of 4 KB in all",
-        cost: |_| Cost::default().read(cost::JOBS, read(0)),
-    }],
+    calls: &[Calls { variant: "", cost: |_| Cost::default().read(cost::JOBS, read(0)) }],
     function,
 };
 

@@ -27,16 +27,9 @@ pub const PATTERN: Pattern = Pattern {
         scopes: &["bank:read", "bank:operate"],
     }]),
     calls: &[
-        Calls {
-            variant: "",
-            condition: "get with strong consistency: PK = account, SK = time#payment id",
-            formula: "⌈item⌉ R",
-            cost: |case| Cost::default().read(cost::PAYMENTS, table::cost::read(case.item)),
-        },
+        Calls { variant: "", cost: |case| Cost::default().read(cost::PAYMENTS, table::cost::read(case.item)) },
         Calls {
             variant: " archived",
-            condition: "the same. Then get the same key from TransactionHistory with strong consistency",
-            formula: "PaymentScheduler 1 R, TransactionHistory ⌈item⌉ R",
             cost: |case| {
                 Cost::default()
                     .read(cost::PAYMENTS, table::cost::read(0))

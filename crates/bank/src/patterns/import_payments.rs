@@ -14,7 +14,7 @@ use keys::{
     bank::{ImportId, ImportRun},
 };
 use serde::Serialize;
-use table::{Units, cost::Cost};
+use table::cost::Cost;
 
 /// Entry point of the Lambda.
 #[must_use]
@@ -27,12 +27,7 @@ pub const PATTERN: Pattern = Pattern {
     id: "B12",
     name: "import-payments",
     trigger: Trigger::Objects("Inbox", INBOX),
-    calls: &[Calls {
-        variant: "",
-        condition: "put if it does not exist: PK = IMPORT#<import id>, SK = RUN#<sequencer>",
-        formula: "1 W",
-        cost: |_| Cost::default().write(cost::JOBS, Units::whole(1)),
-    }],
+    calls: &[Calls { variant: "", cost: |_| Cost::default().write(cost::JOBS, 1) }],
     function,
 };
 

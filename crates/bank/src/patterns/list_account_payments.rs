@@ -27,8 +27,6 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "PK = account, SK between from (default: now) and to (default: now + 90 days)",
-        formula: "½ ⌈Σ items⌉ R",
         cost: |case| Cost::default().read(cost::PAYMENTS, table::cost::read_eventually(case.item * case.items)),
     }],
     function,

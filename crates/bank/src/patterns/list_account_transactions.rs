@@ -27,8 +27,6 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "PK = account, SK between from (default: the first) and to (default: the last)",
-        formula: "½ ⌈Σ items⌉ R",
         cost: |case| Cost::default().read(cost::TRANSACTIONS, table::cost::read_eventually(case.item * case.items)),
     }],
     function,

@@ -21,12 +21,7 @@ pub const PATTERN: Pattern = Pattern {
     id: "B3",
     name: "list-due-payments",
     trigger: Trigger::Http(&[Route { method: "GET", path: "/bank/payments/due", scopes: &["bank:operate"] }]),
-    calls: &[Calls {
-        variant: "",
-        condition: "GSI1, query all shards concurrently: GSI1PK = shard, GSI1SK between status#day start and status#day end",
-        formula: "GSI1 ½ ⌈Σ entries⌉ R for each query, usually one query per shard (50 items of 5 shards: 5 queries); table ½ ⌈item⌉ R for each item. ALL: GSI1 ½ ⌈Σ items⌉ R for each query (50 items of 5 shards: about 13 queries), table none",
-        cost: |case| case.sharded_page(cost::PAYMENTS, cost::DUE_PAYMENTS),
-    }],
+    calls: &[Calls { variant: "", cost: |case| case.sharded_page(cost::PAYMENTS, cost::DUE_PAYMENTS) }],
     function,
 };
 

@@ -32,8 +32,6 @@ pub const PATTERN: Pattern = Pattern {
     trigger: Trigger::Http(&[Route { method: "GET", path: "/bank/payments/overdue", scopes: &["bank:operate"] }]),
     calls: &[Calls {
         variant: "",
-        condition: "GSI1, query all shards concurrently: GSI1PK = shard, GSI1SK begins with PENDING#; payments that were dispatched too recently are read and left out. Then GSI1SK from SCHEDULED# to the end of yesterday",
-        formula: "a page as in B3 for each of the two ranges. If payments are left out, up to ten pages",
         cost: |case| {
             let pages = case.sharded_page(cost::PAYMENTS, cost::DUE_PAYMENTS);
             pages.read(cost::DUE_PAYMENTS, case.empty_shards())

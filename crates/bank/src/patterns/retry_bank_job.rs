@@ -5,10 +5,7 @@ use crate::{
     cost::{self, Calls, Pattern},
 };
 use function::{Function, Route, Trigger};
-use table::{
-    Units,
-    cost::{Cost, read},
-};
+use table::cost::{Cost, read};
 
 /// Entry point of the Lambda.
 #[must_use]
@@ -21,11 +18,6 @@ pub const PATTERN: Pattern = Pattern {
     id: "B19",
     name: "retry-bank-job",
     trigger: Trigger::Http(&[Route { method: "POST", path: "/bank/jobs/{jobId}/retry", scopes: &["bank:operate"] }]),
-    calls: &[Calls {
-        variant: "",
-        condition: "get PK = JOB#<job id>, SK = JOB. Then update the job if it is still failed at the same step",
-        formula: "1 R; 1 W",
-        cost: |_| Cost::default().read(cost::JOBS, read(0)).write(cost::JOBS, Units::whole(1)),
-    }],
+    calls: &[Calls { variant: "", cost: |_| Cost::default().read(cost::JOBS, read(0)).write(cost::JOBS, 1) }],
     function,
 };

@@ -7,10 +7,7 @@ use crate::{
     patterns::get_import::{self, ImportInput},
 };
 use function::{Accepted, Error, Function, Problem, Request, Route, Trigger};
-use table::{
-    Units,
-    cost::{Cost, read},
-};
+use table::cost::{Cost, read};
 
 /// Entry point of the Lambda.
 #[must_use]
@@ -27,12 +24,7 @@ pub const PATTERN: Pattern = Pattern {
         path: "/bank/imports/{importId}/retry",
         scopes: &["bank:operate"],
     }]),
-    calls: &[Calls {
-        variant: "",
-        condition: "query PK = IMPORT#<import id>, SK begins with RUN#, newest first, one item. Then update the job if it is still failed at the same step",
-        formula: "1 R; ⌈job⌉ W",
-        cost: |_| Cost::default().read(cost::JOBS, read(0)).write(cost::JOBS, Units::whole(1)),
-    }],
+    calls: &[Calls { variant: "", cost: |_| Cost::default().read(cost::JOBS, read(0)).write(cost::JOBS, 1) }],
     function,
 };
 

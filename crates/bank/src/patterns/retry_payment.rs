@@ -3,7 +3,7 @@
 
 use crate::{
     Bank, DOMAIN, Payment, PaymentBody,
-    cost::{self, Calls, Case, Pattern},
+    cost::{self, Calls, Named, Pattern},
     patterns::get_payment::{self, PaymentInput},
 };
 use function::{Error, Function, Located, Problem, Request, Route, Trigger};
@@ -12,7 +12,7 @@ use keys::{
     bank::{PaymentId, PaymentSort, RetrySort, Status},
 };
 use serde::{Deserialize, Serialize};
-use table::{Item, Key, Units, cost::Cost};
+use table::{Item, Key, cost::Cost};
 
 /// Entry point of the Lambda.
 #[must_use]
@@ -30,16 +30,9 @@ pub const PATTERN: Pattern = Pattern {
         scopes: &["bank:operate"],
     }]),
     calls: &[
-        Calls {
-            variant: "",
-            condition: "get the payment as in B9. Put if it does not exist: PK = account, SK = RETRY#<payment id>. Put the new payment as in B1",
-            formula: "⌈item⌉ R; 1 W for the record; ⌈item⌉ W, GSI1 ⌈entry⌉ W (ALL: ⌈item⌉ W). A repeated request reads the new payment, and puts it only if it is missing",
-            cost: |case| scheduled(case).read(cost::PAYMENTS, table::cost::read(case.item)),
-        },
+        Calls { variant: "", cost: |case| scheduled(case).read(cost::PAYMENTS, table::cost::read(case.item)) },
         Calls {
             variant: " archived",
-            condition: "the same; the payment is in TransactionHistory",
-            formula: "as above, but PaymentScheduler 1 R and TransactionHistory ⌈item⌉ R",
             cost: |case| {
                 let read = scheduled(case).read(cost::PAYMENTS, table::cost::read(0));
                 read.read(cost::TRANSACTIONS, table::cost::read(case.item))
@@ -49,9 +42,9 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-fn scheduled(case: &Case) -> Cost {
+fn scheduled(case: &Named) -> Cost {
     Cost::default()
-        .write(cost::PAYMENTS, Units::whole(1) + table::cost::write(case.item))
+        .write(cost::PAYMENTS, 1 + table::cost::write(case.item))
         .write(cost::DUE_PAYMENTS, case.index_write())
 }
 

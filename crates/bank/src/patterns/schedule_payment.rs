@@ -27,12 +27,10 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "put if it does not exist: PK = account, SK = time#payment id, GSI1PK = a random shard",
-        formula: "⌈item⌉ W, GSI1 ⌈entry⌉ W (ALL: ⌈item⌉ W). With an Idempotency-Key 1 W more",
         cost: |case| {
             Cost::default()
                 .write(cost::PAYMENTS, table::cost::write(case.item))
-                .write(cost::PAYMENTS, table::Units::whole(u64::from(case.keyed)))
+                .write(cost::PAYMENTS, table::cost::Term::whole(usize::from(case.keyed)))
                 .write(cost::DUE_PAYMENTS, case.index_write())
         },
     }],

@@ -7,10 +7,7 @@ use crate::{
     switch::{Switch, SwitchBody},
 };
 use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger};
-use table::{
-    Units,
-    cost::{Cost, read},
-};
+use table::cost::{Cost, read};
 
 /// Entry point of the Lambda.
 #[must_use]
@@ -23,12 +20,7 @@ pub const PATTERN: Pattern = Pattern {
     id: "B18",
     name: "set-dispatching",
     trigger: Trigger::Http(&[Route { method: "PUT", path: "/bank/dispatching", scopes: &["bank:operate"] }]),
-    calls: &[Calls {
-        variant: "",
-        condition: "get PK = SETTING#DISPATCHING, SK = DISPATCHING with strong consistency. Put it if it changes",
-        formula: "1 R; 1 W",
-        cost: |_| Cost::default().read(cost::PAYMENTS, read(0)).write(cost::PAYMENTS, Units::whole(1)),
-    }],
+    calls: &[Calls { variant: "", cost: |_| Cost::default().read(cost::PAYMENTS, read(0)).write(cost::PAYMENTS, 1) }],
     function,
 };
 

@@ -14,7 +14,7 @@ use keys::{
 };
 use std::fmt::Display;
 use table::{
-    Query, Units,
+    Query,
     cost::{Cost, read},
 };
 
@@ -29,12 +29,7 @@ pub const PATTERN: Pattern = Pattern {
     id: "B14",
     name: "start-close",
     trigger: Trigger::Http(&[Route { method: "POST", path: "/bank/days/{date}/close", scopes: &["bank:operate"] }]),
-    calls: &[Calls {
-        variant: "",
-        condition: "query PK = DAY#<date>, SK begins with CERTIFICATE#, newest first, one item, strongly consistent. Put if absent: PK = JOB#close-<date>-<number>, SK = JOB",
-        formula: "⌈certificate⌉ R; 1 W. With an Idempotency-Key 1 R for the job of the last close. The cost of the job itself is listed under B19 continue-bank-job",
-        cost: |_| Cost::default().read(cost::JOBS, read(0)).write(cost::JOBS, Units::whole(1)),
-    }],
+    calls: &[Calls { variant: "", cost: |_| Cost::default().read(cost::JOBS, read(0)).write(cost::JOBS, 1) }],
     function,
 };
 

@@ -8,10 +8,7 @@ use crate::{
 use function::{Accepted, Error, Function, Problem, Request, Route, Trigger};
 use jobs::{Job, JobBody};
 use keys::bank::{DispatchId, JobId};
-use table::{
-    Units,
-    cost::{Cost, read},
-};
+use table::cost::{Cost, read};
 
 /// Entry point of the Lambda.
 #[must_use]
@@ -24,12 +21,7 @@ pub const PATTERN: Pattern = Pattern {
     id: "B10",
     name: "start-dispatch",
     trigger: Trigger::Http(&[Route { method: "POST", path: "/bank/dispatches", scopes: &["bank:operate"] }]),
-    calls: &[Calls {
-        variant: "",
-        condition: "get the dispatch switch. Put if absent: PK = JOB#dispatch-<id>, SK = JOB; the id is derived from the caller and the Idempotency-Key",
-        formula: "1 R; 1 W for the job, and 1 W for a retry of the request while the job runs. The cost of the job itself is listed under B19 continue-bank-job",
-        cost: |_| Cost::default().read(cost::PAYMENTS, read(0)).write(cost::JOBS, Units::whole(1)),
-    }],
+    calls: &[Calls { variant: "", cost: |_| Cost::default().read(cost::PAYMENTS, read(0)).write(cost::JOBS, 1) }],
     function,
 };
 

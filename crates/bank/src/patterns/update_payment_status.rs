@@ -3,7 +3,7 @@
 
 use crate::{
     Bank, DOMAIN, Execution, Payment, PaymentBody,
-    cost::{self, Calls, Case, Pattern},
+    cost::{self, Calls, Named, Pattern},
     model::transaction::TransactionGuard,
 };
 use function::{Error, Fields, Function, Input, Json, Problem, Request, Route, Trigger};
@@ -11,7 +11,7 @@ use keys::{
     AccountId, RequestId, TimestampSeconds, TransactionId,
     bank::{DueSort, PaymentId, PaymentSort, Status},
 };
-use table::{Change, Condition, Key, Units, Value, cost::Cost};
+use table::{Change, Condition, Key, Value, cost::Cost};
 
 /// Entry point of the Lambda.
 #[must_use]
@@ -29,27 +29,16 @@ pub const PATTERN: Pattern = Pattern {
         scopes: &["bank:write", "bank:operate"],
     }]),
     calls: &[
-        Calls {
-            variant: "",
-            condition: "get the payment, and update GSI1SK if it still has the expected status",
-            formula: "⌈item⌉ R and W; GSI1 2 × ⌈entry⌉ W (ALL: 2 × ⌈item⌉ W), because the key of the index entry changes",
-            cost: move_cost,
-        },
+        Calls { variant: "", cost: move_cost },
         Calls {
             variant: " to PROCESSED",
-            condition: "get the payment. Then one transaction: update the payment, put the guard of the transaction id if it does not exist",
-            formula: "⌈item⌉ R; 2 × ⌈item⌉ W; 2 W for the guard; GSI1 as for other statuses",
-            cost: |case| {
-                move_cost(case)
-                    .write(cost::PAYMENTS, table::cost::write(case.item))
-                    .write(cost::PAYMENTS, Units::whole(2))
-            },
+            cost: |case| move_cost(case).write(cost::PAYMENTS, table::cost::write(case.item)).write(cost::PAYMENTS, 2),
         },
     ],
     function,
 };
 
-fn move_cost(case: &Case) -> Cost {
+fn move_cost(case: &Named) -> Cost {
     Cost::default()
         .read(cost::PAYMENTS, table::cost::read(case.item))
         .write(cost::PAYMENTS, table::cost::write(case.item))

@@ -4,7 +4,7 @@
 
 use crate::{
     Cart, CartItem, CartItemBody, DOMAIN, Product, Quantity,
-    cost::{self, Calls, Case, Pattern},
+    cost::{self, Calls, Named, Pattern},
     model::contents::Contents,
 };
 use function::{
@@ -31,23 +31,13 @@ pub const PATTERN: Pattern = Pattern {
         scopes: &["cart:write", "cart:operate"],
     }]),
     calls: &[
-        Calls {
-            variant: "",
-            condition: "get the product, eventually consistent, and SK = CART. If there is no CART, then query PK = account, SK begins with ACTIVE#, with strong consistency. Then one transaction: put the cart item if it does not exist, and update CART if it has no item of the product",
-            formula: "½ ⌈product⌉ R + ⌈CART⌉ R, and 1 R more if there is no CART; 2 × (⌈cart item⌉ + ⌈CART⌉) W; GSI1 ⌈cart item⌉ W. With an Idempotency-Key 1 R and 2 × ⌈record⌉ W more",
-            cost: |case| added(case).read(cost::CART, case.read_if_empty()),
-        },
-        Calls {
-            variant: ", in the cart already",
-            condition: "get the product, eventually consistent, SK = CART, and the cart item. Then one transaction: put the cart item with the new quantity if its version has not changed, and update CART",
-            formula: "½ ⌈product⌉ R + ⌈CART⌉ R + ⌈cart item⌉ R; 2 × (⌈cart item⌉ + ⌈CART⌉) W; GSI1 ⌈cart item⌉ W. 2 R more if the item was saved before. With an Idempotency-Key 1 R and 2 × ⌈record⌉ W more. Once a day, to renew the expiry, 2 × ⌈pointer⌉ W more if the item was saved before",
-            cost: |case| added(case).read(cost::CART, read(case.cart_item)),
-        },
+        Calls { variant: "", cost: |case| added(case).read(cost::CART, case.read_if_empty()) },
+        Calls { variant: ", in the cart already", cost: |case| added(case).read(cost::CART, read(case.cart_item)) },
     ],
     function,
 };
 
-fn added(case: &Case) -> Cost {
+fn added(case: &Named) -> Cost {
     Cost::default()
         .read(cost::PRODUCTS, read_eventually(case.product))
         .read(cost::CART, case.contents_read() + case.record_read())

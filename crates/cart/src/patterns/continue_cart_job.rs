@@ -9,10 +9,7 @@ use crate::{
 use function::{Batch, Error, Function, Trigger};
 use jobs::{JobService, Jobs, Run};
 use std::collections::BTreeSet;
-use table::{
-    Units,
-    cost::{Cost, read, write},
-};
+use table::cost::{Cost, Term, read, write};
 
 /// Entry point of the Lambda.
 #[must_use]
@@ -27,18 +24,16 @@ pub const PATTERN: Pattern = Pattern {
     trigger: Trigger::Stream("CartJobs"),
     calls: &[Calls {
         variant: "",
-        condition: "get the order and its lines. Then one transaction for every 32 lines: check that the order is still moving, delete each cart item, put it with its new status, and put its pointer. At the end, one transaction: update the order, and after a checkout CART",
-        formula: "⌈order⌉ R + ⌈lines⌉ R; for each cart item 2 × (⌈cart item⌉ + ⌈cart item⌉ + ⌈pointer⌉) W and GSI1 2 × ⌈cart item⌉ W; 2 × ⌈order⌉ W for each transaction, and at the end 2 × (⌈order⌉ + ⌈CART⌉) W. Per invocation ⌈job⌉ R and ⌈job⌉ W, and ⌈job⌉ W for each step",
         cost: |case| {
-            let steps = case.cart_items.div_ceil(MAX_MOVED_AT_ONCE).try_into().unwrap_or(u64::MAX);
+            let steps = case.cart_items.div_ceil(MAX_MOVED_AT_ONCE);
             Cost::default()
                 .read(cost::CART, read(case.order) + read(case.lines))
-                .write(cost::CART, case.moved().times(2 * case.count()))
+                .write(cost::CART, case.moved().times(2 * case.cart_items))
                 .write(cost::CART, write(case.order).times(2 * steps))
                 .write(cost::CART, (write(case.order) + case.contents_write()).times(2))
-                .write(cost::BY_SKU, case.cart_item_write().times(2 * case.count()))
+                .write(cost::BY_SKU, case.cart_item_write().times(2 * case.cart_items))
                 .read(cost::JOBS, read(0))
-                .write(cost::JOBS, Units::whole(steps + 2))
+                .write(cost::JOBS, Term::whole(steps + 2))
         },
     }],
     function,

@@ -31,8 +31,6 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[
         Calls {
             variant: "",
-            condition: "get with strong consistency: PK = account, SK = ACTIVE#time of the item id#item id, and SK = CART. Then get the product, eventually consistent",
-            formula: "⌈cart item⌉ R + ⌈CART⌉ R + ½ ⌈product⌉ R. For an item that a job still moves to its order, 2 ⌈order⌉ R + ⌈lines⌉ R instead of the product",
             cost: |case| {
                 Cost::default()
                     .read(cost::CART, case.located_in_cart())
@@ -41,8 +39,6 @@ pub const PATTERN: Pattern = Pattern {
         },
         Calls {
             variant: ", saved",
-            condition: "get with strong consistency: PK = account, SK = ACTIVE#time of the item id#item id, which is missing, then SK = ITEM#item id, then the cart item that this pointer names. Then get the product, eventually consistent",
-            formula: "1 R + ⌈pointer⌉ R + ⌈cart item⌉ R + ½ ⌈product⌉ R. For an item that was bought, ⌈order⌉ R instead of the product",
             cost: |case| {
                 Cost::default().read(cost::CART, case.located()).read(cost::PRODUCTS, read_eventually(case.product))
             },

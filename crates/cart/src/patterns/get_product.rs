@@ -24,12 +24,7 @@ pub const PATTERN: Pattern = Pattern {
         path: "/cart/products/{sku}",
         scopes: &["cart:read", "cart:operate"],
     }]),
-    calls: &[Calls {
-        variant: "",
-        condition: "get PK = SKU, SK = PRODUCT with strong consistency",
-        formula: "⌈product⌉ R",
-        cost: |case| Cost::default().read(cost::PRODUCTS, read(case.product)),
-    }],
+    calls: &[Calls { variant: "", cost: |case| Cost::default().read(cost::PRODUCTS, read(case.product)) }],
     function,
 };
 

@@ -3,7 +3,7 @@
 
 use crate::{
     Cart, CartItem, CartItemBody, DOMAIN, Listed,
-    cost::{self, Calls, Case, Pattern},
+    cost::{self, Calls, Named, Pattern},
     store::unexpired,
 };
 use function::{Error, Fields, Function, Input, List, Listing, Request, Route, Trigger, optimistically};
@@ -30,35 +30,18 @@ pub const PATTERN: Pattern = Pattern {
         scopes: &["cart:read", "cart:operate"],
     }]),
     calls: &[
-        Calls {
-            variant: "",
-            condition: "PK = account, SK begins with ACTIVE#, newest first. Then get SK = CART with strong consistency, and the products in a batch, eventually consistent",
-            formula: "½ ⌈Σ cart items⌉ R + ⌈CART⌉ R + ½ ⌈product⌉ R for each product",
-            cost: |case| saved(case).read(cost::CART, case.contents_read()),
-        },
-        Calls {
-            variant: ", saved",
-            condition: "PK = account, SK begins with SAVED#, newest first. Then get the products in a batch, eventually consistent",
-            formula: "½ ⌈Σ cart items⌉ R + ½ ⌈product⌉ R for each product",
-            cost: saved,
-        },
+        Calls { variant: "", cost: |case| saved(case).read(cost::CART, case.contents_read()) },
+        Calls { variant: ", saved", cost: saved },
         Calls {
             variant: ", purchased",
-            condition: "get SK = CART, then PK = account, SK begins with PURCHASED#, newest first, both with strong consistency. While a job moves the items of an order, also get the lines of the order",
-            formula: "⌈CART⌉ R + ⌈Σ cart items⌉ R",
             cost: |case| Cost::default().read(cost::CART, case.contents_read() + case.read_all()),
         },
-        Calls {
-            variant: ", shipped or cancelled",
-            condition: "PK = account, SK begins with SHIPPED# or CANCELLED#, newest first",
-            formula: "½ ⌈Σ cart items⌉ R",
-            cost: |case| Cost::default().read(cost::CART, case.listed()),
-        },
+        Calls { variant: ", shipped or cancelled", cost: |case| Cost::default().read(cost::CART, case.listed()) },
     ],
     function,
 };
 
-fn saved(case: &Case) -> Cost {
+fn saved(case: &Named) -> Cost {
     Cost::default().read(cost::CART, case.listed()).read(cost::PRODUCTS, case.products_of_list())
 }
 

@@ -29,8 +29,6 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "PK = account, SK begins with ORDER#, newest first",
-        formula: "½ ⌈Σ orders⌉ R",
         cost: |case| Cost::default().read(cost::CART, read_eventually(case.order * case.orders)),
     }],
     function,

@@ -25,8 +25,6 @@ pub const PATTERN: Pattern = Pattern {
     trigger: Trigger::Http(&[Route { method: "GET", path: "/cart/products", scopes: &["cart:read", "cart:operate"] }]),
     calls: &[Calls {
         variant: "",
-        condition: "GSI1PK = PRODUCTS, GSI1SK begins with SKU#",
-        formula: "GSI1 ½ ⌈Σ products⌉ R",
         cost: |case| Cost::default().read(cost::BY_PRODUCT, read_eventually(case.product * case.products)),
     }],
     function,

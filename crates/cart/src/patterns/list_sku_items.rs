@@ -26,8 +26,6 @@ pub const PATTERN: Pattern = Pattern {
     trigger: Trigger::Http(&[Route { method: "GET", path: "/cart/skus/{sku}/items", scopes: &["cart:operate"] }]),
     calls: &[Calls {
         variant: "",
-        condition: "GSI1PK = SKU, GSI1SK begins with STATUS# (or STATUS#day, or between STATUS#from and STATUS#to), newest first. For ACTIVE and SAVED items, then get the product, eventually consistent",
-        formula: "GSI1 ½ ⌈Σ cart items⌉ R; ½ ⌈product⌉ R",
         cost: |case| {
             Cost::default().read(cost::BY_SKU, case.listed()).read(cost::PRODUCTS, read_eventually(case.product))
         },

@@ -16,7 +16,7 @@ use function::{
 use futures::future::try_join;
 use keys::{AccountId, TimestampMillis, cart::ItemId};
 use serde::{Deserialize, Serialize};
-use table::{Change, MAX_CHANGES, Units, cost::Cost};
+use table::{Change, MAX_CHANGES, cost::Cost};
 
 /// Entry point of the Lambda.
 #[must_use]
@@ -39,15 +39,13 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "for both accounts get SK = CART, and query PK = account, SK begins with ACTIVE#, with strong consistency. Then one transaction for every 19 items: put CART of both accounts if they have not changed, change each item of the guest to JOINED, and put each item of the account",
-        formula: "for each cart ⌈CART⌉ R + ⌈Σ cart items⌉ R; for each item of the guest 2 × (⌈cart item⌉ + ⌈cart item⌉ + ⌈pointer⌉ + ⌈cart item⌉) W and GSI1 2 × ⌈cart item⌉ W; for each transaction 2 × (⌈CART⌉ + ⌈CART⌉) W, and the reads again. An account without CART costs 1 R more. With an Idempotency-Key 1 R and 2 × ⌈record⌉ W more",
         cost: |case| {
             let moved = case.moved() + case.cart_item_write();
             Cost::default()
-                .read(cost::CART, case.contents_read() + case.read_all() + Units::whole(2) + case.record_read())
-                .write(cost::CART, moved.times(2 * case.count()))
-                .write(cost::CART, (case.contents_write() + Units::whole(1) + case.record_write()).times(2))
-                .write(cost::BY_SKU, case.cart_item_write().times(2 * case.count()))
+                .read(cost::CART, case.contents_read() + case.read_all() + 2 + case.record_read())
+                .write(cost::CART, moved.times(2 * case.cart_items))
+                .write(cost::CART, (case.contents_write() + 1 + case.record_write()).times(2))
+                .write(cost::BY_SKU, case.cart_item_write().times(2 * case.cart_items))
         },
     }],
     function,

@@ -24,8 +24,6 @@ pub const PATTERN: Pattern = Pattern {
     trigger: Trigger::Http(&[Route { method: "PUT", path: "/cart/products/{sku}", scopes: &["cart:operate"] }]),
     calls: &[Calls {
         variant: "",
-        condition: "get PK = SKU, SK = PRODUCT with strong consistency. Then put the product if its version has not changed",
-        formula: "⌈product⌉ R; ⌈product⌉ W; GSI1 ⌈product⌉ W. Nothing is written if nothing changes",
         cost: |case| {
             Cost::default()
                 .read(cost::PRODUCTS, read(case.product))

@@ -29,8 +29,6 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[
         Calls {
             variant: "",
-            condition: "get the cart item and SK = CART. Then one transaction: delete ACTIVE#time#item id, put REMOVED#time#item id (which TTL deletes later), update CART",
-            formula: "⌈cart item⌉ R + ⌈CART⌉ R; 2 × (⌈cart item⌉ + ⌈cart item⌉ + ⌈CART⌉) W; GSI1 ⌈cart item⌉ W. 2 R and 2 × ⌈pointer⌉ W more if the item was saved before",
             cost: |case| {
                 Cost::default()
                     .read(cost::CART, case.located_in_cart())
@@ -40,8 +38,6 @@ pub const PATTERN: Pattern = Pattern {
         },
         Calls {
             variant: ", saved",
-            condition: "get the pointer and the cart item. Then one transaction: delete SAVED#time#item id, put REMOVED#time#item id, put the pointer",
-            formula: "1 R + ⌈pointer⌉ R + ⌈cart item⌉ R; 2 × (⌈cart item⌉ + ⌈cart item⌉ + ⌈pointer⌉) W; GSI1 ⌈cart item⌉ W",
             cost: |case| {
                 Cost::default()
                     .read(cost::CART, case.located())

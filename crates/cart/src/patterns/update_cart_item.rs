@@ -4,7 +4,7 @@
 
 use crate::{
     Cart, CartItem, CartItemBody, DOMAIN, NewStatus, Quantity,
-    cost::{self, Calls, Case, Pattern},
+    cost::{self, Calls, Named, Pattern},
     model::{cart_item::Move, pointer::Pointer},
 };
 use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger, optimistically};
@@ -35,8 +35,6 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[
         Calls {
             variant: ", quantity",
-            condition: "get the cart item and SK = CART. Then one transaction: put the cart item if its version has not changed, and update CART",
-            formula: "⌈cart item⌉ R + ⌈CART⌉ R; 2 × (⌈cart item⌉ + ⌈CART⌉) W; GSI1 ⌈cart item⌉ W. 2 R more if the item was saved before, and then, once a day, to renew the expiry, 2 × ⌈pointer⌉ W more",
             cost: |case| {
                 Cost::default()
                     .read(cost::CART, case.located_in_cart())
@@ -46,8 +44,6 @@ pub const PATTERN: Pattern = Pattern {
         },
         Calls {
             variant: ", quantity of a saved item",
-            condition: "get the pointer and the cart item. Then one transaction: put the cart item if its version has not changed",
-            formula: "1 R + ⌈pointer⌉ R + ⌈cart item⌉ R; 2 × ⌈cart item⌉ W; GSI1 ⌈cart item⌉ W",
             cost: |case| {
                 Cost::default()
                     .read(cost::CART, case.located())
@@ -55,22 +51,13 @@ pub const PATTERN: Pattern = Pattern {
                     .write(cost::BY_SKU, case.cart_item_write())
             },
         },
-        Calls {
-            variant: ", to SAVED",
-            condition: "get the cart item and SK = CART. Then one transaction: delete ACTIVE#time#item id if its version has not changed, put the item with the new key, put the pointer, update CART",
-            formula: "⌈cart item⌉ R + ⌈CART⌉ R; 2 × (⌈cart item⌉ + ⌈cart item⌉ + ⌈pointer⌉ + ⌈CART⌉) W; GSI1 2 × ⌈cart item⌉ W. 2 R more if the item was saved before",
-            cost: |case| moved(case).read(cost::CART, case.located_in_cart()),
-        },
+        Calls { variant: ", to SAVED", cost: |case| moved(case).read(cost::CART, case.located_in_cart()) },
         Calls {
             variant: ", to ACTIVE",
-            condition: "get the pointer, the cart item and SK = CART. Then one transaction: delete SAVED#time#item id if its version has not changed, put the item with the new key, put the pointer, update CART if it has no item of the product",
-            formula: "1 R + ⌈pointer⌉ R + ⌈cart item⌉ R + ⌈CART⌉ R; 2 × (⌈cart item⌉ + ⌈cart item⌉ + ⌈pointer⌉ + ⌈CART⌉) W; GSI1 2 × ⌈cart item⌉ W",
             cost: |case| moved(case).read(cost::CART, case.located() + case.contents_read()),
         },
         Calls {
             variant: ", to ACTIVE, in the cart already",
-            condition: "get the pointer, the cart item, SK = CART and the ACTIVE item of the product. Then one transaction: delete SAVED#time#item id if its version has not changed, put the item as JOINED, put the pointer, put the ACTIVE item with the new quantity if its version has not changed, update CART",
-            formula: "1 R + ⌈pointer⌉ R + 2 × ⌈cart item⌉ R + ⌈CART⌉ R; 2 × (3 × ⌈cart item⌉ + ⌈pointer⌉ + ⌈CART⌉) W; GSI1 2 × ⌈cart item⌉ W",
             cost: |case| {
                 moved(case)
                     .read(cost::CART, case.located() + case.contents_read() + read(case.cart_item))
@@ -81,7 +68,7 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-fn moved(case: &Case) -> Cost {
+fn moved(case: &Named) -> Cost {
     Cost::default()
         .write(cost::CART, (case.moved() + case.contents_write()).times(2))
         .write(cost::BY_SKU, case.cart_item_write().times(2))

@@ -3,14 +3,14 @@
 
 use crate::{
     Cart, DOMAIN, MAX_MOVED_AT_ONCE, Order, OrderStatus, Task,
-    cost::{self, Calls, Case, Pattern},
+    cost::{self, Calls, Named, Pattern},
     model::order::{Line, NewStatus, OrderBody},
 };
 use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger, optimistically};
 use jiff::SignedDuration;
 use keys::{AccountId, OrderId, RequestId, TimestampMillis};
 use table::{
-    Change, Condition, Units,
+    Change, Condition,
     cost::{Cost, read, write},
 };
 
@@ -32,31 +32,22 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[
         Calls {
             variant: ", to SHIPPED or CANCELLED",
-            condition: "get PK = account, SK = ORDER#order id, and SK = LINES#order id, both with strong consistency. Then one transaction: put the order if its version has not changed, and change each cart item",
-            formula: "⌈order⌉ R + ⌈lines⌉ R; 2 × ⌈order⌉ W; for each cart item 2 × (⌈cart item⌉ + ⌈cart item⌉ + ⌈pointer⌉) W and GSI1 2 × ⌈cart item⌉ W",
             cost: |case| {
                 changed(case)
-                    .write(cost::CART, case.moved().times(2 * case.count()))
-                    .write(cost::BY_SKU, case.cart_item_write().times(2 * case.count()))
+                    .write(cost::CART, case.moved().times(2 * case.cart_items))
+                    .write(cost::BY_SKU, case.cart_item_write().times(2 * case.cart_items))
             },
         },
-        Calls {
-            variant: ", to SHIPPED or CANCELLED, over 32 items",
-            condition: "the same reads. Then one transaction: put the order if its version has not changed, and put a job that changes the cart items",
-            formula: "⌈order⌉ R + ⌈lines⌉ R; 2 × ⌈order⌉ W; CartJobs 2 W",
-            cost: |case| changed(case).write(cost::JOBS, Units::whole(2)),
-        },
+        Calls { variant: ", to SHIPPED or CANCELLED, over 32 items", cost: |case| changed(case).write(cost::JOBS, 2) },
         Calls {
             variant: ", to DELIVERED",
-            condition: "get PK = account, SK = ORDER#order id, with strong consistency. Then put the order if its version has not changed",
-            formula: "⌈order⌉ R; ⌈order⌉ W",
             cost: |case| Cost::default().read(cost::CART, read(case.order)).write(cost::CART, write(case.order)),
         },
     ],
     function,
 };
 
-fn changed(case: &Case) -> Cost {
+fn changed(case: &Named) -> Cost {
     Cost::default().read(cost::CART, read(case.order) + read(case.lines)).write(cost::CART, write(case.order).times(2))
 }
 

@@ -3,7 +3,6 @@
 
 use crate::{
     Ledger,
-    cost::Case,
     jobs::{
         check_accounts::AccountsPage,
         check_transactions::{Known, TransactionsPage},
@@ -44,14 +43,14 @@ impl JobRunner for Steps<'_> {
             Phase::Transactions(behind) => {
                 let TransactionsPage { transactions, faults, next } =
                     ledger.check_transactions(of.window, behind, &mut self.known).await?;
-                progress.transactions += Case::count(transactions);
+                progress.transactions += u64::try_from(transactions).unwrap_or(u64::MAX);
                 let accounts = || Phase::Accounts(AccountsProgress::default());
                 (faults, next.map_or_else(accounts, |next| Phase::Transactions(Some(next))))
             }
             Phase::Accounts(at) => {
                 let AccountsPage { accounts, faults, at } =
                     Box::pin(ledger.check_accounts(&of, at, &self.known, self.clock.now()?)).await?;
-                progress.accounts += Case::count(accounts);
+                progress.accounts += u64::try_from(accounts).unwrap_or(u64::MAX);
                 (faults, if at.is_over() { Phase::Totals(Box::default()) } else { Phase::Accounts(at) })
             }
             Phase::Totals(mut at) => {
@@ -81,7 +80,7 @@ impl Ledger {
         let rest = faults.split_off(faults.len().min(usize::try_from(room).unwrap_or(usize::MAX)));
         let kept = stream::iter(faults).map(|fault| self.keep_one(of, fault)).buffer_unordered(WRITES);
         let new = kept.try_fold(0, |sum, is_new| ready(Ok(sum + u64::from(is_new)))).await?;
-        Ok(new + Case::count(rest.len()))
+        Ok(new + u64::try_from(rest.len()).unwrap_or(u64::MAX))
     }
 
     /// Stores a finding. Returns `false` if an earlier step already stored and counted the finding.

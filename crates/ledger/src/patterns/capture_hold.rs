@@ -3,7 +3,7 @@
 
 use crate::{
     DOMAIN, Ledger,
-    cost::{self, Calls, Case, Pattern},
+    cost::{self, Calls, Named, Pattern},
     model::{
         hold::{CAPTURE, Capture},
         transaction::{Draft, TransactionBody},
@@ -33,23 +33,13 @@ pub const PATTERN: Pattern = Pattern {
         scopes: &["ledger:write", "ledger:operate"],
     }]),
     calls: &[
-        Calls {
-            variant: "",
-            condition: "get PK = HOLD#<id>, SK = METADATA, strongly consistent; then as L3. The same transaction updates the hold if its version is unchanged, and removes its index keys",
-            formula: "⌈hold⌉ R, then as L3, and 2 × ⌈hold⌉ W; GSI1 ⌈entry⌉ W; GSI2 1 W",
-            cost: |case| open_entries(captured(case), case),
-        },
-        Calls {
-            variant: ", part",
-            condition: "as above, but the hold keeps its index keys",
-            formula: "⌈hold⌉ R, then as L3, and 2 × ⌈hold⌉ W",
-            cost: captured,
-        },
+        Calls { variant: "", cost: |case| open_entries(captured(case), case) },
+        Calls { variant: ", part", cost: captured },
     ],
     function,
 };
 
-fn captured(case: &Case) -> Cost {
+fn captured(case: &Named) -> Cost {
     let reads = read(case.hold) + case.looked_at();
     case.posted(true).read(cost::LEDGER, reads).write(cost::LEDGER, write(case.hold).times(2))
 }

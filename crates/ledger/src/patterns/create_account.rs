@@ -2,17 +2,14 @@
 
 use crate::{
     Account, AccountBody, DOMAIN, Ledger,
-    cost::{self, Calls, Case, Pattern},
+    cost::{self, Calls, Named, Pattern},
     model::account::Terms,
     store::user,
 };
 use function::{Created, Error, Fields, Fingerprint, Function, Input, Request, Route, Trigger};
 use keys::{AccountId, ledger::PostingMode};
 use money::Money;
-use table::{
-    Units,
-    cost::{Cost, write},
-};
+use table::cost::{Cost, write};
 
 /// The Lambda.
 #[must_use]
@@ -30,25 +27,15 @@ pub const PATTERN: Pattern = Pattern {
         scopes: &["ledger:write", "ledger:operate"],
     }]),
     calls: &[
-        Calls {
-            variant: "",
-            condition: "one transaction: put if absent PK = ACCOUNT#<id>, SK = METADATA, and add 1 to PK = USER#<user>, SK = ACCOUNT-COUNT, if it is less than AccountsPerUser. The id is derived from the caller and the Idempotency-Key",
-            formula: "2 × (⌈account⌉ + 1) W, GSI1 ⌈entry⌉ W, GSI2 1 W",
-            cost: |case| entries(case).write(cost::LEDGER, (write(case.account) + Units::whole(1)).times(2)),
-        },
-        Calls {
-            variant: ", ledger:operate",
-            condition: "put if absent: PK = ACCOUNT#<id>, SK = METADATA; the id is derived from the caller and the Idempotency-Key",
-            formula: "⌈account⌉ W, GSI1 ⌈entry⌉ W, GSI2 1 W",
-            cost: |case| entries(case).write(cost::LEDGER, write(case.account)),
-        },
+        Calls { variant: "", cost: |case| entries(case).write(cost::LEDGER, (write(case.account) + 1).times(2)) },
+        Calls { variant: ", ledger:operate", cost: |case| entries(case).write(cost::LEDGER, write(case.account)) },
     ],
     function,
 };
 
 /// Returns the WRUs consumed by the index entries of a new account.
-fn entries(case: &Case) -> Cost {
-    Cost::default().write(cost::BY_TIME, write(case.of_user)).write(cost::BY_KEY, Units::whole(1))
+fn entries(case: &Named) -> Cost {
+    Cost::default().write(cost::BY_TIME, write(case.of_user)).write(cost::BY_KEY, 1)
 }
 
 /// The request body.

@@ -3,7 +3,7 @@
 
 use crate::{
     HoldBody, Ledger,
-    cost::{self, Calls, Case, Pattern},
+    cost::{self, Calls, Named, Pattern},
     model::{
         hold::{CAPTURE, HoldTerms},
         transaction::Draft,
@@ -14,10 +14,7 @@ use crate::{
 use function::{Created, Error, Fields, Fingerprint, Function, Input, Request, Route, Trigger};
 use keys::{AccountId, TimestampMillis, TransactionId, ledger::HoldId};
 use money::Money;
-use table::{
-    Units,
-    cost::{Cost, read, write},
-};
+use table::cost::{Cost, read, write};
 
 /// The Lambda.
 #[must_use]
@@ -36,8 +33,6 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "both accounts in a batch, strongly consistent; then one transaction: put if absent PK = HOLD#<id>, SK = METADATA, and update the payer's account if its version is unchanged. The id is derived from the caller and the Idempotency-Key. Only a retry or a rejected request reads the hold",
-        formula: "⌈account⌉ R for each account; 2 × (⌈hold⌉ + ⌈account⌉) W; GSI1 ⌈entry⌉ W; GSI2 1 W",
         cost: |case| {
             let writes = (write(case.hold) + write(case.account)).times(2);
             open_entries(Cost::default(), case)
@@ -49,8 +44,8 @@ pub const PATTERN: Pattern = Pattern {
 };
 
 /// Adds the WRUs consumed by writing or deleting the index entries of an open hold.
-pub(crate) fn open_entries(cost: Cost, case: &Case) -> Cost {
-    cost.write(cost::BY_TIME, write(case.of_hold)).write(cost::BY_KEY, Units::whole(1))
+pub(crate) fn open_entries(cost: Cost, case: &Named) -> Cost {
+    cost.write(cost::BY_TIME, write(case.of_hold)).write(cost::BY_KEY, 1)
 }
 
 /// Days until a hold expires, if the request has no `expiresAt`.

@@ -24,8 +24,6 @@ pub const PATTERN: Pattern = Pattern {
     trigger: Trigger::Http(&[Route { method: "POST", path: "/ledger/merchants", scopes: &["ledger:operate"] }]),
     calls: &[Calls {
         variant: "",
-        condition: "put if absent: PK = MERCHANT#<id>, SK = METADATA; the id is derived from the caller and the Idempotency-Key",
-        formula: "⌈merchant⌉ W, and 1 W on GSI2",
         cost: |case| Cost::default().write(cost::LEDGER, write(case.account)).write(cost::BY_KEY, write(0)),
     }],
     function,

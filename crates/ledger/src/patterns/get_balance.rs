@@ -32,16 +32,9 @@ pub const PATTERN: Pattern = Pattern {
         scopes: &["ledger:read", "ledger:operate"],
     }]),
     calls: &[
-        Calls {
-            variant: "",
-            condition: "get PK = ACCOUNT#<id>, SK = METADATA, strongly consistent",
-            formula: "⌈account⌉ R",
-            cost: |case| Cost::default().read(cost::LEDGER, read(case.account)),
-        },
+        Calls { variant: "", cost: |case| Cost::default().read(cost::LEDGER, read(case.account)) },
         Calls {
             variant: ", at",
-            condition: "GSI1PK = ACCOUNT#<id>, GSI1SK from LEG# to LEG#<at>, newest first, one leg; and get PK = ACCOUNT#<id>, SK = METADATA",
-            formula: "½ ⌈leg⌉ R on GSI1, and ⌈account⌉ R",
             cost: |case| {
                 Cost::default().read(cost::LEDGER, read(case.account)).read(cost::BY_TIME, read_eventually(case.leg))
             },

@@ -23,12 +23,7 @@ pub const PATTERN: Pattern = Pattern {
         path: "/ledger/holds/{holdId}",
         scopes: &["ledger:read", "ledger:operate"],
     }]),
-    calls: &[Calls {
-        variant: "",
-        condition: "get PK = HOLD#<id>, SK = METADATA, strongly consistent",
-        formula: "⌈hold⌉ R",
-        cost: |case| Cost::default().read(cost::LEDGER, read(case.hold)),
-    }],
+    calls: &[Calls { variant: "", cost: |case| Cost::default().read(cost::LEDGER, read(case.hold)) }],
     function,
 };
 

@@ -24,12 +24,7 @@ pub const PATTERN: Pattern = Pattern {
         path: "/ledger/merchants/{merchantId}",
         scopes: &["ledger:read", "ledger:operate"],
     }]),
-    calls: &[Calls {
-        variant: "",
-        condition: "get PK = MERCHANT#<id>, SK = METADATA, strongly consistent",
-        formula: "⌈merchant⌉ R: a merchant can be read as soon as it is created",
-        cost: |case| Cost::default().read(cost::LEDGER, read(case.account)),
-    }],
+    calls: &[Calls { variant: "", cost: |case| Cost::default().read(cost::LEDGER, read(case.account)) }],
     function,
 };
 

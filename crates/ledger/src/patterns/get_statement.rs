@@ -4,7 +4,7 @@
 
 use crate::{
     Ledger, Leg, Transaction,
-    cost::{self, Calls, Case, Pattern},
+    cost::{self, Calls, Named, Pattern},
     history::NewestLeg,
     model::{
         reconciliation::DiscrepancyBody,
@@ -40,25 +40,18 @@ pub const PATTERN: Pattern = Pattern {
         scopes: &["ledger:read", "ledger:operate"],
     }]),
     calls: &[
-        Calls {
-            variant: "",
-            condition: "GSI1PK = ACCOUNT#<id>, GSI1SK begins with LEG#, newest first; get PK = ACCOUNT#<id>, SK = METADATA, to check its owner; then get PK = TXN#<id>, SK = METADATA of each transaction in a batch, and SK = REVERSAL#01 in another batch",
-            formula: "½ ⌈Σ legs⌉ R on GSI1, ⌈account⌉ R, ½ ⌈header⌉ R for each transaction, and ½ R for its marker; ½ R more for each transaction that is reversed in part",
-            cost: |case| case.statement(),
-        },
+        Calls { variant: "", cost: |case| case.statement() },
         Calls {
             variant: ", from and to",
-            condition: "the same, GSI1SK from LEG#<from> to LEG#<to>; and the newest leg before LEG#<from>",
-            formula: "½ ⌈leg⌉ R more on GSI1, for the opening balance; on a further page ½ ⌈leg⌉ R more, for the closing balance",
             cost: |case| case.statement().read(cost::BY_TIME, read_eventually(case.leg)),
         },
     ],
     function,
 };
 
-impl Case {
+impl Named {
     fn statement(&self) -> Cost {
-        let headers = read_eventually(self.transaction).times(Self::count(self.items));
+        let headers = read_eventually(self.transaction).times(self.items);
         Cost::default()
             .read(cost::BY_TIME, self.listed(self.leg))
             .read(cost::LEDGER, read(self.account) + headers + self.markers())

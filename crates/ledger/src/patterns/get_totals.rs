@@ -35,8 +35,6 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "PK = MERCHANT#<id>#<shard>, SK from DAY#<from> to DAY#<to>; all shards concurrently. Also get the merchant in FinancialTransactions, strongly consistent",
-        formula: "½ ⌈Σ totals⌉ R for each shard, and ⌈merchant⌉ R",
         cost: |case| Cost::default().read(cost::TOTALS, case.added_up()).read(cost::LEDGER, read(case.account)),
     }],
     function,

@@ -25,12 +25,7 @@ pub const PATTERN: Pattern = Pattern {
         path: "/ledger/transactions/{transactionId}",
         scopes: &["ledger:read", "ledger:operate"],
     }]),
-    calls: &[Calls {
-        variant: "",
-        condition: "PK = TXN#<id>, strongly consistent: header and legs in one query",
-        formula: "⌈Σ header and legs⌉ R: a transaction can be read as soon as it is posted",
-        cost: |case| Cost::default().read(cost::LEDGER, case.collection()),
-    }],
+    calls: &[Calls { variant: "", cost: |case| Cost::default().read(cost::LEDGER, case.collection()) }],
     function,
 };
 

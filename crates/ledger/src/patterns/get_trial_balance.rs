@@ -28,12 +28,7 @@ pub const PATTERN: Pattern = Pattern {
     id: "L15",
     name: "get-trial-balance",
     trigger: Trigger::Http(&[Route { method: "GET", path: "/ledger/trial-balance", scopes: &["ledger:operate"] }]),
-    calls: &[Calls {
-        variant: "",
-        condition: "PK = ALL#<shard>, SK from DAY# to DAY#<date>; all shards concurrently",
-        formula: "½ ⌈Σ totals through the date⌉ R for each shard",
-        cost: |case| Cost::default().read(cost::TOTALS, case.added_up()),
-    }],
+    calls: &[Calls { variant: "", cost: |case| Cost::default().read(cost::TOTALS, case.added_up()) }],
     function,
 };
 

@@ -3,7 +3,7 @@
 
 use crate::{
     Ledger, Merchant, MerchantBody,
-    cost::{self, Calls, Case, Pattern},
+    cost::{self, Calls, Pattern},
     model::merchant::ListedMerchant,
 };
 use function::{Error, Fields, Function, Input, List, Request, Route, Trigger};
@@ -30,12 +30,10 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "GSI2PK = MERCHANTS, GSI2SK begins with MERCHANT#; then get PK = MERCHANT#<id>, SK = METADATA in batches",
-        formula: "½ ⌈Σ keys⌉ R on GSI2, and ½ ⌈merchant⌉ R for each merchant",
         cost: |case| {
             Cost::default()
                 .read(cost::BY_KEY, case.listed(KEYS))
-                .read(cost::LEDGER, read_eventually(case.account).times(Case::count(case.items)))
+                .read(cost::LEDGER, read_eventually(case.account).times(case.items))
         },
     }],
     function,

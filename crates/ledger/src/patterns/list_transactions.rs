@@ -15,8 +15,8 @@ use keys::{
     },
 };
 use table::{
-    BadCursor, IndexPosition, Key, MergedQuery, Page, Projection, Units,
-    cost::{Cost, read_eventually},
+    BadCursor, IndexPosition, Key, MergedQuery, Page, Projection,
+    cost::{Cost, Term, read_eventually},
 };
 
 /// The Lambda.
@@ -33,19 +33,15 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[
         Calls {
             variant: "",
-            condition: "GSI1PK = STATUS#<status>, GSI1SK between CREATED#since and CREATED#until; all shards concurrently, merged. Then get PK = TXN#<id>, SK = REVERSAL#01 in batches",
-            formula: "½ ⌈Σ entries⌉ R on GSI1 for each shard and query; ½ R for the marker of each transaction, and ½ R more for each transaction that is reversed in part",
             cost: |case| {
                 Cost::default().read(cost::BY_TIME, case.listed(case.of_status)).read(cost::LEDGER, case.markers())
             },
         },
         Calls {
             variant: ", idempotencyKey",
-            condition: "GSI2PK = IDEMPOTENCY#<key>, GSI2SK = TXN; then get PK = TXN#<id>, SK = METADATA; then its marker as above",
-            formula: "½ R on GSI2, and ½ ⌈header⌉ R for each caller that used the key; the markers as above",
             cost: |case| {
                 Cost::default()
-                    .read(cost::BY_KEY, Units::halves(1))
+                    .read(cost::BY_KEY, Term::halves(1))
                     .read(cost::LEDGER, read_eventually(case.transaction) + case.markers())
             },
         },

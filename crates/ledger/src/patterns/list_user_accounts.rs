@@ -3,7 +3,7 @@
 
 use crate::{
     Account, AccountBody, DOMAIN, Ledger,
-    cost::{self, Calls, Case, Pattern},
+    cost::{self, Calls, Pattern},
     model::account::Listed,
 };
 use function::{Error, Fields, Function, Input, List, Request, Route, Trigger};
@@ -30,12 +30,10 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "GSI1PK = USER#<user>, GSI1SK begins with ACCOUNT#; then get PK = ACCOUNT#<id>, SK = METADATA in batches",
-        formula: "½ ⌈Σ entries⌉ R on GSI1, and ⌈account⌉ R for each account: the index has no balances, because payments would otherwise update it",
         cost: |case| {
             Cost::default()
                 .read(cost::BY_TIME, case.listed(case.of_user))
-                .read(cost::LEDGER, read(case.account).times(Case::count(case.items)))
+                .read(cost::LEDGER, read(case.account).times(case.items))
         },
     }],
     function,

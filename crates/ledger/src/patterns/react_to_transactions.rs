@@ -5,15 +5,12 @@
 
 use crate::{
     Ledger,
-    cost::{self, Calls, Case, Pattern},
+    cost::{self, Calls, Pattern},
 };
 use function::{Batch, Error, Function, Trigger};
 use futures::future::join;
 use std::collections::BTreeSet;
-use table::{
-    Units,
-    cost::{Cost, read_eventually, write},
-};
+use table::cost::{Cost, Term, read_eventually, write};
 
 /// The Lambda.
 #[must_use]
@@ -28,13 +25,11 @@ pub const PATTERN: Pattern = Pattern {
     trigger: Trigger::Stream("FinancialTransactions"),
     calls: &[Calls {
         variant: "",
-        condition: "the types of the accounts in batches; then, for as many transactions as fit into 100 changes: put a marker of each transaction if absent (PK = COUNTED#<transaction>, SK = METADATA), and add to the totals of the day in one shard: PK = ALL#<shard>, and PK = MERCHANT#<id>#<shard> for each merchant, SK = DAY#<date>#<series>. For each account with a new inbox item: put PK = SETTLEMENT#<account>, SK = METADATA, if no settlement is running; otherwise update the running job",
-        formula: "½ ⌈account⌉ R for each account. 2 W for each transaction, and 2 ⌈total⌉ W for each total. Transactions in the same batch share the totals. 1 W for each account with new inbox items, or 2 W if its settlement is running. The table shows a transaction without grouped credits",
         cost: |case| {
-            let totals = write(case.total).times(Case::count(case.totals));
+            let totals = write(case.total).times(case.totals);
             Cost::default()
-                .read(cost::LEDGER, read_eventually(case.account).times(Case::count(case.legs)))
-                .write(cost::TOTALS, (Units::whole(1) + totals).times(2))
+                .read(cost::LEDGER, read_eventually(case.account).times(case.legs))
+                .write(cost::TOTALS, (Term::whole(1) + totals).times(2))
         },
     }],
     function,

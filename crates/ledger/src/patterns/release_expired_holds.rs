@@ -3,7 +3,7 @@
 
 use crate::{
     Hold, Ledger,
-    cost::{self, Calls, Case, Pattern},
+    cost::{self, Calls, Named, Pattern},
     holds::MAX_RELEASED,
     model::hold::OpenHold,
     patterns::create_hold::open_entries,
@@ -40,9 +40,7 @@ pub const PATTERN: Pattern = Pattern {
     trigger: Trigger::Schedule("rate(1 minute)"),
     calls: &[Calls {
         variant: "",
-        condition: "each shard: GSI2PK = HOLD-EXPIRY#<shard>, GSI2SK from EXPIRES# to EXPIRES#<now>; the holds in batches, strongly consistent. For each account, get PK = ACCOUNT#<payer>, SK = METADATA and its holds again; then one transaction for up to 50 holds, which updates the account and the holds if their versions are unchanged, and removes the index keys of the holds",
-        formula: "GSI2 ½ ⌈Σ keys⌉ R for each shard; 2 × ⌈hold⌉ R for each hold and ⌈account⌉ R for each account; 2 × (Σ ⌈hold⌉ + Σ ⌈account⌉) W; GSI1 ⌈entry⌉ W and GSI2 1 W for each hold. The table shows one hold and one shard",
-        cost: |case: &Case| {
+        cost: |case: &Named| {
             let reads = read(case.hold).times(2) + read(case.account);
             let writes = (write(case.hold) + write(case.account)).times(2);
             let entries = open_entries(Cost::default(), case).read(cost::BY_KEY, read_eventually(0));

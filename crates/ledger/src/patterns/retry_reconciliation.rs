@@ -9,7 +9,7 @@ use crate::{
 };
 use function::{Accepted, Error, Function, Request, Route, Trigger};
 use keys::ledger::FindingSort;
-use table::{Units, cost::Cost};
+use table::cost::Cost;
 
 /// The Lambda.
 #[must_use]
@@ -26,12 +26,7 @@ pub const PATTERN: Pattern = Pattern {
         path: "/ledger/reconciliations/{reconciliationId}/retry",
         scopes: &["ledger:operate"],
     }]),
-    calls: &[Calls {
-        variant: "",
-        condition: "get PK = RECONCILIATION#<id>, SK = METADATA, strongly consistent; then update it if it is still failed at the same step; and query its findings: SK begins with FINDING#, strongly consistent",
-        formula: "⌈job⌉ R and ⌈job⌉ W, which is 1 R and 1 W unless the job failed while checking accounts; and ⌈Σ findings⌉ R, at least 1",
-        cost: |_| Cost::default().read(cost::JOBS, Units::whole(2)).write(cost::JOBS, Units::whole(1)),
-    }],
+    calls: &[Calls { variant: "", cost: |_| Cost::default().read(cost::JOBS, 2).write(cost::JOBS, 1) }],
     function,
 };
 

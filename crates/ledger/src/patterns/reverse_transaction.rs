@@ -17,7 +17,6 @@ use crate::{
 use function::{Error, Fields, Fingerprint, Function, Input, Located, Problem, Request, Route, Trigger};
 use keys::TransactionId;
 use money::{JsonDecimal, Money};
-use table::Units;
 
 /// The Lambda.
 #[must_use]
@@ -36,11 +35,9 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "PK = TXN#<id>, strongly consistent; then as L3, with debits and credits exchanged. The same transaction puts the reversal marker if absent: PK = TXN#<id>, SK = REVERSAL#<number>",
-        formula: "⌈header and legs⌉ R, then as L3, plus 2 W for the reversal marker; GSI2 1 W only with an Idempotency-Key",
         cost: |case| {
             let reads = case.collection() + case.looked_at();
-            case.posted(false).read(crate::cost::LEDGER, reads).write(crate::cost::LEDGER, Units::whole(2))
+            case.posted(false).read(crate::cost::LEDGER, reads).write(crate::cost::LEDGER, 2)
         },
     }],
     function,

@@ -21,10 +21,7 @@ pub const PATTERN: Pattern = Pattern {
     id: "L8",
     name: "start-daily-reconciliation",
     trigger: Trigger::Schedule("cron(20 0 * * ? *)"),
-    calls: &[Calls {
-        condition: "put if absent: PK = RECONCILIATION#daily-<day>, SK = METADATA",
-        ..start_reconciliation::PATTERN.calls[0]
-    }],
+    calls: &[Calls { ..start_reconciliation::PATTERN.calls[0] }],
     function,
 };
 

@@ -14,7 +14,7 @@ use jobs::Job;
 use keys::{Bound, Bounds, TimestampMillis, ledger::ReconciliationId};
 use serde::Serialize;
 use std::fmt::Display;
-use table::{Units, cost::Cost};
+use table::cost::Cost;
 
 /// The Lambda.
 #[must_use]
@@ -27,12 +27,7 @@ pub const PATTERN: Pattern = Pattern {
     id: "L8",
     name: "start-reconciliation",
     trigger: Trigger::Http(&[Route { method: "POST", path: "/ledger/reconciliations", scopes: &["ledger:operate"] }]),
-    calls: &[Calls {
-        variant: "",
-        condition: "put if absent: PK = RECONCILIATION#<id>, SK = METADATA; the id is derived from the caller and the Idempotency-Key",
-        formula: "1 W, and another 1 W for a retry of the request while the job runs. The cost of the job itself is listed under L8 reconcile",
-        cost: |_| Cost::default().write(cost::JOBS, Units::whole(1)),
-    }],
+    calls: &[Calls { variant: "", cost: |_| Cost::default().write(cost::JOBS, 1) }],
     function,
 };
 

@@ -7,7 +7,7 @@
 
 use crate::{
     Account, AccountBody, DOMAIN, LastLeg, Ledger, Leg, Posting, Transaction,
-    cost::{self, Calls, Case, Pattern},
+    cost::{self, Calls, Pattern},
     model::{
         posting_plan::{PostingPlan, unavailable},
         reconciliation::SETTLES,
@@ -43,28 +43,14 @@ pub const PATTERN: Pattern = Pattern {
         scopes: &["ledger:write", "ledger:operate"],
     }]),
     calls: &[
-        Calls {
-            variant: "",
-            condition: "get PK = ACCOUNT#<id>, SK = METADATA, strongly consistent; update if its version is unchanged",
-            formula: "⌈account⌉ R and ⌈account⌉ W, GSI1 ⌈entry⌉ W",
-            cost: |case| case.changed(),
-        },
-        Calls {
-            variant: ", closed",
-            condition: "as above; also get the last leg, PK = TXN#<id>, SK = LEG#<leg>, if the account has one",
-            formula: "as above, and ⌈leg⌉ R",
-            cost: |case| case.changed().read(cost::LEDGER, read(case.leg)),
-        },
+        Calls { variant: "", cost: |case| case.changed() },
+        Calls { variant: ", closed", cost: |case| case.changed().read(cost::LEDGER, read(case.leg)) },
         Calls {
             variant: ", posting",
-            condition: "get PK = ACCOUNT#<id>, SK = METADATA, strongly consistent; update if its version is unchanged; then as L2 for an account with grouped posting",
-            formula: "2 × ⌈account⌉ R and ⌈account⌉ W, and ⌈Σ inbox items⌉ R for each of 8 shards, at least 1 R",
             cost: |case| case.with_inbox(Cost::default().write(cost::LEDGER, write(case.account))),
         },
         Calls {
             variant: ", grouped",
-            condition: "a change of the status of an account with grouped posting: as above. A request that closes the account after it has drained queries each shard twice",
-            formula: "as above, and GSI1 ⌈entry⌉ W",
             cost: |case| {
                 let update = Cost::default().write(cost::LEDGER, write(case.account));
                 case.with_inbox(update.write(cost::BY_TIME, write(case.of_user)))
@@ -72,10 +58,8 @@ pub const PATTERN: Pattern = Pattern {
         },
         Calls {
             variant: ", transferTo",
-            condition: "get both accounts, PK = ACCOUNT#<id>, SK = METADATA, and the last leg, PK = TXN#<id>, SK = LEG#<leg>, strongly consistent; then one transaction as in L3, which also closes the account. The id of the transaction is derived from the account",
-            formula: "⌈account⌉ R for each of the two accounts and ⌈leg⌉ R; 2 × (⌈header⌉ + Σ ⌈leg⌉ + Σ ⌈account⌉) W; GSI1 ⌈entry⌉ + Σ ⌈leg⌉ W, and ⌈account entry⌉ W",
             cost: |case| {
-                let reads = read(case.account).times(Case::count(case.legs)) + read(case.leg);
+                let reads = read(case.account).times(case.legs) + read(case.leg);
                 case.posted(false).read(cost::LEDGER, reads).write(cost::BY_TIME, write(case.of_user))
             },
         },

@@ -27,8 +27,6 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "get PK = HOLD#<id>, SK = METADATA and PK = ACCOUNT#<payer>, SK = METADATA, strongly consistent; then one transaction that updates both if their versions are unchanged, and removes the index keys of the hold",
-        formula: "⌈hold⌉ + ⌈account⌉ R; 2 × (⌈hold⌉ + ⌈account⌉) W; GSI1 ⌈entry⌉ W; GSI2 1 W",
         cost: |case| {
             let (reads, writes) = (read(case.hold) + read(case.account), write(case.hold) + write(case.account));
             open_entries(Cost::default(), case).read(cost::LEDGER, reads).write(cost::LEDGER, writes.times(2))

@@ -39,8 +39,6 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "get SK = Program and the record, and query PK = ActivityId-…, SK begins with Program, strongly consistent. Then put the reference, update SK = Program if Version is unchanged, and update the record if Data is unchanged, in one transaction",
-        formula: "⌈activity⌉ + ⌈record⌉ + ⌈Σ activity, parts and references⌉ R; 2 × (⌈activity⌉ + ⌈record⌉ + ⌈reference⌉) W; GSI1 ⌈entry⌉ W; GSI2 ⌈reference⌉ W",
         cost: |case| {
             Cost::default()
                 .read(cost::ACTIVITIES, case.activity_read() + read(case.own) + read(case.collection()))

@@ -36,8 +36,6 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "get SK = Plans and SK = UserId-…, strongly consistent. Then in a transaction put if absent: PK = CompanyId-…#Points, SK = Correction#UserId-…#<time>#CorrectionId-…",
-        formula: "⌈plans⌉ R, or 1 R without plans; ⌈employee⌉ R; 2 × ⌈correction⌉ W. With an Idempotency-Key, also 1 R and 2 × ⌈record⌉ W",
         cost: |case| {
             Cost::default()
                 .read(cost::ACTIVITIES, read(case.own) + read(case.employee) + case.record_read())

@@ -3,7 +3,7 @@
 
 use crate::{
     Activity, ActivityBody, DOMAIN, Detail, Goal, Groups, Record, Reward, Section, Wellness,
-    cost::{self, Calls, Case, Pattern},
+    cost::{self, Calls, Named, Pattern},
     model::{
         content::{Content, Essentials, require},
         enrolment::{Capacity, Enrolment},
@@ -41,23 +41,16 @@ pub const PATTERN: Pattern = Pattern {
         scopes: &["wellness:admin", "wellness:operate"],
     }]),
     calls: &[
-        Calls {
-            variant: "",
-            condition: "in one transaction put if absent: PK = ActivityId-… with SK = Program, Program#Detail, Program#GoalPrimary, Program#Reward#<kind>, Program#Groups, Program#Groups#GroupId-…, Program#Venue#VenueId-… and the other references",
-            formula: "2 × (⌈activity⌉ + Σ ⌈part⌉ + Σ ⌈reference⌉) W; GSI1 ⌈entry⌉ W; GSI2 ⌈entry⌉ + Σ ⌈reference⌉ W, and 1 W for the groups. With an Idempotency-Key, also 1 R and 2 × ⌈record⌉ W. With a section, also 1 R. With a template, also ⌈template⌉ + 1 R, and ⌈record⌉ R for each of its references",
-            cost: insertion_cost,
-        },
+        Calls { variant: "", cost: insertion_cost },
         Calls {
             variant: ", automatic enrolment",
-            condition: "as above, for an active activity with automatic enrolment that has not ended: also put the job that enrols the employees",
-            formula: "as above, plus 2 × ⌈job⌉ W",
             cost: |case| insertion_cost(case).write(cost::JOBS, table::cost::write(case.job).times(2)),
         },
     ],
     function,
 };
 
-fn insertion_cost(case: &Case) -> Cost {
+fn insertion_cost(case: &Named) -> Cost {
     let row = table::cost::write(case.activity);
     Cost::default()
         .read(cost::ACTIVITIES, case.record_read())
@@ -65,7 +58,7 @@ fn insertion_cost(case: &Case) -> Cost {
         .write(cost::ACTIVITIES, case.record_write().times(2))
         .write(cost::PROGRAM, table::cost::write(case.program))
         .write(cost::LISTS, table::cost::write(case.narrow) + case.references_write())
-        .write(cost::LISTS, table::Units::whole(Case::count(case.groups)))
+        .write(cost::LISTS, table::cost::Term::whole(case.groups))
 }
 
 /// A request to create an activity.

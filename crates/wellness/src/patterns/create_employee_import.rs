@@ -16,10 +16,7 @@ use crate::{
 use function::{Error, Fields, Function, Input, Located, Request, Route, Trigger, Whole, optimistically};
 use keys::wellness::FacetId;
 use serde::Serialize;
-use table::{
-    Units,
-    cost::{Cost, write},
-};
+use table::cost::{Cost, write};
 
 /// The Lambda.
 #[must_use]
@@ -38,11 +35,9 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "get PK = CompanyId-…, SK = Starts of WellnessJobs; if it lists 10 jobs, get them. Then as W31 create-file",
-        formula: "1 R for the list, and ⌈job⌉ R for each of 10 jobs; 2 × ⌈upload⌉ W; with an Idempotency-Key 1 R and 2 × ⌈record⌉ W more",
         cost: |case| {
             Cost::default()
-                .read(cost::JOBS, Units::whole(1))
+                .read(cost::JOBS, 1)
                 .read(cost::ACTIVITIES, case.record_read())
                 .write(cost::ACTIVITIES, (write(case.upload) + case.record_write()).times(2))
         },

@@ -37,8 +37,6 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "with an Idempotency-Key: get PK = CompanyId-…, SK = IDEMPOTENCY#<key>. Then one transaction puts PK = CompanyId-…, SK = Upload#FileId-…, and the idempotency record",
-        formula: "2 × ⌈upload⌉ W; with an Idempotency-Key 1 R and 2 × ⌈record⌉ W more",
         cost: |case| {
             Cost::default()
                 .read(cost::ACTIVITIES, case.record_read())

@@ -36,8 +36,6 @@ pub const PATTERN: Pattern = Pattern {
     ]),
     calls: &[Calls {
         variant: "",
-        condition: "in a transaction put if absent: PK = CompanyId-… or Global, SK = Template#TemplateId-…",
-        formula: "2 × ⌈template⌉ W. With an Idempotency-Key, also 1 R and 2 × ⌈record⌉ W",
         cost: |case| {
             Cost::default()
                 .read(cost::ACTIVITIES, case.record_read())

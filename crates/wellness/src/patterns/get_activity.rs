@@ -42,8 +42,6 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[
         Calls {
             variant: "",
-            condition: "PK = ActivityId-…, SK begins with Program, strongly consistent",
-            formula: "⌈Σ activity, parts and references⌉ R, strongly consistent",
             cost: |case| {
                 let bytes = case.activity + case.part * case.parts + case.reference * case.references;
                 Cost::default().read(cost::ACTIVITIES, read(bytes))
@@ -51,8 +49,6 @@ pub const PATTERN: Pattern = Pattern {
         },
         Calls {
             variant: ", one level",
-            condition: "PK = ActivityId-…, SK begins with Program#Groups or another level, strongly consistent. Also get SK = Program to check the company",
-            formula: "⌈activity⌉ R, and ⌈Σ parts⌉ R per level",
             cost: |case| {
                 Cost::default()
                     .read(cost::ACTIVITIES, case.activity_read())

@@ -23,12 +23,7 @@ pub const PATTERN: Pattern = Pattern {
         path: "/wellness/companies/{companyId}/employees/{userId}",
         scopes: &["wellness:admin", "wellness:operate"],
     }]),
-    calls: &[Calls {
-        variant: "",
-        condition: "get PK = CompanyId-<id>#Employees#<0-9>, SK = UserId-<id>",
-        formula: "⌈employee⌉ R",
-        cost: |case| Cost::default().read(cost::ACTIVITIES, read(case.employee)),
-    }],
+    calls: &[Calls { variant: "", cost: |case| Cost::default().read(cost::ACTIVITIES, read(case.employee)) }],
     function,
 };
 

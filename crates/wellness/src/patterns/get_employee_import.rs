@@ -31,12 +31,7 @@ pub const PATTERN: Pattern = Pattern {
         path: "/wellness/companies/{companyId}/employee-imports/{importId}",
         scopes: &["wellness:admin", "wellness:operate"],
     }]),
-    calls: &[Calls {
-        variant: "",
-        condition: "get PK = CompanyId-…, SK = Upload#FileId-…, strongly consistent. Before the end, also the job PK = CompanyId-…, SK = Job#UploadId-…",
-        formula: "⌈upload⌉ R; before the end, also ⌈job⌉ R. The table shows the cost after the end",
-        cost: |case| Cost::default().read(cost::ACTIVITIES, read(case.upload)),
-    }],
+    calls: &[Calls { variant: "", cost: |case| Cost::default().read(cost::ACTIVITIES, read(case.upload)) }],
     function,
 };
 

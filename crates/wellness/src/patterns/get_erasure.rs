@@ -35,12 +35,7 @@ pub const PATTERN: Pattern = Pattern {
     id: "W34",
     name: "get-erasure",
     trigger: Trigger::Http(&routes("GET")),
-    calls: &[Calls {
-        variant: "",
-        condition: "get PK = CompanyId-…, SK = Job#ErasureId-… or Job#EmployeeErasureId-…, strongly consistent",
-        formula: "⌈job⌉ R",
-        cost: |case| Cost::default().read(cost::JOBS, read(case.job)),
-    }],
+    calls: &[Calls { variant: "", cost: |case| Cost::default().read(cost::JOBS, read(case.job)) }],
     function,
 };
 

@@ -35,12 +35,7 @@ pub const PATTERN: Pattern = Pattern {
         path: "/wellness/companies/{companyId}/export",
         scopes: &["wellness:operate"],
     }]),
-    calls: &[Calls {
-        variant: "",
-        condition: "get PK = CompanyId-…, SK = Job#ExportId-…, strongly consistent. Each object gets a presigned URL without a call",
-        formula: "⌈job⌉ R",
-        cost: |case| Cost::default().read(cost::JOBS, read(case.job)),
-    }],
+    calls: &[Calls { variant: "", cost: |case| Cost::default().read(cost::JOBS, read(case.job)) }],
     function,
 };
 

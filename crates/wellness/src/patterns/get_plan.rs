@@ -24,12 +24,7 @@ pub const PATTERN: Pattern = Pattern {
         path: "/wellness/companies/{companyId}/plans/{planId}",
         scopes: &["wellness:read", "wellness:admin", "wellness:operate"],
     }]),
-    calls: &[Calls {
-        variant: "",
-        condition: "get PK = CompanyId-…, SK = Plans",
-        formula: "⌈plans⌉ R, or 1 R without plans",
-        cost: |case| Cost::default().read(cost::ACTIVITIES, read(case.own)),
-    }],
+    calls: &[Calls { variant: "", cost: |case| Cost::default().read(cost::ACTIVITIES, read(case.own)) }],
     function,
 };
 

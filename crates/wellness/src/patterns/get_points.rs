@@ -3,7 +3,7 @@
 
 use crate::{
     Wellness,
-    cost::{self, Calls, Case, Pattern},
+    cost::{self, Calls, Named, Pattern},
     model::{
         award::{Award, Correction, CorrectionBody},
         period::UserPeriod,
@@ -37,23 +37,16 @@ pub const PATTERN: Pattern = Pattern {
         scopes: &["wellness:read", "wellness:admin", "wellness:operate"],
     }]),
     calls: &[
-        Calls {
-            variant: "",
-            condition: "GSI3PK = CompanyId-…#UserId-…#Registrations, GSI3SK between ActivityEndDate#first and ActivityEndDate#last second of the plan; PK = CompanyId-…#Points, SK between Correction#UserId-…#first and Correction#UserId-…#last second of the plan",
-            formula: "½ ⌈Σ registrations⌉ R on GSI3, rounded up for each 1,000, and ⌈Σ corrections⌉ R",
-            cost: points_cost,
-        },
+        Calls { variant: "", cost: points_cost },
         Calls {
             variant: ", of a plan",
-            condition: "for the current plan or with planId: also get SK = Plans",
-            formula: "as above, plus ½ ⌈plans⌉ R, or ½ R without plans",
             cost: |case| points_cost(case).read(cost::ACTIVITIES, read_eventually(case.own)),
         },
     ],
     function,
 };
 
-fn points_cost(case: &Case) -> Cost {
+fn points_cost(case: &Named) -> Cost {
     Cost::default()
         .read(cost::REGISTRATIONS, case.listed(case.registration))
         .read(cost::ACTIVITIES, read(case.corrections))

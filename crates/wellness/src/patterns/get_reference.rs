@@ -28,16 +28,9 @@ pub const PATTERN: Pattern = Pattern {
         scopes: &["wellness:read", "wellness:admin", "wellness:operate"],
     }]),
     calls: &[
-        Calls {
-            variant: "",
-            condition: "get: PK = CompanyId-…, SK = Venue#VenueId-… or the corresponding key of a file, course, tracker or notification, strongly consistent",
-            formula: "⌈record⌉ R, strongly consistent",
-            cost: |case| Cost::default().read(cost::ACTIVITIES, read(case.own)),
-        },
+        Calls { variant: "", cost: |case| Cost::default().read(cost::ACTIVITIES, read(case.own)) },
         Calls {
             variant: ", file",
-            condition: "also get: PK = CompanyId-…, SK = Upload#FileId-…, strongly consistent",
-            formula: "⌈record⌉ + ⌈upload⌉ R, strongly consistent",
             cost: |case| Cost::default().read(cost::ACTIVITIES, read(case.own) + read(case.upload)),
         },
     ],

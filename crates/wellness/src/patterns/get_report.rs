@@ -2,7 +2,7 @@
 
 use crate::{
     DOMAIN, Name, Wellness,
-    cost::{self, Calls, Case, Pattern},
+    cost::{self, Calls, Named, Pattern},
     model::report::{Count, PlanReport, ReportRow},
 };
 use function::{
@@ -16,7 +16,7 @@ use keys::{
 };
 use serde::Serialize;
 use table::{
-    Query, Units,
+    Query,
     cost::{Cost, read_eventually},
 };
 
@@ -37,11 +37,9 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "get PK = CompanyId-…#Reports, SK = PlanId-…, strongly consistent. Then query SK begins with PlanId-…#ReportId-…#",
-        formula: "1 R; ½ ⌈Σ rows⌉ R",
-        cost: |case: &Case| {
+        cost: |case: &Named| {
             let rows = read_eventually(case.report * case.items);
-            Cost::default().read(cost::ACTIVITIES, Units::whole(1) + rows)
+            Cost::default().read(cost::ACTIVITIES, 1 + rows)
         },
     }],
     function,

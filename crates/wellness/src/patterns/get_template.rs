@@ -32,12 +32,7 @@ pub const PATTERN: Pattern = Pattern {
             scopes: &["wellness:read", "wellness:admin", "wellness:operate"],
         },
     ]),
-    calls: &[Calls {
-        variant: "",
-        condition: "get: PK = CompanyId-… or Global, SK = Template#TemplateId-…, strongly consistent",
-        formula: "⌈template⌉ R, strongly consistent",
-        cost: |case| Cost::default().read(cost::ACTIVITIES, read(case.own)),
-    }],
+    calls: &[Calls { variant: "", cost: |case| Cost::default().read(cost::ACTIVITIES, read(case.own)) }],
     function,
 };
 

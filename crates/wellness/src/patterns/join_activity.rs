@@ -3,7 +3,7 @@
 
 use crate::{
     Activity, DOMAIN, Employee, Enrolment, Group, Registration, RegistrationBody, Wellness,
-    cost::{self, Calls, Case, Pattern},
+    cost::{self, Calls, Named, Pattern},
     model::{
         access::{OfUser, sees},
         registration::Absence,
@@ -19,8 +19,8 @@ use keys::{
     },
 };
 use table::{
-    Change, Condition, Units, Value,
-    cost::{Cost, read, write},
+    Change, Condition, Value,
+    cost::{Cost, Term, read, write},
 };
 
 /// The Lambda.
@@ -39,28 +39,14 @@ pub const PATTERN: Pattern = Pattern {
         scopes: &["wellness:write", "wellness:admin", "wellness:operate"],
     }]),
     calls: &[
-        Calls {
-            variant: "",
-            condition: "get SK = Program, SK = Registration#UserId-… and the employee, all strongly consistent. Add 1 to Issued of SK = Tickets, and put the number into its map Drawn, if the employee has no number there. Then in one transaction put SK = Registration#UserId-… and SK = Ticket#…, both if absent. Then get SK = Program and the employee again, and remove the number from Drawn",
-            formula: "2 × (⌈activity⌉ + ⌈employee⌉) + 1 R; 2 + 2 × (⌈registration⌉ + 1) W; GSI3 ⌈registration⌉ W. Up to 12 W more if many sign-ups are in progress",
-            cost: join_cost,
-        },
+        Calls { variant: "", cost: join_cost },
         Calls {
             variant: ", first",
-            condition: "as above. Besides, one transaction puts SK = Tickets if absent, and checks the capacity of SK = Program",
-            formula: "as above, plus 2 × (1 + ⌈activity⌉) W, and 1 W for a refused update, which the table omits",
-            cost: |case| join_cost(case).write(cost::ACTIVITIES, (Units::whole(1) + write(case.activity)).times(2)),
+            cost: |case| join_cost(case).write(cost::ACTIVITIES, (Term::whole(1) + write(case.activity)).times(2)),
         },
-        Calls {
-            variant: ", waiting",
-            condition: "as above. Then get SK = Tickets, and query up to 1,000 tickets between the last ticket with a seat and the own one, both strongly consistent",
-            formula: "as above, plus 1 + ⌈Σ tickets before the own one⌉ R",
-            cost: |case| join_cost(case).read(cost::ACTIVITIES, Units::whole(2)),
-        },
+        Calls { variant: ", waiting", cost: |case| join_cost(case).read(cost::ACTIVITIES, 2) },
         Calls {
             variant: ", automatic enrolment",
-            condition: "as above, without a ticket: put SK = Registration#UserId-… if absent",
-            formula: "2 × (⌈activity⌉ + ⌈employee⌉) + 1 R; ⌈registration⌉ W; GSI3 ⌈registration⌉ W",
             cost: |case| {
                 let registration = write(case.registration);
                 reads(case).write(cost::ACTIVITIES, registration).write(cost::REGISTRATIONS, registration)
@@ -68,12 +54,10 @@ pub const PATTERN: Pattern = Pattern {
         },
         Calls {
             variant: ", another group",
-            condition: "get SK = Program, SK = Registration#UserId-… and SK = Program#Groups#GroupId-…, all strongly consistent. Then update SK = Registration#UserId-… if it is still there. With any other request, a group costs one more get",
-            formula: "⌈activity⌉ + 2 R; ⌈registration⌉ W; GSI3 ⌈registration⌉ W",
             cost: |case| {
                 let registration = write(case.registration);
                 Cost::default()
-                    .read(cost::ACTIVITIES, case.activity_read() + Units::whole(2))
+                    .read(cost::ACTIVITIES, case.activity_read() + 2)
                     .write(cost::ACTIVITIES, registration)
                     .write(cost::REGISTRATIONS, registration)
             },
@@ -82,16 +66,14 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-fn reads(case: &Case) -> Cost {
+fn reads(case: &Named) -> Cost {
     let both = case.activity_read() + read(case.employee);
-    Cost::default().read(cost::ACTIVITIES, both.times(2) + Units::whole(1))
+    Cost::default().read(cost::ACTIVITIES, both.times(2) + 1)
 }
 
-fn join_cost(case: &Case) -> Cost {
+fn join_cost(case: &Named) -> Cost {
     let registration = write(case.registration);
-    reads(case)
-        .write(cost::ACTIVITIES, (registration + Units::whole(1)).times(2) + Units::whole(2))
-        .write(cost::REGISTRATIONS, registration)
+    reads(case).write(cost::ACTIVITIES, (registration + 1).times(2) + 2).write(cost::REGISTRATIONS, registration)
 }
 
 /// The employee and the activity.

@@ -2,15 +2,12 @@
 
 use crate::{
     DOMAIN, Registration, Wellness,
-    cost::{self, Calls, Case, Pattern},
+    cost::{self, Calls, Named, Pattern},
     model::registration::Absence,
     patterns::join_activity::JoinActivityInput,
 };
 use function::{Error, Function, NoContent, Problem, Request, Route, Trigger, optimistically};
-use table::{
-    Units,
-    cost::{Cost, read, write},
-};
+use table::cost::{Cost, read, write};
 
 /// The Lambda.
 #[must_use]
@@ -30,22 +27,18 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[
         Calls {
             variant: "",
-            condition: "get SK = Registration#UserId-…, strongly consistent. Then one transaction updates it and deletes its Ticket#… if both are unchanged, and puts the job that gives the seat away",
-            formula: "⌈registration⌉ R; 2 × (⌈registration⌉ + 1) W and 2 × ⌈job⌉ W; GSI3 ⌈registration⌉ W",
             cost: |case| {
                 let registration = write(case.registration);
                 Cost::default()
                     .read(cost::ACTIVITIES, read(case.registration))
-                    .write(cost::ACTIVITIES, (registration + Units::whole(1)).times(2))
+                    .write(cost::ACTIVITIES, (registration + 1).times(2))
                     .write(cost::JOBS, write(case.job).times(2))
                     .write(cost::REGISTRATIONS, registration)
             },
         },
         Calls {
             variant: ", automatic enrolment",
-            condition: "without a ticket: get SK = Registration#UserId-…. Then update it if it is unchanged",
-            formula: "⌈registration⌉ R and W; GSI3 ⌈registration⌉ W",
-            cost: |case: &Case| {
+            cost: |case: &Named| {
                 let registration = write(case.registration);
                 Cost::default()
                     .read(cost::ACTIVITIES, read(case.registration))

@@ -35,16 +35,9 @@ pub const PATTERN: Pattern = Pattern {
         scopes: &["wellness:read", "wellness:admin", "wellness:operate"],
     }]),
     calls: &[
-        Calls {
-            variant: "",
-            condition: "GSI1PK = CompanyId-…#Program, GSI1SK between EndDate#first and EndDate#last second of the plan year",
-            formula: "½ ⌈Σ activities and sections⌉ R on GSI1, rounded up for each MB",
-            cost: |case| Cost::default().read(cost::PROGRAM, case.listed(case.program)),
-        },
+        Calls { variant: "", cost: |case| Cost::default().read(cost::PROGRAM, case.listed(case.program)) },
         Calls {
             variant: ", of a plan",
-            condition: "for the current plan or with planId: also get SK = Plans",
-            formula: "as above, plus ½ ⌈plans⌉ R, or ½ R without plans",
             cost: |case| {
                 Cost::default()
                     .read(cost::PROGRAM, case.listed(case.program))

@@ -33,16 +33,9 @@ pub const PATTERN: Pattern = Pattern {
         scopes: &["wellness:read", "wellness:admin", "wellness:operate"],
     }]),
     calls: &[
-        Calls {
-            variant: "",
-            condition: "GSI2PK = CompanyId-…#Program#List, GSI2SK between EndDate#first and EndDate#last second of the plan year. The function applies the filters",
-            formula: "½ ⌈Σ entries⌉ R on GSI2, rounded up for each MB",
-            cost: |case| Cost::default().read(cost::LISTS, case.listed(case.narrow)),
-        },
+        Calls { variant: "", cost: |case| Cost::default().read(cost::LISTS, case.listed(case.narrow)) },
         Calls {
             variant: ", of a plan",
-            condition: "for the current plan or with planId: also get SK = Plans",
-            formula: "as above, plus ½ ⌈plans⌉ R, or ½ R without plans",
             cost: |case| {
                 Cost::default()
                     .read(cost::LISTS, case.listed(case.narrow))

@@ -3,14 +3,14 @@
 
 use crate::{
     DOMAIN, EmployeeBody, Wellness,
-    cost::{self, Calls, Case, Pattern},
+    cost::{self, Calls, Named, Pattern},
     model::employee::EmployeesQuery,
 };
 use function::{Error, Fields, Function, Input, JsonOrCsv, List, MediaType, Request, Route, Trigger};
 use keys::wellness::{CompanyId, Department, EmployeesPosition};
 use table::{
-    BadCursor, Units,
-    cost::{Cost, read_eventually},
+    BadCursor,
+    cost::{Cost, Term, read_eventually},
 };
 
 /// The Lambda.
@@ -30,10 +30,8 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "PK = CompanyId-<id>#Employees#<0-9>, SK begins with UserId-, one partition after the other until the page is full, filtered by Department if the request names one",
-        formula: "½ ⌈Σ employees⌉ R for each partition that the page reads. The table shows the cost for a company whose employees are in one of the ten partitions",
-        cost: |case: &Case| {
-            let others = Units::halves(9);
+        cost: |case: &Named| {
+            let others = Term::halves(9);
             Cost::default().read(cost::ACTIVITIES, read_eventually(case.employee * case.items) + others)
         },
     }],

@@ -3,7 +3,7 @@
 
 use crate::{
     DOMAIN, Employee, Name, Progress, Registration, Wellness,
-    cost::{self, Calls, Case, Pattern},
+    cost::{self, Calls, Pattern},
     model::registration::RegistrationStatus,
 };
 use function::{
@@ -36,10 +36,8 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "PK = ActivityId-…, SK begins with Registration#, filtered by CompanyId. Then batch-get the employee of each registration",
-        formula: "½ ⌈Σ registrations⌉ R, and ½ ⌈employee⌉ R for each registration",
         cost: |case| {
-            let employees = read_eventually(case.employee).times(Case::count(case.items));
+            let employees = read_eventually(case.employee).times(case.items);
             Cost::default().read(cost::ACTIVITIES, case.listed(case.registration) + employees)
         },
     }],

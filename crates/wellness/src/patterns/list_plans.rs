@@ -27,12 +27,7 @@ pub const PATTERN: Pattern = Pattern {
         path: "/wellness/companies/{companyId}/plans",
         scopes: &["wellness:read", "wellness:admin", "wellness:operate"],
     }]),
-    calls: &[Calls {
-        variant: "",
-        condition: "get PK = CompanyId-…, SK = Plans",
-        formula: "½ ⌈plans⌉ R, or ½ R without plans",
-        cost: |case| Cost::default().read(cost::ACTIVITIES, read_eventually(case.own)),
-    }],
+    calls: &[Calls { variant: "", cost: |case| Cost::default().read(cost::ACTIVITIES, read_eventually(case.own)) }],
     function,
 };
 

@@ -35,8 +35,6 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "GSI2PK = CompanyId-<id>#VenueId-<id>, GSI2SK between status#from and status#to for each range of statuses",
-        formula: "½ ⌈Σ references⌉ R on GSI2",
         cost: |case| Cost::default().read(cost::LISTS, read_eventually(case.reference * case.references)),
     }],
     function,

@@ -25,12 +25,7 @@ pub const PATTERN: Pattern = Pattern {
         path: "/wellness/companies/{companyId}/references/{facet}",
         scopes: &["wellness:admin", "wellness:operate"],
     }]),
-    calls: &[Calls {
-        variant: "",
-        condition: "PK = CompanyId-…, SK begins with Venue# or the corresponding prefix of files, courses, trackers or notifications",
-        formula: "½ ⌈Σ records⌉ R",
-        cost: |case| Cost::default().read(cost::ACTIVITIES, case.listed(case.own)),
-    }],
+    calls: &[Calls { variant: "", cost: |case| Cost::default().read(cost::ACTIVITIES, case.listed(case.own)) }],
     function,
 };
 

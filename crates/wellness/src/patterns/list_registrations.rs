@@ -6,7 +6,7 @@
 
 use crate::{
     Activity, DOMAIN, Name, Progress, Registration, Wellness,
-    cost::{self, Calls, Case, Pattern},
+    cost::{self, Calls, Named, Pattern},
     model::{
         activity::json_of_some,
         period::UserPeriod,
@@ -41,26 +41,19 @@ pub const PATTERN: Pattern = Pattern {
         scopes: &["wellness:read", "wellness:admin", "wellness:operate"],
     }]),
     calls: &[
-        Calls {
-            variant: "",
-            condition: "GSI3PK = CompanyId-…#UserId-…#Registrations, GSI3SK between ActivityEndDate#first and ActivityEndDate#last second of the plan year. Then batch-get SK = Program of each activity",
-            formula: "½ ⌈Σ registrations⌉ R on GSI3, rounded up for each MB of the page, and ½ ⌈activity⌉ R per activity",
-            cost: list_cost,
-        },
+        Calls { variant: "", cost: list_cost },
         Calls {
             variant: ", of a plan",
-            condition: "for the current plan or with planId: also get SK = Plans",
-            formula: "as above, plus ½ ⌈plans⌉ R, or ½ R without plans",
             cost: |case| list_cost(case).read(cost::ACTIVITIES, read_eventually(case.own)),
         },
     ],
     function,
 };
 
-fn list_cost(case: &Case) -> Cost {
+fn list_cost(case: &Named) -> Cost {
     Cost::default()
         .read(cost::REGISTRATIONS, case.listed(case.registration))
-        .read(cost::ACTIVITIES, read_eventually(case.activity).times(Case::count(case.items)))
+        .read(cost::ACTIVITIES, read_eventually(case.activity).times(case.items))
 }
 
 /// The user, the period and the page to list.

@@ -32,12 +32,7 @@ pub const PATTERN: Pattern = Pattern {
             scopes: &["wellness:read", "wellness:admin", "wellness:operate"],
         },
     ]),
-    calls: &[Calls {
-        variant: "",
-        condition: "PK = CompanyId-… or Global, SK begins with Template#",
-        formula: "½ ⌈Σ templates⌉ R",
-        cost: |case| Cost::default().read(cost::ACTIVITIES, case.listed(case.own)),
-    }],
+    calls: &[Calls { variant: "", cost: |case| Cost::default().read(cost::ACTIVITIES, case.listed(case.own)) }],
     function,
 };
 

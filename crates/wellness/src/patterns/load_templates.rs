@@ -5,13 +5,13 @@
 
 use crate::{
     Wellness,
-    cost::{self, Calls, Case, Pattern},
+    cost::{self, Calls, Pattern},
     model::shipped::{TemplateSet, added_after},
 };
 use function::{Error, Function, Scheduled, Trigger, optimistically};
 use serde::Serialize;
 use table::{
-    Condition, Units,
+    Condition,
     cost::{Cost, read, write},
 };
 
@@ -27,21 +27,12 @@ pub const PATTERN: Pattern = Pattern {
     name: "load-templates",
     trigger: Trigger::Schedule("rate(1 hour)"),
     calls: &[
-        Calls {
-            variant: "",
-            condition: "get PK = Global, SK = TemplateSet, strongly consistent",
-            formula: "1 R",
-            cost: |_| Cost::default().read(cost::ACTIVITIES, read(0)),
-        },
+        Calls { variant: "", cost: |_| Cost::default().read(cost::ACTIVITIES, read(0)) },
         Calls {
             variant: ", after a deployment",
-            condition: "as above. Then one transaction puts the new templates, and SK = TemplateSet if its Version is unchanged",
-            formula: "1 R; 2 × (Σ ⌈template⌉ + 1) W",
             cost: |case| {
-                let templates = write(case.own).times(Case::count(case.items));
-                Cost::default()
-                    .read(cost::ACTIVITIES, read(0))
-                    .write(cost::ACTIVITIES, (templates + Units::whole(1)).times(2))
+                let templates = write(case.own).times(case.items);
+                Cost::default().read(cost::ACTIVITIES, read(0)).write(cost::ACTIVITIES, (templates + 1).times(2))
             },
         },
     ],

@@ -11,7 +11,7 @@ use crate::{
 use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger, optimistically};
 use keys::wellness::{ActivityId, CompanyId, SectionId};
 use table::{
-    Condition, Units,
+    Condition,
     cost::{Cost, write},
 };
 
@@ -32,11 +32,9 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "get SK = Section#SectionId-… and SK = Program. Then update SectionId of SK = Program in a transaction if Version is unchanged. No key changes",
-        formula: "1 R; ⌈activity⌉ R; 2 × ⌈activity⌉ W; GSI1 ⌈entry⌉ W, because GSI1 projects SectionId. Removing an activity from its section does not read a section",
         cost: |case| {
             Cost::default()
-                .read(cost::ACTIVITIES, Units::whole(1) + case.activity_read())
+                .read(cost::ACTIVITIES, 1 + case.activity_read())
                 .write(cost::ACTIVITIES, write(case.activity).times(2))
                 .write(cost::PROGRAM, write(case.program))
         },

@@ -31,8 +31,6 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[
         Calls {
             variant: "",
-            condition: "get PK = CompanyId-<id>#Employees#<0-9>, SK = UserId-<id>. Then put the employee if it does not exist, in a transaction, whose late attempts DynamoDB ignores",
-            formula: "1 R; 2 × ⌈employee⌉ W",
             cost: |case| {
                 let written = write(case.employee).times(2);
                 Cost::default().read(cost::ACTIVITIES, read(0)).write(cost::ACTIVITIES, written)
@@ -40,8 +38,6 @@ pub const PATTERN: Pattern = Pattern {
         },
         Calls {
             variant: ", change",
-            condition: "get PK = CompanyId-<id>#Employees#<0-9>, SK = UserId-<id>. Then put the employee if its version is unchanged",
-            formula: "⌈employee⌉ R; ⌈employee⌉ W, or none if nothing changes",
             cost: |case| {
                 let (read, write) = (read(case.employee), write(case.employee));
                 Cost::default().read(cost::ACTIVITIES, read).write(cost::ACTIVITIES, write)

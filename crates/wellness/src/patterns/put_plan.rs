@@ -32,8 +32,6 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "get PK = CompanyId-…, SK = Plans. Then put it if its version is unchanged",
-        formula: "⌈plans⌉ R, or 1 R for the first plan; ⌈plans⌉ W, or none if nothing changes",
         cost: |case| Cost::default().read(cost::ACTIVITIES, read(case.own)).write(cost::ACTIVITIES, write(case.own)),
     }],
     function,

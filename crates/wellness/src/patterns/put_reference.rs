@@ -32,8 +32,6 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "get PK = CompanyId-…, SK = Venue#VenueId-… or the corresponding key of a file, course, tracker or notification. Then put it in a transaction if UsedBy is unchanged",
-        formula: "⌈record⌉ R, or 1 R for a new record; 2 × ⌈record⌉ W",
         cost: |case| {
             Cost::default().read(cost::ACTIVITIES, read(case.own)).write(cost::ACTIVITIES, write(case.own).times(2))
         },

@@ -30,8 +30,6 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "get PK = CompanyId-…, SK = Section#SectionId-…. Then put it in a transaction, if it is still there or still absent",
-        formula: "⌈section⌉ R, or 1 R for a new section; 2 × ⌈section⌉ W; GSI1 ⌈section⌉ W, or 2 ⌈section⌉ W if the end date changes",
         cost: |case| {
             Cost::default()
                 .read(cost::ACTIVITIES, read(case.own))

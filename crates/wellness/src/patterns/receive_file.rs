@@ -24,12 +24,7 @@ pub const PATTERN: Pattern = Pattern {
     id: "W31",
     name: "receive-file",
     trigger: Trigger::Objects("Files", UploadKey::PREFIX),
-    calls: &[Calls {
-        variant: "",
-        condition: "put PK = CompanyId-<id>, SK = Job#UploadId-<id>",
-        formula: "⌈job⌉ W",
-        cost: |case| Cost::default().write(cost::JOBS, write(case.job)),
-    }],
+    calls: &[Calls { variant: "", cost: |case| Cost::default().write(cost::JOBS, write(case.job)) }],
     function,
 };
 

@@ -2,7 +2,7 @@
 
 use crate::{
     DOMAIN, Registration, Reward, Wellness,
-    cost::{self, Calls, Case, Pattern},
+    cost::{self, Calls, Pattern},
 };
 use function::{Error, Fields, Function, Input, Json, Problem, Request, Route, Trigger, optimistically};
 use futures::future::{join_all, try_join};
@@ -34,10 +34,8 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "get SK = Program, query SK begins with Program#Reward, and get SK = Registration#UserId-… of each employee, all strongly consistent. Then update the registrations that change",
-        formula: "⌈activity⌉ + ⌈Σ rewards⌉ R; ⌈registration⌉ R and W, and GSI3 ⌈registration⌉ W, for each employee",
         cost: |case| {
-            let times = Case::count(case.items);
+            let times = case.items;
             let registration = write(case.registration).times(times);
             Cost::default()
                 .read(cost::ACTIVITIES, case.activity_read() + read(case.rewards))

@@ -6,7 +6,7 @@
 
 use crate::{
     Activity, DOMAIN, Progress, Registration, RegistrationBody, Wellness,
-    cost::{self, Calls, Case, Pattern},
+    cost::{self, Calls, Named, Pattern},
     model::{
         access::OfUser,
         object::JsonObject,
@@ -42,31 +42,17 @@ pub const PATTERN: Pattern = Pattern {
         scopes: &["wellness:write", "wellness:admin", "wellness:operate"],
     }]),
     calls: &[
-        Calls {
-            variant: "",
-            condition: "get SK = Program and SK = Registration#UserId-…, and query SK begins with Program#Reward, all strongly consistent. Then update SK = Registration#UserId-… if CompanyId is the company, and the stored Progress and Awards are those that were read or less",
-            formula: "⌈activity⌉ + ⌈Σ rewards⌉ R; ⌈registration⌉ R and W; GSI3 ⌈registration⌉ W",
-            cost: |case| update_cost(case).read(cost::ACTIVITIES, case.activity_read()),
-        },
+        Calls { variant: "", cost: |case| update_cost(case).read(cost::ACTIVITIES, case.activity_read()) },
         Calls {
             variant: ", value",
-            condition: "as above, and get SK = Program#GoalPrimary, also for an administrator",
-            formula: "as above, plus ⌈goal⌉ R",
             cost: |case| {
                 let goal = read(case.part);
                 update_cost(case).read(cost::ACTIVITIES, case.activity_read() + goal)
             },
         },
-        Calls {
-            variant: ", administrator",
-            condition: "as above, without the activity",
-            formula: "⌈Σ rewards⌉ R; ⌈registration⌉ R and W; GSI3 ⌈registration⌉ W",
-            cost: update_cost,
-        },
+        Calls { variant: ", administrator", cost: update_cost },
         Calls {
             variant: ", correction",
-            condition: "as for an administrator, but the update is a transaction, whose late attempts DynamoDB ignores. Then get SK = Registration#UserId-… again, strongly consistent",
-            formula: "⌈Σ rewards⌉ R; 2 × ⌈registration⌉ R; 2 × ⌈registration⌉ W; GSI3 ⌈registration⌉ W",
             cost: |case| {
                 let cost = update_cost(case).read(cost::ACTIVITIES, read(case.registration));
                 cost.write(cost::ACTIVITIES, write(case.registration))
@@ -76,7 +62,7 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-fn update_cost(case: &Case) -> Cost {
+fn update_cost(case: &Named) -> Cost {
     let registration = write(case.registration);
     let cost = Cost::default().read(cost::ACTIVITIES, read(case.registration) + read(case.rewards));
     cost.write(cost::ACTIVITIES, registration).write(cost::REGISTRATIONS, registration)

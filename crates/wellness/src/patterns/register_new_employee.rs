@@ -5,7 +5,7 @@
 
 use crate::{
     Activity, Employee, Filters, Registration, Wellness,
-    cost::{self, Calls, Case, Pattern},
+    cost::{self, Calls, Pattern},
     model::{
         enrolment::{Enrolment, Offer},
         option::ActivityOption,
@@ -24,8 +24,8 @@ use std::{
     time::Duration,
 };
 use table::{
-    Item, Key, Units,
-    cost::{Cost, read, write},
+    Item, Key,
+    cost::{Cost, Term, read, write},
 };
 
 /// The Lambda.
@@ -41,14 +41,12 @@ pub const PATTERN: Pattern = Pattern {
     trigger: Trigger::Stream("Activities"),
     calls: &[Calls {
         variant: "",
-        condition: "get PK = CompanyId-<id>#Employees#<0-9>, SK = UserId-<id>. Query GSI2PK = CompanyId-<id>#Program#List and GSI3PK = CompanyId-<id>#UserId-<id>#Registrations, both for end dates from today on. Batch-get the registrations for eligible challenges that GSI3 shows, strongly consistent. For each eligible challenge without a registration, put one if absent. For a transferred employee, also batch-get the registrations for activities whose filters exclude the employee, and delete those without progress. Then batch-get the activities with strong consistency, and update each registration whose end date has changed",
-        formula: "⌈employee⌉ R; GSI2 ½ ⌈Σ entries⌉ R, once per batch and company; GSI3 ½ ⌈Σ existing registrations⌉ R. Per existing registration for an eligible challenge: ⌈registration⌉ R. Per eligible challenge: ⌈registration⌉ W; GSI3 ⌈registration⌉ W; ⌈activity⌉ R, once per batch. Per activity that excludes a transferred employee: 1 R, or ⌈registration⌉ R and W, and ⌈activity⌉ R, once per batch",
         cost: |case| {
-            let challenges = Case::count(case.eligible);
+            let challenges = case.eligible;
             Cost::default()
                 .read(cost::ACTIVITIES, read(case.employee))
                 .read(cost::LISTS, case.listed(case.narrow))
-                .read(cost::REGISTRATIONS, Units::halves(1))
+                .read(cost::REGISTRATIONS, Term::halves(1))
                 .write(cost::ACTIVITIES, write(case.registration).times(challenges))
                 .write(cost::REGISTRATIONS, write(case.registration).times(challenges))
                 .read(cost::ACTIVITIES, case.activity_read().times(challenges))

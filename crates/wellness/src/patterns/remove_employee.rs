@@ -34,8 +34,6 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "one transaction deletes PK = CompanyId-<id>#Employees#<0-9>, SK = UserId-<id> if present, and puts PK = CompanyId-<id>, SK = Job#DepartureId-<id>",
-        formula: "2 × ⌈employee⌉ W and 2 × ⌈job⌉ W",
         cost: |case| {
             Cost::default()
                 .write(cost::ACTIVITIES, write(case.employee).times(2))

@@ -3,15 +3,15 @@
 
 use crate::{
     DOMAIN, Wellness,
-    cost::{self, Calls, Case, Pattern},
+    cost::{self, Calls, Named, Pattern},
     model::part::{PartRoute, name},
     patterns::update_part::routes,
 };
 use function::{Error, Fields, Function, Input, NoContent, Request, Trigger, Version, optimistically};
 use keys::wellness::{ActivityId, ActivityPartition, CompanyId, ProgramSort};
 use table::{
-    Key, Units,
-    cost::{Cost, read, write},
+    Key,
+    cost::{Cost, Term, read, write},
 };
 
 /// The Lambda.
@@ -26,23 +26,13 @@ pub const PATTERN: Pattern = Pattern {
     name: "remove-part",
     trigger: Trigger::Http(&routes("DELETE")),
     calls: &[
-        Calls {
-            variant: "",
-            condition: "get SK = Program. Then query PK = ActivityId-…, SK begins with the level of the part, strongly consistent. Then delete the part, and update SK = Program in the same transaction if Version is unchanged",
-            formula: "⌈activity⌉ + ⌈Σ parts of the level⌉ R; 2 × (⌈activity⌉ + ⌈part⌉) W; GSI1 ⌈entry⌉ W",
-            cost: |case| removal(case, write(case.part)),
-        },
-        Calls {
-            variant: ", groups",
-            condition: "as above, with all rows of the level Program#Groups",
-            formula: "⌈activity⌉ + ⌈Σ groups⌉ R; 2 × (⌈activity⌉ + Σ ⌈group⌉) W; GSI1 ⌈entry⌉ W; GSI2 1 W",
-            cost: |case| removal(case, case.parts_write()).write(cost::LISTS, Units::whole(1)),
-        },
+        Calls { variant: "", cost: |case| removal(case, write(case.part)) },
+        Calls { variant: ", groups", cost: |case| removal(case, case.parts_write()).write(cost::LISTS, 1) },
     ],
     function,
 };
 
-fn removal(case: &Case, removed: Units) -> Cost {
+fn removal(case: &Named, removed: Term) -> Cost {
     Cost::default()
         .read(cost::ACTIVITIES, case.activity_read())
         .read(cost::ACTIVITIES, read(case.part * case.parts))

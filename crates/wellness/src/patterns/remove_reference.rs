@@ -26,8 +26,6 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "get SK = Program. Then delete the reference, and update SK = Program in the same transaction if Version is unchanged",
-        formula: "⌈activity⌉ R; 2 × (⌈activity⌉ + ⌈reference⌉) W; GSI1 ⌈entry⌉ W; GSI2 ⌈reference⌉ W",
         cost: |case| {
             Cost::default()
                 .read(cost::ACTIVITIES, case.activity_read())

@@ -18,8 +18,8 @@ use jobs::Job;
 use keys::wellness::{ActivityId, ActivityPartition, Facet, JobId, ReferencePartition, UseSort};
 use serde::{Deserialize, Serialize};
 use table::{
-    Item, Query, Units,
-    cost::{Cost, read, write},
+    Item, Query,
+    cost::{Cost, Term, read, write},
 };
 
 /// The Lambda.
@@ -39,14 +39,12 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "get the record, and query one entry of GSI2PK = CompanyId-<id>#VenueId-<id>. Then one transaction deletes the record if UsedBy is unchanged, and checks that no job runs on the venue and that Hold#VenueId-<id> is absent",
-        formula: "⌈record⌉ R; GSI2 ½ R; 2 × (⌈record⌉ + 2) W. For a file also 2 × ⌈job⌉ W, for the job that deletes the object. After a reference to the venue was added, also ⌈reference⌉ R",
         cost: |case| {
             Cost::default()
                 .read(cost::ACTIVITIES, read(case.own))
-                .read(cost::LISTS, Units::halves(1))
+                .read(cost::LISTS, Term::halves(1))
                 .write(cost::ACTIVITIES, write(case.own).times(2))
-                .write(cost::JOBS, Units::whole(4))
+                .write(cost::JOBS, 4)
         },
     }],
     function,

@@ -28,12 +28,7 @@ pub const PATTERN: Pattern = Pattern {
             scopes: &["wellness:admin", "wellness:operate"],
         },
     ]),
-    calls: &[Calls {
-        variant: "",
-        condition: "in a transaction delete if present: PK = CompanyId-… or Global, SK = Template#TemplateId-…",
-        formula: "2 × ⌈template⌉ W",
-        cost: |case| Cost::default().write(cost::ACTIVITIES, write(case.own).times(2)),
-    }],
+    calls: &[Calls { variant: "", cost: |case| Cost::default().write(cost::ACTIVITIES, write(case.own).times(2)) }],
     function,
 };
 

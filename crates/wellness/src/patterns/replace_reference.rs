@@ -16,8 +16,8 @@ use function::{
 use jobs::{Job, JobBody};
 use keys::wellness::{FacetId, FacetRef, Owner};
 use table::{
-    JsonText, Units,
-    cost::{Cost, write},
+    JsonText,
+    cost::{Cost, Term, write},
 };
 
 /// The Lambda.
@@ -37,12 +37,10 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "count GSI2PK = CompanyId-<id>#VenueId-<id>, GSI2SK between draft#from and draft#to, and between active#from and active#to, and those that ended earlier today. Then one transaction puts Job#VenueId-<id> if no job is running, puts Hold#VenueId-<replacement> if absent, and checks that Hold#VenueId-<id> is absent and that no job runs on the replacement. Before it, get SK = Starts, and if it lists 10 jobs, get them; the transaction also puts SK = Starts if it is unchanged",
-        formula: "GSI2 ½ ⌈Σ references⌉ R per status, and as much for the references that ended earlier today; 1 R for the list, and ⌈job⌉ R for each of 10 jobs; 2 × (⌈job⌉ + ⌈hold⌉ + 3) W, or more if an earlier job on the replacement is larger than 1 KB. With an Idempotency-Key, also 1 R and 2 × ⌈record⌉ W. See continue-job for the cost of the job",
         cost: |case| {
-            let held = Units::whole(4);
+            let held = Term::whole(4);
             Cost::default()
-                .read(cost::JOBS, Units::whole(1))
+                .read(cost::JOBS, 1)
                 .read(cost::LISTS, case.counted())
                 .read(cost::ACTIVITIES, case.record_read())
                 .write(cost::ACTIVITIES, case.record_write().times(2))

@@ -5,10 +5,7 @@ use crate::{
     cost::{self, Calls, Pattern},
 };
 use function::{Function, Route, Trigger};
-use table::{
-    Units,
-    cost::{Cost, read, write},
-};
+use table::cost::{Cost, read, write};
 
 /// The Lambda.
 #[must_use]
@@ -27,13 +24,7 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "get PK = CompanyId-<id>, SK = Job#<job id>. Then update the job if it is still failed at the same step. For a job on references, the same transaction checks that Hold#VenueId-<id> is absent. For a replacement, it also checks that no job runs on the replacement, and puts Hold#VenueId-<replacement> if absent. For a replacement or a report, get SK = Starts, and if it lists 10 jobs, get them; the transaction also puts SK = Starts if it is unchanged",
-        formula: "⌈job⌉ R; ⌈job⌉ W for registrations; 2 × (⌈job⌉ + 1) W for an update, 2 × (⌈job⌉ + ⌈hold⌉ + 3) W for a replacement, or more if an earlier job on the replacement is larger than 1 KB; 2 × (⌈job⌉ + 1) W for a report. For a replacement or a report, 1 R more, and ⌈job⌉ R for each of 10 jobs. The table shows the cost for an update",
-        cost: |case| {
-            Cost::default()
-                .read(cost::JOBS, read(case.job))
-                .write(cost::JOBS, (write(case.job) + Units::whole(1)).times(2))
-        },
+        cost: |case| Cost::default().read(cost::JOBS, read(case.job)).write(cost::JOBS, (write(case.job) + 1).times(2)),
     }],
     function,
 };

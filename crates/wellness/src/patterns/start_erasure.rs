@@ -32,16 +32,9 @@ pub const PATTERN: Pattern = Pattern {
     name: "start-erasure",
     trigger: Trigger::Http(&routes("POST")),
     calls: &[
-        Calls {
-            variant: "",
-            condition: "put PK = CompanyId-…, SK = Job#ErasureId-… if no erasure of the company is running",
-            formula: "⌈job⌉ W",
-            cost: |case| Cost::default().write(cost::JOBS, write(case.job)),
-        },
+        Calls { variant: "", cost: |case| Cost::default().write(cost::JOBS, write(case.job)) },
         Calls {
             variant: ", of an employee",
-            condition: "get PK = CompanyId-<id>#Employees#<0-9>, SK = UserId-<id>. Then one transaction deletes the employee, and puts PK = CompanyId-…, SK = Job#EmployeeErasureId-…. Without an employee, put the job if it is not running",
-            formula: "⌈employee⌉ R; 2 × ⌈employee⌉ W and 2 × ⌈job⌉ W. Without an employee: 1 R; ⌈job⌉ W",
             cost: |case| {
                 Cost::default()
                     .read(cost::ACTIVITIES, read(case.employee))

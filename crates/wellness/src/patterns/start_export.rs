@@ -26,12 +26,7 @@ pub const PATTERN: Pattern = Pattern {
         path: "/wellness/companies/{companyId}/export",
         scopes: &["wellness:operate"],
     }]),
-    calls: &[Calls {
-        variant: "",
-        condition: "put PK = CompanyId-…, SK = Job#ExportId-… if no export of the company is running",
-        formula: "⌈job⌉ W",
-        cost: |case| Cost::default().write(cost::JOBS, write(case.job)),
-    }],
+    calls: &[Calls { variant: "", cost: |case| Cost::default().write(cost::JOBS, write(case.job)) }],
     function,
 };
 

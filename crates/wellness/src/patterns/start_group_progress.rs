@@ -3,7 +3,7 @@
 
 use crate::{
     Groups, Wellness,
-    cost::{self, Calls, Case, Pattern},
+    cost::{self, Calls, Pattern},
     model::job::{Task, job_key},
 };
 use function::{Deadline, Error, Function, Scheduled, Trigger, is_zero};
@@ -40,13 +40,9 @@ pub const PATTERN: Pattern = Pattern {
     trigger: Trigger::Schedule("rate(1 hour)"),
     calls: &[Calls {
         variant: "",
-        condition: "for each digit: query GSI2PK = Groups#<0-9>, GSI2SK begins with CompanyId-. For each activity put the job, unless it is running",
-        formula: "10 × ½ R, or ½ ⌈Σ entries⌉ R if they are more; per activity ⌈job⌉ W",
         cost: |case| {
             let partitions = table::cost::read_eventually(0).times(10);
-            Cost::default()
-                .read(cost::LISTS, partitions)
-                .write(cost::JOBS, write(case.job).times(Case::count(case.items)))
+            Cost::default().read(cost::LISTS, partitions).write(cost::JOBS, write(case.job).times(case.items))
         },
     }],
     function,

@@ -10,8 +10,8 @@ use function::{Accepted, Error, Function, Problem, Request, Route, Trigger, opti
 use jobs::{Job, JobBody};
 use keys::wellness::{CompanyId, EndDateSort, JobId, ListPartition, Period, PlanId};
 use table::{
-    Query, Units,
-    cost::{Cost, read, write},
+    Query,
+    cost::{Cost, Term, read, write},
 };
 
 /// The Lambda.
@@ -31,14 +31,12 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "get PK = CompanyId-…, SK = Plans. Query GSI2PK = CompanyId-…#Program#List, GSI2SK between EndDate#first and EndDate#last second of the plan, one item. Without an activity, get PK = CompanyId-…#Reports, SK = PlanId-…. Get PK = CompanyId-…, SK = Starts; if it lists 10 jobs, get them. Then one transaction puts the job if no job of the plan is running, and puts SK = Starts if it is unchanged",
-        formula: "⌈plans⌉ R, or 1 R without plans; GSI2 ½ R; 1 R for the list, and ⌈job⌉ R for each of 10 jobs; 2 × (⌈job⌉ + 1) W",
         cost: |case| {
             Cost::default()
                 .read(cost::ACTIVITIES, read(case.own))
-                .read(cost::LISTS, Units::halves(1))
-                .read(cost::JOBS, Units::whole(1))
-                .write(cost::JOBS, (write(case.job) + Units::whole(1)).times(2))
+                .read(cost::LISTS, Term::halves(1))
+                .read(cost::JOBS, 1)
+                .write(cost::JOBS, (write(case.job) + 1).times(2))
         },
     }],
     function,

@@ -6,7 +6,7 @@
 
 use crate::{
     Activity, ActivityBody, DOMAIN, Filters, FiltersBody, Groups, Name, Reference, Wellness,
-    cost::{self, Calls, Case, Pattern},
+    cost::{self, Calls, Named, Pattern},
     jobs::group_progress::has_long_ended,
     model::{
         enrolment::{Capacity, Enrolment},
@@ -23,8 +23,8 @@ use keys::wellness::{
 };
 use serde::Serialize;
 use table::{
-    Attribute, Change, Condition, Item, JsonText, Key, Query, Units, Value,
-    cost::{Cost, read, write},
+    Attribute, Change, Condition, Item, JsonText, Key, Query, Value,
+    cost::{Cost, Size, Term, read, write},
 };
 
 /// The Lambda.
@@ -43,43 +43,24 @@ pub const PATTERN: Pattern = Pattern {
         scopes: &["wellness:admin", "wellness:operate"],
     }]),
     calls: &[
-        Calls {
-            variant: "",
-            condition: "get SK = Program. Then update it in a transaction if Version equals the version in the request",
-            formula: "⌈activity⌉ R; 2 × ⌈activity⌉ W; GSI1 ⌈entry⌉ W; GSI2 ⌈entry⌉ W for a name or filters",
-            cost: part_cost,
-        },
-        Calls {
-            variant: ", status",
-            condition: "as above. Also query PK = ActivityId-…, SK begins with Program, twice with strong consistency. The same transaction updates GSI2SK of each reference if it is unchanged",
-            formula: "⌈activity⌉ + 2 × ⌈Σ activity, parts and references⌉ R; 2 × (⌈activity⌉ + Σ ⌈reference⌉) W; GSI1 ⌈entry⌉ W; GSI2 ⌈entry⌉ + 2 × Σ ⌈reference⌉ W",
-            cost: status_cost,
-        },
+        Calls { variant: "", cost: part_cost },
+        Calls { variant: ", status", cost: status_cost },
         Calls {
             variant: ", endDate",
-            condition: "as for a status. The same transaction also updates GSI1SK and GSI2SK of SK = Program, and puts the job that updates the registrations",
-            formula: "as for a status, plus 2 W for the job, GSI1 ⌈entry⌉ W and GSI2 ⌈entry⌉ W",
             cost: |case| {
                 status_cost(case)
-                    .write(cost::JOBS, Units::whole(2))
+                    .write(cost::JOBS, 2)
                     .write(cost::PROGRAM, write(case.program))
                     .write(cost::LISTS, write(case.narrow))
             },
         },
-        Calls {
-            variant: ", enrolment",
-            condition: "if filters or enrolment change, or if an active activity with automatic enrolment changes: as above, and the same transaction also puts the job that enrols and withdraws employees",
-            formula: "as above, plus 2 × ⌈job⌉ W. The table shows the cost for filters",
-            cost: |case| part_cost(case).write(cost::JOBS, write(case.job).times(2)),
-        },
+        Calls { variant: ", enrolment", cost: |case| part_cost(case).write(cost::JOBS, write(case.job).times(2)) },
         Calls {
             variant: ", capacity",
-            condition: "as above. Also get SK = Tickets. The same transaction updates it if its limit is unchanged, or checks that it is absent, and puts the job that gives seats away",
-            formula: "as above, plus 1 R and 2 × (1 + ⌈job⌉) W",
             cost: |case| {
                 Cost::default()
-                    .read(cost::ACTIVITIES, case.activity_read() + Units::whole(1))
-                    .write(cost::ACTIVITIES, (write(case.activity) + Units::whole(1)).times(2))
+                    .read(cost::ACTIVITIES, case.activity_read() + 1)
+                    .write(cost::ACTIVITIES, (write(case.activity) + 1).times(2))
                     .write(cost::PROGRAM, write(case.program))
                     .write(cost::JOBS, write(case.job).times(2))
             },
@@ -88,7 +69,7 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-fn part_cost(case: &Case) -> Cost {
+fn part_cost(case: &Named) -> Cost {
     Cost::default()
         .read(cost::ACTIVITIES, case.activity_read())
         .write(cost::ACTIVITIES, write(case.activity).times(2))
@@ -96,22 +77,22 @@ fn part_cost(case: &Case) -> Cost {
         .write(cost::LISTS, write(case.narrow))
 }
 
-fn status_cost(case: &Case) -> Cost {
+fn status_cost(case: &Named) -> Cost {
     part_cost(case)
         .read(cost::ACTIVITIES, read(case.collection()).times(2))
         .write(cost::ACTIVITIES, case.follow_write().times(2))
         .write(cost::LISTS, case.follow_write().times(2))
 }
 
-impl Case {
+impl Named {
     /// Total size of an activity's base row, parts and references.
-    pub(crate) fn collection(&self) -> usize {
+    pub(crate) fn collection(&self) -> Size {
         self.activity + self.part * self.parts + self.reference * self.references
     }
 
     /// Write request units (WRU) for updating the references. A transaction consumes twice as many.
-    fn follow_write(&self) -> Units {
-        write(self.reference).times(Self::count(self.references))
+    fn follow_write(&self) -> Term {
+        write(self.reference).times(self.references)
     }
 }
 

@@ -5,7 +5,7 @@
 
 use crate::{
     Activity, DOMAIN, Detail, Goal, Group, Name, Reward, Wellness,
-    cost::{self, Calls, Case, Pattern},
+    cost::{self, Calls, Named, Pattern},
     model::{
         groups::{GroupBody, GroupsBody},
         job::awarding,
@@ -20,7 +20,7 @@ use function::{Error, Fields, Function, Input, Put, Request, Route, Trigger, Ver
 use keys::wellness::{ActivityId, CompanyId, GroupId, JobId, ProgramSort};
 use serde::Serialize;
 use table::{
-    Change, Units,
+    Change,
     cost::{Cost, read, write},
 };
 
@@ -50,29 +50,14 @@ pub const PATTERN: Pattern = Pattern {
     name: "update-part",
     trigger: Trigger::Http(&routes("PUT")),
     calls: &[
-        Calls {
-            variant: "",
-            condition: "get SK = Program. Then query PK = ActivityId-…, SK begins with the level of the part, strongly consistent. Then put the part, and update SK = Program in the same transaction if Version is unchanged",
-            formula: "⌈activity⌉ + ⌈Σ parts of the level⌉ R; 2 × (⌈activity⌉ + ⌈part⌉) W; GSI1 ⌈entry⌉ W",
-            cost: part_cost,
-        },
-        Calls {
-            variant: ", new groups",
-            condition: "as above",
-            formula: "as above; GSI2 1 W",
-            cost: |case| part_cost(case).write(cost::LISTS, Units::whole(1)),
-        },
-        Calls {
-            variant: ", reward",
-            condition: "as above. For a new reward or another percent, the same transaction also puts the job that awards it to the employees who have already earned it",
-            formula: "as above; 2 × ⌈job⌉ W",
-            cost: |case| part_cost(case).write(cost::JOBS, write(case.job).times(2)),
-        },
+        Calls { variant: "", cost: part_cost },
+        Calls { variant: ", new groups", cost: |case| part_cost(case).write(cost::LISTS, 1) },
+        Calls { variant: ", reward", cost: |case| part_cost(case).write(cost::JOBS, write(case.job).times(2)) },
     ],
     function,
 };
 
-fn part_cost(case: &Case) -> Cost {
+fn part_cost(case: &Named) -> Cost {
     Cost::default()
         .read(cost::ACTIVITIES, case.activity_read())
         .read(cost::ACTIVITIES, read(case.part * case.parts))

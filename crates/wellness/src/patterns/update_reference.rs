@@ -13,7 +13,7 @@ use crate::{
 use function::{Accepted, Error, Fields, Function, Input, Request, Route, Trigger, optimistically};
 use jobs::{Job, JobBody};
 use table::{
-    JsonText, Units, Value,
+    JsonText, Value,
     cost::{Cost, write},
 };
 
@@ -34,13 +34,11 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "count the references with different data: GSI2PK = CompanyId-<id>#VenueId-<id>, GSI2SK between draft#from and draft#to, and between active#from and active#to, and those that ended earlier today. Then one transaction updates Venue#VenueId-<id>, puts Job#VenueId-<id> if no job is running, and checks that Hold#VenueId-<id> is absent",
-        formula: "GSI2 ½ ⌈Σ references⌉ R per status, and as much for the references that ended earlier today; 2 × (⌈venue⌉ + ⌈job⌉ + 1) W. See continue-job for the cost of the job",
         cost: |case| {
             Cost::default()
                 .read(cost::LISTS, case.counted())
                 .write(cost::ACTIVITIES, write(case.reference).times(2))
-                .write(cost::JOBS, (write(case.job) + Units::whole(1)).times(2))
+                .write(cost::JOBS, (write(case.job) + 1).times(2))
         },
     }],
     function,

@@ -39,8 +39,6 @@ pub const PATTERN: Pattern = Pattern {
     ]),
     calls: &[Calls {
         variant: "",
-        condition: "get PK = CompanyId-… or Global, SK = Template#TemplateId-…. Then replace it in a transaction if Version is unchanged",
-        formula: "⌈template⌉ R; 2 × ⌈template⌉ W",
         cost: |case| {
             Cost::default().read(cost::ACTIVITIES, read(case.own)).write(cost::ACTIVITIES, write(case.own).times(2))
         },

@@ -392,7 +392,7 @@ async fn repeated_and_rejected_requests_consume_minimal_units() {
     let reversal = format!("{TRANSACTIONS}/{}/reversal", id(&paid, "transactionId"));
     let undone = client.post_once(&reversal, "K-3", &json!({})).await;
     let keyed = consumed(&undone).remove(BY_KEY);
-    assert_eq!((undone.status, keyed), (201, Some((Units::ZERO, write(1)))), "the key consumes one WRU");
+    assert_eq!((undone.status, keyed), (201, Some((Units::ZERO, write(1).units()))), "the key consumes one WRU");
     let refused = client.post(TRANSACTIONS, &json!({})).await;
     let is_free = !refused.headers.contains_key(local::CONSUMED) || consumed(&refused) == Consumed::new();
     assert_eq!((refused.status, is_free), (400, true), "{}", refused.body);

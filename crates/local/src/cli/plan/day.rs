@@ -128,7 +128,7 @@ impl Phase {
 
 /// Declared cost of the first calls of an access pattern.
 fn declared(pattern: &Pattern, case: &Case) -> Cost {
-    (pattern.calls[0].cost)(case)
+    pattern.calls[0].cost_of(case)
 }
 
 /// Declared cost of the ledger's transaction of a payment: a debit and a credit.
@@ -151,7 +151,7 @@ pub(super) fn transferred() -> Cost {
         shards: 0,
         merchant: false,
     };
-    (process_payment::PATTERN.calls[0].cost)(&case)
+    process_payment::PATTERN.calls[0].cost_of(&case)
 }
 
 /// Cost of the close's comparison of a payment with its transaction in the ledger (B19): the
@@ -228,7 +228,7 @@ impl<'a> Day<'a> {
     /// payment.
     fn retry_reads(&self) -> u64 {
         let each = table::cost::read_eventually(self.case.item);
-        each.times(self.options.day.intake).rounded_up().div_ceil(WINDOW)
+        each.units().times(self.options.day.intake).rounded_up().div_ceil(WINDOW)
     }
 
     /// The warm throughput of each table and index.

@@ -91,7 +91,7 @@ fn written(cost: &Cost, place: &str) -> u64 {
 fn execution_has_the_declared_cost_of_its_access_pattern() {
     for projection in [Projection::KeysOnly, Projection::All] {
         let case = Case { item: 8 * 1_024, entry: 300, projection, shards: 1, items: 1, keyed: true };
-        let (execution, options) = ((execute_payment::PATTERN.calls[0].cost)(&case), options(FEW));
+        let (execution, options) = (execute_payment::PATTERN.calls[0].cost_of(&case), options(FEW));
         let others = [
             &schedule_payment::PATTERN,
             &dispatch_due_payments::PATTERN,
@@ -99,7 +99,7 @@ fn execution_has_the_declared_cost_of_its_access_pattern() {
             &list_transactions_by_date::PATTERN,
         ];
         for kind in [Kind::Read, Kind::Write] {
-            let others: u64 = others.iter().map(|pattern| of_few(&(pattern.calls[0].cost)(&case), kind)).sum();
+            let others: u64 = others.iter().map(|pattern| of_few(&pattern.calls[0].cost_of(&case), kind)).sum();
             assert_eq!(Day::new(&options, projection).units(kind), others + of_few(&execution, kind));
         }
         let [table, index] = ["PaymentScheduler", "PaymentScheduler/GSI1"].map(|place| written(&execution, place));
