@@ -74,6 +74,12 @@ pub struct Calls<C: Sizes + 'static> {
 }
 
 impl<C: Sizes> Calls<C> {
+    /// The calls of a request variant.
+    #[must_use]
+    pub const fn new(variant: &'static str, cost: fn(&C::Named) -> Cost) -> Self {
+        Self { variant, cost }
+    }
+
     /// Calculates the consumed units of a case, with their formula.
     pub fn cost_of(&self, case: &C) -> Cost {
         (self.cost)(&case.named())

@@ -122,11 +122,12 @@ impl FromStr for Compact {
 /// digits is faster than formatting the parsed time and comparing the texts.
 fn parse_form(text: &str, form: &str) -> Result<Timestamp, Invalid> {
     let parse = || {
-        let mut digits = text.bytes().filter(u8::is_ascii_digit).map(|digit| digit - b'0');
-        let mut number = |count| digits.by_ref().take(count).fold(0, |number, digit| number * 10 + i16::from(digit));
-        let year = number(4);
-        let [month, day, hour, minute, second] = [(); 5].map(|()| i8::try_from(number(2)).unwrap_or_default());
-        let civil = DateTime::new(year, month, day, hour, minute, second, i32::from(number(3)) * 1_000_000).ok()?;
+        let mut digits = text.bytes().filter(u8::is_ascii_digit).map(|digit| (digit - b'0').cast_signed());
+        let mut two = || Some(digits.next()? * 10 + digits.next()?);
+        let year = i16::from(two()?) * 100 + i16::from(two()?);
+        let (month, day, hour, minute, second) = (two()?, two()?, two()?, two()?, two()?);
+        let millis = digits.fold(0, |millis, digit| millis * 10 + i32::from(digit));
+        let civil = DateTime::new(year, month, day, hour, minute, second, millis * 1_000_000).ok()?;
         TimeZone::UTC.to_timestamp(civil).ok()
     };
     has_shape(text, form).then(parse).flatten().ok_or(Invalid::key("time"))

@@ -34,19 +34,16 @@ pub const PATTERN: Pattern = Pattern {
     id: "B5",
     name: "archive-settled-payments",
     trigger: Trigger::Schedule("cron(0/15 * * * ? *)"),
-    calls: &[Calls {
-        variant: "",
-        cost: |case| {
-            let twice = table::cost::write(case.item).times(2 * case.items);
-            case.sharded_page(cost::PAYMENTS, cost::DUE_PAYMENTS)
-                .read(cost::DUE_PAYMENTS, case.empty_shards().times(2))
-                .write(cost::PAYMENTS, twice)
-                .write(cost::DUE_PAYMENTS, case.index_write().times(case.items))
-                .write(cost::TRANSACTIONS, twice)
-                .write(cost::DUE_TRANSACTIONS, case.index_write().times(case.items))
-                .write(cost::BY_TRANSACTION, case.items)
-        },
-    }],
+    calls: &[Calls::new("", |case| {
+        let twice = table::cost::write(case.item).times(2 * case.items);
+        case.sharded_page(cost::PAYMENTS, cost::DUE_PAYMENTS)
+            .read(cost::DUE_PAYMENTS, case.empty_shards().times(2))
+            .write(cost::PAYMENTS, twice)
+            .write(cost::DUE_PAYMENTS, case.index_write().times(case.items))
+            .write(cost::TRANSACTIONS, twice)
+            .write(cost::DUE_TRANSACTIONS, case.index_write().times(case.items))
+            .write(cost::BY_TRANSACTION, case.items)
+    })],
     function,
 };
 

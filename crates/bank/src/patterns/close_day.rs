@@ -21,7 +21,7 @@ pub const PATTERN: Pattern = Pattern {
     id: "B14",
     name: "close-day",
     trigger: Trigger::Schedule("cron(15 0 * * ? *)"),
-    calls: &[Calls { variant: "", cost: start_close::PATTERN.calls[0].cost }],
+    calls: &[Calls::new("", start_close::PATTERN.calls[0].cost)],
     function,
 };
 

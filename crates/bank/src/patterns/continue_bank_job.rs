@@ -26,38 +26,29 @@ pub const PATTERN: Pattern = Pattern {
     name: "continue-bank-job",
     trigger: Trigger::Stream("BankJobs"),
     calls: &[
-        Calls {
-            variant: ", dispatch",
-            cost: |case| {
-                let jobs = (read(0), 2);
-                (dispatch_due_payments::PATTERN.calls[0].cost)(case).read(cost::JOBS, jobs.0).write(cost::JOBS, jobs.1)
-            },
-        },
-        Calls {
-            variant: ", import",
-            cost: |case| {
-                let lines = case.items;
-                let payments = (write(case.item) + 1).times(lines);
-                let jobs = (read(0), 4);
-                Cost::default()
-                    .write(cost::PAYMENTS, payments)
-                    .write(cost::DUE_PAYMENTS, case.index_write().times(lines))
-                    .read(cost::JOBS, jobs.0)
-                    .write(cost::JOBS, jobs.1)
-            },
-        },
-        Calls {
-            variant: ", close",
-            cost: |case| {
-                let counted = Status::SETTLED.len() * case.shards;
-                (archive_settled_payments::PATTERN.calls[0].cost)(case)
-                    .read(cost::DUE_PAYMENTS, case.empty_shards().times(5))
-                    .read(cost::DUE_TRANSACTIONS, case.queried(counted))
-                    .read(cost::TRANSACTIONS, case.fetched())
-                    .read(cost::JOBS, read(0))
-                    .write(cost::JOBS, 6)
-            },
-        },
+        Calls::new(", dispatch", |case| {
+            let jobs = (read(0), 2);
+            (dispatch_due_payments::PATTERN.calls[0].cost)(case).read(cost::JOBS, jobs.0).write(cost::JOBS, jobs.1)
+        }),
+        Calls::new(", import", |case| {
+            let lines = case.items;
+            let payments = (write(case.item) + 1).times(lines);
+            let jobs = (read(0), 4);
+            Cost::default()
+                .write(cost::PAYMENTS, payments)
+                .write(cost::DUE_PAYMENTS, case.index_write().times(lines))
+                .read(cost::JOBS, jobs.0)
+                .write(cost::JOBS, jobs.1)
+        }),
+        Calls::new(", close", |case| {
+            let counted = Status::SETTLED.len() * case.shards;
+            (archive_settled_payments::PATTERN.calls[0].cost)(case)
+                .read(cost::DUE_PAYMENTS, case.empty_shards().times(5))
+                .read(cost::DUE_TRANSACTIONS, case.queried(counted))
+                .read(cost::TRANSACTIONS, case.fetched())
+                .read(cost::JOBS, read(0))
+                .write(cost::JOBS, 6)
+        }),
     ],
     function,
 };

@@ -25,7 +25,7 @@ pub const PATTERN: Pattern = Pattern {
     id: "B10",
     name: "dispatch-due-payments",
     trigger: Trigger::Schedule("rate(2 minutes)"),
-    calls: &[Calls { variant: "", cost: swept }],
+    calls: &[Calls::new("", swept)],
     function,
 };
 

@@ -24,18 +24,15 @@ pub const PATTERN: Pattern = Pattern {
     name: "execute-payment",
     trigger: Trigger::Stream("PaymentScheduler"),
     calls: &[
-        Calls { variant: "", cost: |case| settled(case).write(cost::PAYMENTS, case.items) },
-        Calls { variant: ", rejected", cost: settled },
-        Calls {
-            variant: ", no outcome",
-            cost: |case| {
-                let cost = reads(case).write(cost::PAYMENTS, table::cost::write(case.item).times(case.items));
-                match case.projection {
-                    table::Projection::KeysOnly => cost,
-                    table::Projection::All => cost.write(cost::DUE_PAYMENTS, case.index_write().times(case.items)),
-                }
-            },
-        },
+        Calls::new("", |case| settled(case).write(cost::PAYMENTS, case.items)),
+        Calls::new(", rejected", settled),
+        Calls::new(", no outcome", |case| {
+            let cost = reads(case).write(cost::PAYMENTS, table::cost::write(case.item).times(case.items));
+            match case.projection {
+                table::Projection::KeysOnly => cost,
+                table::Projection::All => cost.write(cost::DUE_PAYMENTS, case.index_write().times(case.items)),
+            }
+        }),
     ],
     function,
 };

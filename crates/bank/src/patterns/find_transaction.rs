@@ -23,14 +23,11 @@ pub const PATTERN: Pattern = Pattern {
         path: "/bank/transactions/{transactionId}",
         scopes: &["bank:operate"],
     }]),
-    calls: &[Calls {
-        variant: "",
-        cost: |case| {
-            Cost::default()
-                .read(cost::BY_TRANSACTION, table::cost::read_eventually(case.entry))
-                .read(cost::TRANSACTIONS, table::cost::read_eventually(case.item))
-        },
-    }],
+    calls: &[Calls::new("", |case| {
+        Cost::default()
+            .read(cost::BY_TRANSACTION, table::cost::read_eventually(case.entry))
+            .read(cost::TRANSACTIONS, table::cost::read_eventually(case.item))
+    })],
     function,
 };
 

@@ -18,6 +18,6 @@ pub const PATTERN: Pattern = Pattern {
     id: "B19",
     name: "get-bank-job",
     trigger: Trigger::Http(&[Route { method: "GET", path: "/bank/jobs/{jobId}", scopes: &["bank:operate"] }]),
-    calls: &[Calls { variant: "", cost: |_| Cost::default().read(cost::JOBS, read(0)) }],
+    calls: &[Calls::new("", |_| Cost::default().read(cost::JOBS, read(0)))],
     function,
 };

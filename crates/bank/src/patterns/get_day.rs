@@ -34,16 +34,13 @@ pub const PATTERN: Pattern = Pattern {
     name: "get-day",
     trigger: Trigger::Http(&[Route { method: "GET", path: "/bank/days/{date}", scopes: &["bank:operate"] }]),
     calls: &[
-        Calls { variant: "", cost: |_| Cost::default().read(cost::JOBS, read(0) + read_eventually(0).times(2)) },
-        Calls {
-            variant: " not closed",
-            cost: |case| {
-                Cost::default()
-                    .read(cost::JOBS, read(0))
-                    .read(cost::DUE_PAYMENTS, case.queried(Status::ALL.len() * case.shards))
-                    .read(cost::DUE_TRANSACTIONS, case.empty_shards().times(5))
-            },
-        },
+        Calls::new("", |_| Cost::default().read(cost::JOBS, read(0) + read_eventually(0).times(2))),
+        Calls::new(" not closed", |case| {
+            Cost::default()
+                .read(cost::JOBS, read(0))
+                .read(cost::DUE_PAYMENTS, case.queried(Status::ALL.len() * case.shards))
+                .read(cost::DUE_TRANSACTIONS, case.empty_shards().times(5))
+        }),
     ],
     function,
 };

@@ -19,7 +19,7 @@ pub const PATTERN: Pattern = Pattern {
     id: "B18",
     name: "get-dispatching",
     trigger: Trigger::Http(&[Route { method: "GET", path: "/bank/dispatching", scopes: &["bank:operate"] }]),
-    calls: &[Calls { variant: "", cost: |_| Cost::default().read(cost::PAYMENTS, read(0)) }],
+    calls: &[Calls::new("", |_| Cost::default().read(cost::PAYMENTS, read(0)))],
     function,
 };
 

@@ -28,7 +28,7 @@ pub const PATTERN: Pattern = Pattern {
     id: "B13",
     name: "get-import",
     trigger: Trigger::Http(&[Route { method: "GET", path: "/bank/imports/{importId}", scopes: &["bank:operate"] }]),
-    calls: &[Calls { variant: "", cost: |_| Cost::default().read(cost::JOBS, read(0)) }],
+    calls: &[Calls::new("", |_| Cost::default().read(cost::JOBS, read(0)))],
     function,
 };
 

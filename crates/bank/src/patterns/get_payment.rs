@@ -27,15 +27,12 @@ pub const PATTERN: Pattern = Pattern {
         scopes: &["bank:read", "bank:operate"],
     }]),
     calls: &[
-        Calls { variant: "", cost: |case| Cost::default().read(cost::PAYMENTS, table::cost::read(case.item)) },
-        Calls {
-            variant: " archived",
-            cost: |case| {
-                Cost::default()
-                    .read(cost::PAYMENTS, table::cost::read(0))
-                    .read(cost::TRANSACTIONS, table::cost::read(case.item))
-            },
-        },
+        Calls::new("", |case| Cost::default().read(cost::PAYMENTS, table::cost::read(case.item))),
+        Calls::new(" archived", |case| {
+            Cost::default()
+                .read(cost::PAYMENTS, table::cost::read(0))
+                .read(cost::TRANSACTIONS, table::cost::read(case.item))
+        }),
     ],
     function,
 };

@@ -27,7 +27,7 @@ pub const PATTERN: Pattern = Pattern {
     id: "B12",
     name: "import-payments",
     trigger: Trigger::Objects("Inbox", INBOX),
-    calls: &[Calls { variant: "", cost: |_| Cost::default().write(cost::JOBS, 1) }],
+    calls: &[Calls::new("", |_| Cost::default().write(cost::JOBS, 1))],
     function,
 };
 

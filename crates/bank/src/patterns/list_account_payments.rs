@@ -25,10 +25,9 @@ pub const PATTERN: Pattern = Pattern {
         path: "/bank/accounts/{accountId}/payments",
         scopes: &["bank:read", "bank:operate"],
     }]),
-    calls: &[Calls {
-        variant: "",
-        cost: |case| Cost::default().read(cost::PAYMENTS, table::cost::read_eventually(case.item * case.items)),
-    }],
+    calls: &[Calls::new("", |case| {
+        Cost::default().read(cost::PAYMENTS, table::cost::read_eventually(case.item * case.items))
+    })],
     function,
 };
 

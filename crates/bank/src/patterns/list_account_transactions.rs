@@ -25,10 +25,9 @@ pub const PATTERN: Pattern = Pattern {
         path: "/bank/accounts/{accountId}/transactions",
         scopes: &["bank:read", "bank:operate"],
     }]),
-    calls: &[Calls {
-        variant: "",
-        cost: |case| Cost::default().read(cost::TRANSACTIONS, table::cost::read_eventually(case.item * case.items)),
-    }],
+    calls: &[Calls::new("", |case| {
+        Cost::default().read(cost::TRANSACTIONS, table::cost::read_eventually(case.item * case.items))
+    })],
     function,
 };
 

@@ -21,7 +21,7 @@ pub const PATTERN: Pattern = Pattern {
     id: "B3",
     name: "list-due-payments",
     trigger: Trigger::Http(&[Route { method: "GET", path: "/bank/payments/due", scopes: &["bank:operate"] }]),
-    calls: &[Calls { variant: "", cost: |case| case.sharded_page(cost::PAYMENTS, cost::DUE_PAYMENTS) }],
+    calls: &[Calls::new("", |case| case.sharded_page(cost::PAYMENTS, cost::DUE_PAYMENTS))],
     function,
 };
 

@@ -30,13 +30,10 @@ pub const PATTERN: Pattern = Pattern {
     id: "B16",
     name: "list-overdue-payments",
     trigger: Trigger::Http(&[Route { method: "GET", path: "/bank/payments/overdue", scopes: &["bank:operate"] }]),
-    calls: &[Calls {
-        variant: "",
-        cost: |case| {
-            let pages = case.sharded_page(cost::PAYMENTS, cost::DUE_PAYMENTS);
-            pages.read(cost::DUE_PAYMENTS, case.empty_shards())
-        },
-    }],
+    calls: &[Calls::new("", |case| {
+        let pages = case.sharded_page(cost::PAYMENTS, cost::DUE_PAYMENTS);
+        pages.read(cost::DUE_PAYMENTS, case.empty_shards())
+    })],
     function,
 };
 

@@ -20,7 +20,7 @@ pub const PATTERN: Pattern = Pattern {
     id: "B7",
     name: "list-transactions-by-date",
     trigger: Trigger::Http(&[Route { method: "GET", path: "/bank/transactions", scopes: &["bank:operate"] }]),
-    calls: &[Calls { variant: "", cost: |case| case.sharded_page(cost::TRANSACTIONS, cost::DUE_TRANSACTIONS) }],
+    calls: &[Calls::new("", |case| case.sharded_page(cost::TRANSACTIONS, cost::DUE_TRANSACTIONS))],
     function,
 };
 

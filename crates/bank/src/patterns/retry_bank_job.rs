@@ -18,6 +18,6 @@ pub const PATTERN: Pattern = Pattern {
     id: "B19",
     name: "retry-bank-job",
     trigger: Trigger::Http(&[Route { method: "POST", path: "/bank/jobs/{jobId}/retry", scopes: &["bank:operate"] }]),
-    calls: &[Calls { variant: "", cost: |_| Cost::default().read(cost::JOBS, read(0)).write(cost::JOBS, 1) }],
+    calls: &[Calls::new("", |_| Cost::default().read(cost::JOBS, read(0)).write(cost::JOBS, 1))],
     function,
 };

@@ -24,7 +24,7 @@ pub const PATTERN: Pattern = Pattern {
         path: "/bank/imports/{importId}/retry",
         scopes: &["bank:operate"],
     }]),
-    calls: &[Calls { variant: "", cost: |_| Cost::default().read(cost::JOBS, read(0)).write(cost::JOBS, 1) }],
+    calls: &[Calls::new("", |_| Cost::default().read(cost::JOBS, read(0)).write(cost::JOBS, 1))],
     function,
 };
 

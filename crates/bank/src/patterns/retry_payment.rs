@@ -30,14 +30,11 @@ pub const PATTERN: Pattern = Pattern {
         scopes: &["bank:operate"],
     }]),
     calls: &[
-        Calls { variant: "", cost: |case| scheduled(case).read(cost::PAYMENTS, table::cost::read(case.item)) },
-        Calls {
-            variant: " archived",
-            cost: |case| {
-                let read = scheduled(case).read(cost::PAYMENTS, table::cost::read(0));
-                read.read(cost::TRANSACTIONS, table::cost::read(case.item))
-            },
-        },
+        Calls::new("", |case| scheduled(case).read(cost::PAYMENTS, table::cost::read(case.item))),
+        Calls::new(" archived", |case| {
+            let read = scheduled(case).read(cost::PAYMENTS, table::cost::read(0));
+            read.read(cost::TRANSACTIONS, table::cost::read(case.item))
+        }),
     ],
     function,
 };

@@ -25,15 +25,12 @@ pub const PATTERN: Pattern = Pattern {
         path: "/bank/accounts/{accountId}/payments",
         scopes: &["bank:write", "bank:operate"],
     }]),
-    calls: &[Calls {
-        variant: "",
-        cost: |case| {
-            Cost::default()
-                .write(cost::PAYMENTS, table::cost::write(case.item))
-                .write(cost::PAYMENTS, table::cost::Term::whole(usize::from(case.keyed)))
-                .write(cost::DUE_PAYMENTS, case.index_write())
-        },
-    }],
+    calls: &[Calls::new("", |case| {
+        Cost::default()
+            .write(cost::PAYMENTS, table::cost::write(case.item))
+            .write(cost::PAYMENTS, table::cost::Term::whole(usize::from(case.keyed)))
+            .write(cost::DUE_PAYMENTS, case.index_write())
+    })],
     function,
 };
 

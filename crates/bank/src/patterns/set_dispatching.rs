@@ -20,7 +20,7 @@ pub const PATTERN: Pattern = Pattern {
     id: "B18",
     name: "set-dispatching",
     trigger: Trigger::Http(&[Route { method: "PUT", path: "/bank/dispatching", scopes: &["bank:operate"] }]),
-    calls: &[Calls { variant: "", cost: |_| Cost::default().read(cost::PAYMENTS, read(0)).write(cost::PAYMENTS, 1) }],
+    calls: &[Calls::new("", |_| Cost::default().read(cost::PAYMENTS, read(0)).write(cost::PAYMENTS, 1))],
     function,
 };
 

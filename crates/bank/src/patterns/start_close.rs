@@ -29,7 +29,7 @@ pub const PATTERN: Pattern = Pattern {
     id: "B14",
     name: "start-close",
     trigger: Trigger::Http(&[Route { method: "POST", path: "/bank/days/{date}/close", scopes: &["bank:operate"] }]),
-    calls: &[Calls { variant: "", cost: |_| Cost::default().read(cost::JOBS, read(0)).write(cost::JOBS, 1) }],
+    calls: &[Calls::new("", |_| Cost::default().read(cost::JOBS, read(0)).write(cost::JOBS, 1))],
     function,
 };
 

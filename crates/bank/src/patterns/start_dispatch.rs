@@ -21,7 +21,7 @@ pub const PATTERN: Pattern = Pattern {
     id: "B10",
     name: "start-dispatch",
     trigger: Trigger::Http(&[Route { method: "POST", path: "/bank/dispatches", scopes: &["bank:operate"] }]),
-    calls: &[Calls { variant: "", cost: |_| Cost::default().read(cost::PAYMENTS, read(0)).write(cost::JOBS, 1) }],
+    calls: &[Calls::new("", |_| Cost::default().read(cost::PAYMENTS, read(0)).write(cost::JOBS, 1))],
     function,
 };
 

@@ -29,11 +29,10 @@ pub const PATTERN: Pattern = Pattern {
         scopes: &["bank:write", "bank:operate"],
     }]),
     calls: &[
-        Calls { variant: "", cost: move_cost },
-        Calls {
-            variant: " to PROCESSED",
-            cost: |case| move_cost(case).write(cost::PAYMENTS, table::cost::write(case.item)).write(cost::PAYMENTS, 2),
-        },
+        Calls::new("", move_cost),
+        Calls::new(" to PROCESSED", |case| {
+            move_cost(case).write(cost::PAYMENTS, table::cost::write(case.item)).write(cost::PAYMENTS, 2)
+        }),
     ],
     function,
 };

@@ -31,8 +31,8 @@ pub const PATTERN: Pattern = Pattern {
         scopes: &["cart:write", "cart:operate"],
     }]),
     calls: &[
-        Calls { variant: "", cost: |case| added(case).read(cost::CART, case.read_if_empty()) },
-        Calls { variant: ", in the cart already", cost: |case| added(case).read(cost::CART, read(case.cart_item)) },
+        Calls::new("", |case| added(case).read(cost::CART, case.read_if_empty())),
+        Calls::new(", in the cart already", |case| added(case).read(cost::CART, read(case.cart_item))),
     ],
     function,
 };

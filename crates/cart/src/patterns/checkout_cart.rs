@@ -41,15 +41,12 @@ pub const PATTERN: Pattern = Pattern {
         scopes: &["cart:write", "cart:operate"],
     }]),
     calls: &[
-        Calls {
-            variant: "",
-            cost: |case| {
-                ordered(case)
-                    .write(cost::CART, case.moved().times(2 * case.cart_items))
-                    .write(cost::BY_SKU, case.cart_item_write().times(2 * case.cart_items))
-            },
-        },
-        Calls { variant: ", over 32 items", cost: |case| ordered(case).write(cost::JOBS, 2) },
+        Calls::new("", |case| {
+            ordered(case)
+                .write(cost::CART, case.moved().times(2 * case.cart_items))
+                .write(cost::BY_SKU, case.cart_item_write().times(2 * case.cart_items))
+        }),
+        Calls::new(", over 32 items", |case| ordered(case).write(cost::JOBS, 2)),
     ],
     function,
 };

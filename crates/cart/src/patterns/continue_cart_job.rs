@@ -22,20 +22,17 @@ pub const PATTERN: Pattern = Pattern {
     id: "C14",
     name: "continue-cart-job",
     trigger: Trigger::Stream("CartJobs"),
-    calls: &[Calls {
-        variant: "",
-        cost: |case| {
-            let steps = case.cart_items.div_ceil(MAX_MOVED_AT_ONCE);
-            Cost::default()
-                .read(cost::CART, read(case.order) + read(case.lines))
-                .write(cost::CART, case.moved().times(2 * case.cart_items))
-                .write(cost::CART, write(case.order).times(2 * steps))
-                .write(cost::CART, (write(case.order) + case.contents_write()).times(2))
-                .write(cost::BY_SKU, case.cart_item_write().times(2 * case.cart_items))
-                .read(cost::JOBS, read(0))
-                .write(cost::JOBS, Term::whole(steps + 2))
-        },
-    }],
+    calls: &[Calls::new("", |case| {
+        let steps = case.cart_items.div_ceil(MAX_MOVED_AT_ONCE);
+        Cost::default()
+            .read(cost::CART, read(case.order) + read(case.lines))
+            .write(cost::CART, case.moved().times(2 * case.cart_items))
+            .write(cost::CART, write(case.order).times(2 * steps))
+            .write(cost::CART, (write(case.order) + case.contents_write()).times(2))
+            .write(cost::BY_SKU, case.cart_item_write().times(2 * case.cart_items))
+            .read(cost::JOBS, read(0))
+            .write(cost::JOBS, Term::whole(steps + 2))
+    })],
     function,
 };
 

@@ -29,20 +29,12 @@ pub const PATTERN: Pattern = Pattern {
         scopes: &["cart:read", "cart:operate"],
     }]),
     calls: &[
-        Calls {
-            variant: "",
-            cost: |case| {
-                Cost::default()
-                    .read(cost::CART, case.located_in_cart())
-                    .read(cost::PRODUCTS, read_eventually(case.product))
-            },
-        },
-        Calls {
-            variant: ", saved",
-            cost: |case| {
-                Cost::default().read(cost::CART, case.located()).read(cost::PRODUCTS, read_eventually(case.product))
-            },
-        },
+        Calls::new("", |case| {
+            Cost::default().read(cost::CART, case.located_in_cart()).read(cost::PRODUCTS, read_eventually(case.product))
+        }),
+        Calls::new(", saved", |case| {
+            Cost::default().read(cost::CART, case.located()).read(cost::PRODUCTS, read_eventually(case.product))
+        }),
     ],
     function,
 };

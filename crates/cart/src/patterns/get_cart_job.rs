@@ -18,6 +18,6 @@ pub const PATTERN: Pattern = Pattern {
     id: "C14",
     name: "get-cart-job",
     trigger: Trigger::Http(&[Route { method: "GET", path: "/cart/jobs/{jobId}", scopes: &["cart:operate"] }]),
-    calls: &[Calls { variant: "", cost: |_| Cost::default().read(cost::JOBS, read(0)) }],
+    calls: &[Calls::new("", |_| Cost::default().read(cost::JOBS, read(0)))],
     function,
 };

@@ -24,7 +24,7 @@ pub const PATTERN: Pattern = Pattern {
         path: "/cart/accounts/{accountId}/orders/{orderId}",
         scopes: &["cart:read", "cart:operate"],
     }]),
-    calls: &[Calls { variant: "", cost: |case| Cost::default().read(cost::CART, read(case.order) + read(case.lines)) }],
+    calls: &[Calls::new("", |case| Cost::default().read(cost::CART, read(case.order) + read(case.lines)))],
     function,
 };
 

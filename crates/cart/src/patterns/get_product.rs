@@ -24,7 +24,7 @@ pub const PATTERN: Pattern = Pattern {
         path: "/cart/products/{sku}",
         scopes: &["cart:read", "cart:operate"],
     }]),
-    calls: &[Calls { variant: "", cost: |case| Cost::default().read(cost::PRODUCTS, read(case.product)) }],
+    calls: &[Calls::new("", |case| Cost::default().read(cost::PRODUCTS, read(case.product)))],
     function,
 };
 

@@ -30,13 +30,10 @@ pub const PATTERN: Pattern = Pattern {
         scopes: &["cart:read", "cart:operate"],
     }]),
     calls: &[
-        Calls { variant: "", cost: |case| saved(case).read(cost::CART, case.contents_read()) },
-        Calls { variant: ", saved", cost: saved },
-        Calls {
-            variant: ", purchased",
-            cost: |case| Cost::default().read(cost::CART, case.contents_read() + case.read_all()),
-        },
-        Calls { variant: ", shipped or cancelled", cost: |case| Cost::default().read(cost::CART, case.listed()) },
+        Calls::new("", |case| saved(case).read(cost::CART, case.contents_read())),
+        Calls::new(", saved", saved),
+        Calls::new(", purchased", |case| Cost::default().read(cost::CART, case.contents_read() + case.read_all())),
+        Calls::new(", shipped or cancelled", |case| Cost::default().read(cost::CART, case.listed())),
     ],
     function,
 };

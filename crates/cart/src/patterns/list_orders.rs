@@ -27,10 +27,7 @@ pub const PATTERN: Pattern = Pattern {
         path: "/cart/accounts/{accountId}/orders",
         scopes: &["cart:read", "cart:operate"],
     }]),
-    calls: &[Calls {
-        variant: "",
-        cost: |case| Cost::default().read(cost::CART, read_eventually(case.order * case.orders)),
-    }],
+    calls: &[Calls::new("", |case| Cost::default().read(cost::CART, read_eventually(case.order * case.orders)))],
     function,
 };
 

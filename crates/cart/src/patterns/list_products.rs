@@ -23,10 +23,9 @@ pub const PATTERN: Pattern = Pattern {
     id: "C10",
     name: "list-products",
     trigger: Trigger::Http(&[Route { method: "GET", path: "/cart/products", scopes: &["cart:read", "cart:operate"] }]),
-    calls: &[Calls {
-        variant: "",
-        cost: |case| Cost::default().read(cost::BY_PRODUCT, read_eventually(case.product * case.products)),
-    }],
+    calls: &[Calls::new("", |case| {
+        Cost::default().read(cost::BY_PRODUCT, read_eventually(case.product * case.products))
+    })],
     function,
 };
 

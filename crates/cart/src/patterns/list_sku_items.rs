@@ -24,12 +24,9 @@ pub const PATTERN: Pattern = Pattern {
     id: "C6",
     name: "list-sku-items",
     trigger: Trigger::Http(&[Route { method: "GET", path: "/cart/skus/{sku}/items", scopes: &["cart:operate"] }]),
-    calls: &[Calls {
-        variant: "",
-        cost: |case| {
-            Cost::default().read(cost::BY_SKU, case.listed()).read(cost::PRODUCTS, read_eventually(case.product))
-        },
-    }],
+    calls: &[Calls::new("", |case| {
+        Cost::default().read(cost::BY_SKU, case.listed()).read(cost::PRODUCTS, read_eventually(case.product))
+    })],
     function,
 };
 

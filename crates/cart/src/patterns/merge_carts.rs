@@ -37,17 +37,14 @@ pub const PATTERN: Pattern = Pattern {
         path: "/cart/accounts/{accountId}/merge",
         scopes: &["cart:write", "cart:operate"],
     }]),
-    calls: &[Calls {
-        variant: "",
-        cost: |case| {
-            let moved = case.moved() + case.cart_item_write();
-            Cost::default()
-                .read(cost::CART, case.contents_read() + case.read_all() + 2 + case.record_read())
-                .write(cost::CART, moved.times(2 * case.cart_items))
-                .write(cost::CART, (case.contents_write() + 1 + case.record_write()).times(2))
-                .write(cost::BY_SKU, case.cart_item_write().times(2 * case.cart_items))
-        },
-    }],
+    calls: &[Calls::new("", |case| {
+        let moved = case.moved() + case.cart_item_write();
+        Cost::default()
+            .read(cost::CART, case.contents_read() + case.read_all() + 2 + case.record_read())
+            .write(cost::CART, moved.times(2 * case.cart_items))
+            .write(cost::CART, (case.contents_write() + 1 + case.record_write()).times(2))
+            .write(cost::BY_SKU, case.cart_item_write().times(2 * case.cart_items))
+    })],
     function,
 };
 

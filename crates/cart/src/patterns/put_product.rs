@@ -22,15 +22,12 @@ pub const PATTERN: Pattern = Pattern {
     id: "C9",
     name: "put-product",
     trigger: Trigger::Http(&[Route { method: "PUT", path: "/cart/products/{sku}", scopes: &["cart:operate"] }]),
-    calls: &[Calls {
-        variant: "",
-        cost: |case| {
-            Cost::default()
-                .read(cost::PRODUCTS, read(case.product))
-                .write(cost::PRODUCTS, write(case.product))
-                .write(cost::BY_PRODUCT, write(case.product))
-        },
-    }],
+    calls: &[Calls::new("", |case| {
+        Cost::default()
+            .read(cost::PRODUCTS, read(case.product))
+            .write(cost::PRODUCTS, write(case.product))
+            .write(cost::BY_PRODUCT, write(case.product))
+    })],
     function,
 };
 

@@ -27,24 +27,18 @@ pub const PATTERN: Pattern = Pattern {
         scopes: &["cart:write", "cart:operate"],
     }]),
     calls: &[
-        Calls {
-            variant: "",
-            cost: |case| {
-                Cost::default()
-                    .read(cost::CART, case.located_in_cart())
-                    .write(cost::CART, (case.cart_item_write().times(2) + case.contents_write()).times(2))
-                    .write(cost::BY_SKU, case.cart_item_write())
-            },
-        },
-        Calls {
-            variant: ", saved",
-            cost: |case| {
-                Cost::default()
-                    .read(cost::CART, case.located())
-                    .write(cost::CART, case.moved().times(2))
-                    .write(cost::BY_SKU, case.cart_item_write())
-            },
-        },
+        Calls::new("", |case| {
+            Cost::default()
+                .read(cost::CART, case.located_in_cart())
+                .write(cost::CART, (case.cart_item_write().times(2) + case.contents_write()).times(2))
+                .write(cost::BY_SKU, case.cart_item_write())
+        }),
+        Calls::new(", saved", |case| {
+            Cost::default()
+                .read(cost::CART, case.located())
+                .write(cost::CART, case.moved().times(2))
+                .write(cost::BY_SKU, case.cart_item_write())
+        }),
     ],
     function,
 };

@@ -18,6 +18,6 @@ pub const PATTERN: Pattern = Pattern {
     id: "C14",
     name: "retry-cart-job",
     trigger: Trigger::Http(&[Route { method: "POST", path: "/cart/jobs/{jobId}/retry", scopes: &["cart:operate"] }]),
-    calls: &[Calls { variant: "", cost: |_| Cost::default().read(cost::JOBS, read(0)).write(cost::JOBS, 1) }],
+    calls: &[Calls::new("", |_| Cost::default().read(cost::JOBS, read(0)).write(cost::JOBS, 1))],
     function,
 };

@@ -33,37 +33,25 @@ pub const PATTERN: Pattern = Pattern {
         scopes: &["cart:write", "cart:operate"],
     }]),
     calls: &[
-        Calls {
-            variant: ", quantity",
-            cost: |case| {
-                Cost::default()
-                    .read(cost::CART, case.located_in_cart())
-                    .write(cost::CART, (case.cart_item_write() + case.contents_write()).times(2))
-                    .write(cost::BY_SKU, case.cart_item_write())
-            },
-        },
-        Calls {
-            variant: ", quantity of a saved item",
-            cost: |case| {
-                Cost::default()
-                    .read(cost::CART, case.located())
-                    .write(cost::CART, case.cart_item_write().times(2))
-                    .write(cost::BY_SKU, case.cart_item_write())
-            },
-        },
-        Calls { variant: ", to SAVED", cost: |case| moved(case).read(cost::CART, case.located_in_cart()) },
-        Calls {
-            variant: ", to ACTIVE",
-            cost: |case| moved(case).read(cost::CART, case.located() + case.contents_read()),
-        },
-        Calls {
-            variant: ", to ACTIVE, in the cart already",
-            cost: |case| {
-                moved(case)
-                    .read(cost::CART, case.located() + case.contents_read() + read(case.cart_item))
-                    .write(cost::CART, case.cart_item_write().times(2))
-            },
-        },
+        Calls::new(", quantity", |case| {
+            Cost::default()
+                .read(cost::CART, case.located_in_cart())
+                .write(cost::CART, (case.cart_item_write() + case.contents_write()).times(2))
+                .write(cost::BY_SKU, case.cart_item_write())
+        }),
+        Calls::new(", quantity of a saved item", |case| {
+            Cost::default()
+                .read(cost::CART, case.located())
+                .write(cost::CART, case.cart_item_write().times(2))
+                .write(cost::BY_SKU, case.cart_item_write())
+        }),
+        Calls::new(", to SAVED", |case| moved(case).read(cost::CART, case.located_in_cart())),
+        Calls::new(", to ACTIVE", |case| moved(case).read(cost::CART, case.located() + case.contents_read())),
+        Calls::new(", to ACTIVE, in the cart already", |case| {
+            moved(case)
+                .read(cost::CART, case.located() + case.contents_read() + read(case.cart_item))
+                .write(cost::CART, case.cart_item_write().times(2))
+        }),
     ],
     function,
 };

@@ -30,19 +30,15 @@ pub const PATTERN: Pattern = Pattern {
         scopes: &["cart:write", "cart:operate"],
     }]),
     calls: &[
-        Calls {
-            variant: ", to SHIPPED or CANCELLED",
-            cost: |case| {
-                changed(case)
-                    .write(cost::CART, case.moved().times(2 * case.cart_items))
-                    .write(cost::BY_SKU, case.cart_item_write().times(2 * case.cart_items))
-            },
-        },
-        Calls { variant: ", to SHIPPED or CANCELLED, over 32 items", cost: |case| changed(case).write(cost::JOBS, 2) },
-        Calls {
-            variant: ", to DELIVERED",
-            cost: |case| Cost::default().read(cost::CART, read(case.order)).write(cost::CART, write(case.order)),
-        },
+        Calls::new(", to SHIPPED or CANCELLED", |case| {
+            changed(case)
+                .write(cost::CART, case.moved().times(2 * case.cart_items))
+                .write(cost::BY_SKU, case.cart_item_write().times(2 * case.cart_items))
+        }),
+        Calls::new(", to SHIPPED or CANCELLED, over 32 items", |case| changed(case).write(cost::JOBS, 2)),
+        Calls::new(", to DELIVERED", |case| {
+            Cost::default().read(cost::CART, read(case.order)).write(cost::CART, write(case.order))
+        }),
     ],
     function,
 };

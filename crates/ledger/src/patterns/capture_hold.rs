@@ -32,10 +32,7 @@ pub const PATTERN: Pattern = Pattern {
         path: "/ledger/holds/{holdId}/capture",
         scopes: &["ledger:write", "ledger:operate"],
     }]),
-    calls: &[
-        Calls { variant: "", cost: |case| open_entries(captured(case), case) },
-        Calls { variant: ", part", cost: captured },
-    ],
+    calls: &[Calls::new("", |case| open_entries(captured(case), case)), Calls::new(", part", captured)],
     function,
 };
 

@@ -27,8 +27,8 @@ pub const PATTERN: Pattern = Pattern {
         scopes: &["ledger:write", "ledger:operate"],
     }]),
     calls: &[
-        Calls { variant: "", cost: |case| entries(case).write(cost::LEDGER, (write(case.account) + 1).times(2)) },
-        Calls { variant: ", ledger:operate", cost: |case| entries(case).write(cost::LEDGER, write(case.account)) },
+        Calls::new("", |case| entries(case).write(cost::LEDGER, (write(case.account) + 1).times(2))),
+        Calls::new(", ledger:operate", |case| entries(case).write(cost::LEDGER, write(case.account))),
     ],
     function,
 };

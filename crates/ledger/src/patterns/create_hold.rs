@@ -31,15 +31,10 @@ pub const PATTERN: Pattern = Pattern {
         path: "/ledger/holds",
         scopes: &["ledger:write", "ledger:operate"],
     }]),
-    calls: &[Calls {
-        variant: "",
-        cost: |case| {
-            let writes = (write(case.hold) + write(case.account)).times(2);
-            open_entries(Cost::default(), case)
-                .read(cost::LEDGER, read(case.account).times(2))
-                .write(cost::LEDGER, writes)
-        },
-    }],
+    calls: &[Calls::new("", |case| {
+        let writes = (write(case.hold) + write(case.account)).times(2);
+        open_entries(Cost::default(), case).read(cost::LEDGER, read(case.account).times(2)).write(cost::LEDGER, writes)
+    })],
     function,
 };
 

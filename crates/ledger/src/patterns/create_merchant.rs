@@ -22,10 +22,9 @@ pub const PATTERN: Pattern = Pattern {
     id: "L1",
     name: "create-merchant",
     trigger: Trigger::Http(&[Route { method: "POST", path: "/ledger/merchants", scopes: &["ledger:operate"] }]),
-    calls: &[Calls {
-        variant: "",
-        cost: |case| Cost::default().write(cost::LEDGER, write(case.account)).write(cost::BY_KEY, write(0)),
-    }],
+    calls: &[Calls::new("", |case| {
+        Cost::default().write(cost::LEDGER, write(case.account)).write(cost::BY_KEY, write(0))
+    })],
     function,
 };
 

@@ -26,8 +26,8 @@ pub const PATTERN: Pattern = Pattern {
         scopes: &["ledger:read", "ledger:operate"],
     }]),
     calls: &[
-        Calls { variant: "", cost: |case| Cost::default().read(cost::LEDGER, read(case.account)) },
-        Calls { variant: ", grouped", cost: |case| case.with_inbox(Cost::default()) },
+        Calls::new("", |case| Cost::default().read(cost::LEDGER, read(case.account))),
+        Calls::new(", grouped", |case| case.with_inbox(Cost::default())),
     ],
     function,
 };

@@ -32,13 +32,10 @@ pub const PATTERN: Pattern = Pattern {
         scopes: &["ledger:read", "ledger:operate"],
     }]),
     calls: &[
-        Calls { variant: "", cost: |case| Cost::default().read(cost::LEDGER, read(case.account)) },
-        Calls {
-            variant: ", at",
-            cost: |case| {
-                Cost::default().read(cost::LEDGER, read(case.account)).read(cost::BY_TIME, read_eventually(case.leg))
-            },
-        },
+        Calls::new("", |case| Cost::default().read(cost::LEDGER, read(case.account))),
+        Calls::new(", at", |case| {
+            Cost::default().read(cost::LEDGER, read(case.account)).read(cost::BY_TIME, read_eventually(case.leg))
+        }),
     ],
     function,
 };

@@ -23,7 +23,7 @@ pub const PATTERN: Pattern = Pattern {
         path: "/ledger/holds/{holdId}",
         scopes: &["ledger:read", "ledger:operate"],
     }]),
-    calls: &[Calls { variant: "", cost: |case| Cost::default().read(cost::LEDGER, read(case.hold)) }],
+    calls: &[Calls::new("", |case| Cost::default().read(cost::LEDGER, read(case.hold)))],
     function,
 };
 

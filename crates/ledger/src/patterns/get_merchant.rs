@@ -24,7 +24,7 @@ pub const PATTERN: Pattern = Pattern {
         path: "/ledger/merchants/{merchantId}",
         scopes: &["ledger:read", "ledger:operate"],
     }]),
-    calls: &[Calls { variant: "", cost: |case| Cost::default().read(cost::LEDGER, read(case.account)) }],
+    calls: &[Calls::new("", |case| Cost::default().read(cost::LEDGER, read(case.account)))],
     function,
 };
 

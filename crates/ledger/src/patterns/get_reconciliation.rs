@@ -28,7 +28,7 @@ pub const PATTERN: Pattern = Pattern {
         path: "/ledger/reconciliations/{reconciliationId}",
         scopes: &["ledger:operate"],
     }]),
-    calls: &[Calls { variant: "", cost: |_| Cost::default().read(cost::JOBS, 2) }],
+    calls: &[Calls::new("", |_| Cost::default().read(cost::JOBS, 2))],
     function,
 };
 

@@ -40,11 +40,8 @@ pub const PATTERN: Pattern = Pattern {
         scopes: &["ledger:read", "ledger:operate"],
     }]),
     calls: &[
-        Calls { variant: "", cost: |case| case.statement() },
-        Calls {
-            variant: ", from and to",
-            cost: |case| case.statement().read(cost::BY_TIME, read_eventually(case.leg)),
-        },
+        Calls::new("", Named::statement),
+        Calls::new(", from and to", |case| case.statement().read(cost::BY_TIME, read_eventually(case.leg))),
     ],
     function,
 };

@@ -33,10 +33,9 @@ pub const PATTERN: Pattern = Pattern {
         path: "/ledger/merchants/{merchantId}/totals",
         scopes: &["ledger:operate"],
     }]),
-    calls: &[Calls {
-        variant: "",
-        cost: |case| Cost::default().read(cost::TOTALS, case.added_up()).read(cost::LEDGER, read(case.account)),
-    }],
+    calls: &[Calls::new("", |case| {
+        Cost::default().read(cost::TOTALS, case.added_up()).read(cost::LEDGER, read(case.account))
+    })],
     function,
 };
 

@@ -25,7 +25,7 @@ pub const PATTERN: Pattern = Pattern {
         path: "/ledger/transactions/{transactionId}",
         scopes: &["ledger:read", "ledger:operate"],
     }]),
-    calls: &[Calls { variant: "", cost: |case| Cost::default().read(cost::LEDGER, case.collection()) }],
+    calls: &[Calls::new("", |case| Cost::default().read(cost::LEDGER, case.collection()))],
     function,
 };
 

@@ -28,7 +28,7 @@ pub const PATTERN: Pattern = Pattern {
     id: "L15",
     name: "get-trial-balance",
     trigger: Trigger::Http(&[Route { method: "GET", path: "/ledger/trial-balance", scopes: &["ledger:operate"] }]),
-    calls: &[Calls { variant: "", cost: |case| Cost::default().read(cost::TOTALS, case.added_up()) }],
+    calls: &[Calls::new("", |case| Cost::default().read(cost::TOTALS, case.added_up()))],
     function,
 };
 

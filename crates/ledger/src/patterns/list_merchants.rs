@@ -28,14 +28,11 @@ pub const PATTERN: Pattern = Pattern {
         path: "/ledger/merchants",
         scopes: &["ledger:read", "ledger:operate"],
     }]),
-    calls: &[Calls {
-        variant: "",
-        cost: |case| {
-            Cost::default()
-                .read(cost::BY_KEY, case.listed(KEYS))
-                .read(cost::LEDGER, read_eventually(case.account).times(case.items))
-        },
-    }],
+    calls: &[Calls::new("", |case| {
+        Cost::default()
+            .read(cost::BY_KEY, case.listed(KEYS))
+            .read(cost::LEDGER, read_eventually(case.account).times(case.items))
+    })],
     function,
 };
 

@@ -31,20 +31,14 @@ pub const PATTERN: Pattern = Pattern {
     name: "list-transactions",
     trigger: Trigger::Http(&[Route { method: "GET", path: "/ledger/transactions", scopes: &["ledger:operate"] }]),
     calls: &[
-        Calls {
-            variant: "",
-            cost: |case| {
-                Cost::default().read(cost::BY_TIME, case.listed(case.of_status)).read(cost::LEDGER, case.markers())
-            },
-        },
-        Calls {
-            variant: ", idempotencyKey",
-            cost: |case| {
-                Cost::default()
-                    .read(cost::BY_KEY, Term::halves(1))
-                    .read(cost::LEDGER, read_eventually(case.transaction) + case.markers())
-            },
-        },
+        Calls::new("", |case| {
+            Cost::default().read(cost::BY_TIME, case.listed(case.of_status)).read(cost::LEDGER, case.markers())
+        }),
+        Calls::new(", idempotencyKey", |case| {
+            Cost::default()
+                .read(cost::BY_KEY, Term::halves(1))
+                .read(cost::LEDGER, read_eventually(case.transaction) + case.markers())
+        }),
     ],
     function,
 };

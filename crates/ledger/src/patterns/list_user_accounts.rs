@@ -28,14 +28,11 @@ pub const PATTERN: Pattern = Pattern {
         path: "/ledger/users/{userId}/accounts",
         scopes: &["ledger:read", "ledger:operate"],
     }]),
-    calls: &[Calls {
-        variant: "",
-        cost: |case| {
-            Cost::default()
-                .read(cost::BY_TIME, case.listed(case.of_user))
-                .read(cost::LEDGER, read(case.account).times(case.items))
-        },
-    }],
+    calls: &[Calls::new("", |case| {
+        Cost::default()
+            .read(cost::BY_TIME, case.listed(case.of_user))
+            .read(cost::LEDGER, read(case.account).times(case.items))
+    })],
     function,
 };
 

@@ -31,7 +31,7 @@ pub const PATTERN: Pattern = Pattern {
         path: "/ledger/transactions/batch",
         scopes: &["ledger:write", "ledger:operate"],
     }]),
-    calls: &[Calls { variant: "", cost: |case| case.posted(true).read(crate::cost::LEDGER, case.looked_at()) }],
+    calls: &[Calls::new("", |case| case.posted(true).read(crate::cost::LEDGER, case.looked_at()))],
     function,
 };
 

@@ -38,8 +38,8 @@ pub const PATTERN: Pattern = Pattern {
         scopes: &["ledger:write", "ledger:operate"],
     }]),
     calls: &[
-        Calls { variant: "", cost: |case| case.posted(true).read(crate::cost::LEDGER, case.looked_at()) },
-        Calls { variant: ", grouped", cost: |case| case.posted_to_inbox().read(crate::cost::LEDGER, case.looked_at()) },
+        Calls::new("", |case| case.posted(true).read(crate::cost::LEDGER, case.looked_at())),
+        Calls::new(", grouped", |case| case.posted_to_inbox().read(crate::cost::LEDGER, case.looked_at())),
     ],
     function,
 };

@@ -23,15 +23,12 @@ pub const PATTERN: Pattern = Pattern {
     id: "L14",
     name: "react-to-transactions",
     trigger: Trigger::Stream("FinancialTransactions"),
-    calls: &[Calls {
-        variant: "",
-        cost: |case| {
-            let totals = write(case.total).times(case.totals);
-            Cost::default()
-                .read(cost::LEDGER, read_eventually(case.account).times(case.legs))
-                .write(cost::TOTALS, (Term::whole(1) + totals).times(2))
-        },
-    }],
+    calls: &[Calls::new("", |case| {
+        let totals = write(case.total).times(case.totals);
+        Cost::default()
+            .read(cost::LEDGER, read_eventually(case.account).times(case.legs))
+            .write(cost::TOTALS, (Term::whole(1) + totals).times(2))
+    })],
     function,
 };
 

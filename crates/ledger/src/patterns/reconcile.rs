@@ -25,14 +25,11 @@ pub const PATTERN: Pattern = Pattern {
     name: "reconcile",
     trigger: Trigger::Stream("LedgerJobs"),
     calls: &[
-        Calls { variant: "", cost: direct },
-        Calls {
-            variant: ", grouped",
-            cost: |case| {
-                let credit = read(0) + read(case.leg) + read_eventually(case.leg);
-                direct(case).read(cost::LEDGER, credit.times(case.items) + 8)
-            },
-        },
+        Calls::new("", direct),
+        Calls::new(", grouped", |case| {
+            let credit = read(0) + read(case.leg) + read_eventually(case.leg);
+            direct(case).read(cost::LEDGER, credit.times(case.items) + 8)
+        }),
     ],
     function,
 };

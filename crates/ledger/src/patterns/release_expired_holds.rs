@@ -38,15 +38,12 @@ pub const PATTERN: Pattern = Pattern {
     id: "L10",
     name: "release-expired-holds",
     trigger: Trigger::Schedule("rate(1 minute)"),
-    calls: &[Calls {
-        variant: "",
-        cost: |case: &Named| {
-            let reads = read(case.hold).times(2) + read(case.account);
-            let writes = (write(case.hold) + write(case.account)).times(2);
-            let entries = open_entries(Cost::default(), case).read(cost::BY_KEY, read_eventually(0));
-            entries.read(cost::LEDGER, reads).write(cost::LEDGER, writes)
-        },
-    }],
+    calls: &[Calls::new("", |case: &Named| {
+        let reads = read(case.hold).times(2) + read(case.account);
+        let writes = (write(case.hold) + write(case.account)).times(2);
+        let entries = open_entries(Cost::default(), case).read(cost::BY_KEY, read_eventually(0));
+        entries.read(cost::LEDGER, reads).write(cost::LEDGER, writes)
+    })],
     function,
 };
 

@@ -26,7 +26,7 @@ pub const PATTERN: Pattern = Pattern {
         path: "/ledger/reconciliations/{reconciliationId}/retry",
         scopes: &["ledger:operate"],
     }]),
-    calls: &[Calls { variant: "", cost: |_| Cost::default().read(cost::JOBS, 2).write(cost::JOBS, 1) }],
+    calls: &[Calls::new("", |_| Cost::default().read(cost::JOBS, 2).write(cost::JOBS, 1))],
     function,
 };
 

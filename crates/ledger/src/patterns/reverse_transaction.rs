@@ -33,13 +33,10 @@ pub const PATTERN: Pattern = Pattern {
         path: "/ledger/transactions/{transactionId}/reversal",
         scopes: &["ledger:write", "ledger:operate"],
     }]),
-    calls: &[Calls {
-        variant: "",
-        cost: |case| {
-            let reads = case.collection() + case.looked_at();
-            case.posted(false).read(crate::cost::LEDGER, reads).write(crate::cost::LEDGER, 2)
-        },
-    }],
+    calls: &[Calls::new("", |case| {
+        let reads = case.collection() + case.looked_at();
+        case.posted(false).read(crate::cost::LEDGER, reads).write(crate::cost::LEDGER, 2)
+    })],
     function,
 };
 

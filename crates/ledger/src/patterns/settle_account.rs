@@ -23,19 +23,16 @@ pub const PATTERN: Pattern = Pattern {
     id: "L11",
     name: "settle-account",
     trigger: Trigger::Stream("LedgerJobs"),
-    calls: &[Calls {
-        variant: "",
-        cost: |case| {
-            let credits = crate::jobs::settle::MAX_SETTLED;
-            let (posting, shards) = (write(case.leg), 8);
-            Cost::default()
-                .read(cost::LEDGER, shards + read(case.account))
-                .write(cost::LEDGER, write(case.account).times(2) + (posting + write(case.inbox)).times(2 * credits))
-                .write(cost::BY_TIME, posting.times(credits))
-                .read(cost::JOBS, 1)
-                .write(cost::JOBS, 2)
-        },
-    }],
+    calls: &[Calls::new("", |case| {
+        let credits = crate::jobs::settle::MAX_SETTLED;
+        let (posting, shards) = (write(case.leg), 8);
+        Cost::default()
+            .read(cost::LEDGER, shards + read(case.account))
+            .write(cost::LEDGER, write(case.account).times(2) + (posting + write(case.inbox)).times(2 * credits))
+            .write(cost::BY_TIME, posting.times(credits))
+            .read(cost::JOBS, 1)
+            .write(cost::JOBS, 2)
+    })],
     function,
 };
 

@@ -27,7 +27,7 @@ pub const PATTERN: Pattern = Pattern {
     id: "L8",
     name: "start-reconciliation",
     trigger: Trigger::Http(&[Route { method: "POST", path: "/ledger/reconciliations", scopes: &["ledger:operate"] }]),
-    calls: &[Calls { variant: "", cost: |_| Cost::default().write(cost::JOBS, 1) }],
+    calls: &[Calls::new("", |_| Cost::default().write(cost::JOBS, 1))],
     function,
 };
 

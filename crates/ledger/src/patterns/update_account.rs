@@ -7,7 +7,7 @@
 
 use crate::{
     Account, AccountBody, DOMAIN, LastLeg, Ledger, Leg, Posting, Transaction,
-    cost::{self, Calls, Pattern},
+    cost::{self, Calls, Named, Pattern},
     model::{
         posting_plan::{PostingPlan, unavailable},
         reconciliation::SETTLES,
@@ -43,26 +43,17 @@ pub const PATTERN: Pattern = Pattern {
         scopes: &["ledger:write", "ledger:operate"],
     }]),
     calls: &[
-        Calls { variant: "", cost: |case| case.changed() },
-        Calls { variant: ", closed", cost: |case| case.changed().read(cost::LEDGER, read(case.leg)) },
-        Calls {
-            variant: ", posting",
-            cost: |case| case.with_inbox(Cost::default().write(cost::LEDGER, write(case.account))),
-        },
-        Calls {
-            variant: ", grouped",
-            cost: |case| {
-                let update = Cost::default().write(cost::LEDGER, write(case.account));
-                case.with_inbox(update.write(cost::BY_TIME, write(case.of_user)))
-            },
-        },
-        Calls {
-            variant: ", transferTo",
-            cost: |case| {
-                let reads = read(case.account).times(case.legs) + read(case.leg);
-                case.posted(false).read(cost::LEDGER, reads).write(cost::BY_TIME, write(case.of_user))
-            },
-        },
+        Calls::new("", Named::changed),
+        Calls::new(", closed", |case| case.changed().read(cost::LEDGER, read(case.leg))),
+        Calls::new(", posting", |case| case.with_inbox(Cost::default().write(cost::LEDGER, write(case.account)))),
+        Calls::new(", grouped", |case| {
+            let update = Cost::default().write(cost::LEDGER, write(case.account));
+            case.with_inbox(update.write(cost::BY_TIME, write(case.of_user)))
+        }),
+        Calls::new(", transferTo", |case| {
+            let reads = read(case.account).times(case.legs) + read(case.leg);
+            case.posted(false).read(cost::LEDGER, reads).write(cost::BY_TIME, write(case.of_user))
+        }),
     ],
     function,
 };

@@ -25,13 +25,10 @@ pub const PATTERN: Pattern = Pattern {
         path: "/ledger/holds/{holdId}/void",
         scopes: &["ledger:write", "ledger:operate"],
     }]),
-    calls: &[Calls {
-        variant: "",
-        cost: |case| {
-            let (reads, writes) = (read(case.hold) + read(case.account), write(case.hold) + write(case.account));
-            open_entries(Cost::default(), case).read(cost::LEDGER, reads).write(cost::LEDGER, writes.times(2))
-        },
-    }],
+    calls: &[Calls::new("", |case| {
+        let (reads, writes) = (read(case.hold) + read(case.account), write(case.hold) + write(case.account));
+        open_entries(Cost::default(), case).read(cost::LEDGER, reads).write(cost::LEDGER, writes.times(2))
+    })],
     function,
 };
 

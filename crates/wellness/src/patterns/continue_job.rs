@@ -44,168 +44,129 @@ pub const PATTERN: Pattern = Pattern {
     name: "continue-job",
     trigger: Trigger::Stream("WellnessJobs"),
     calls: &[
-        Calls {
-            variant: ", replacement",
-            cost: |case| {
-                let (references, reference) = (case.references, write(case.reference));
-                let end = (write(case.job) + 1).times(2);
-                Cost::default()
-                    .read(cost::ACTIVITIES, read(case.reference).times(references))
-                    .read(cost::JOBS, read(case.job).times(2))
-                    .read(cost::LISTS, by_pages(case.references, case.reference, read_eventually))
-                    .read(cost::LISTS, Term::halves(5))
-                    .write(cost::ACTIVITIES, reference.times(4 * references))
-                    .write(cost::JOBS, calls(case, 2) + looks(case) + end)
-                    .write(cost::LISTS, reference.times(2 * references))
-            },
-        },
-        Calls {
-            variant: ", update",
-            cost: |case| {
-                let (references, reference) = (case.references, write(case.reference));
-                Cost::default()
-                    .read(cost::ACTIVITIES, read(case.reference).times(references))
-                    .read(cost::JOBS, read(case.job).times(2))
-                    .read(cost::LISTS, by_pages(case.references, case.reference, read_eventually).times(3))
-                    .read(cost::LISTS, Term::halves(3))
-                    .write(cost::ACTIVITIES, reference.times(references))
-                    .write(cost::JOBS, calls(case, 2) + looks(case) + write(case.job))
-                    .write(cost::LISTS, reference.times(references))
-            },
-        },
-        Calls {
-            variant: ", enrolment",
-            cost: |case| {
-                let (eligible, registration) = (case.eligible, write(case.registration));
-                Cost::default()
-                    .read(cost::JOBS, read(case.job).times(2))
-                    .read(cost::ACTIVITIES, case.activity_read().times(4))
-                    .read(cost::ACTIVITIES, (Term::whole(1) + read(case.registration)).times(eligible))
-                    .read(cost::ACTIVITIES, 20 + read(case.registration * case.eligible))
-                    .read(cost::ACTIVITIES, read(case.employee).times(eligible))
-                    .write(cost::ACTIVITIES, registration.times(eligible))
-                    .write(cost::REGISTRATIONS, registration.times(eligible))
-                    .write(cost::JOBS, write(case.job).times(5))
-            },
-        },
-        Calls {
-            variant: ", seats",
-            cost: |case| {
-                let registration = write(case.registration);
-                Cost::default()
-                    .read(cost::JOBS, read(case.job))
-                    .read(cost::ACTIVITIES, 5)
-                    .write(cost::ACTIVITIES, (registration + 1).times(2) + 3)
-                    .write(cost::REGISTRATIONS, registration)
-                    .write(cost::JOBS, write(case.job).times(3))
-            },
-        },
-        Calls {
-            variant: ", report",
-            cost: |case| {
-                let (row, activities) = (write(case.report), case.items);
-                let registrations = read(case.registration).times(activities);
-                Cost::default()
-                    .read(cost::JOBS, read(case.job))
-                    .read(cost::LISTS, case.listed(case.narrow))
-                    .read(cost::ACTIVITIES, 10 + registrations + read(case.report * (case.items + 1)))
-                    .write(cost::ACTIVITIES, row.times(activities) + (row + 1).times(2))
-                    .write(cost::JOBS, write(case.job).times(activities + 3))
-            },
-        },
-        Calls {
-            variant: ", rewards",
-            cost: |case| {
-                let (registrations, registration) = (case.items, write(case.registration));
-                let pages = case.items.div_ceil(PAGE);
-                Cost::default()
-                    .read(cost::JOBS, read(case.job).times(2))
-                    .read(cost::ACTIVITIES, read(case.rewards).times(pages + 3))
-                    .read(cost::ACTIVITIES, by_pages(case.items, case.registration, read).times(3))
-                    .write(cost::ACTIVITIES, registration.times(registrations))
-                    .write(cost::JOBS, calls(case, 2) + steps(case, case.items) + write(case.job).times(2))
-                    .write(cost::REGISTRATIONS, registration.times(registrations))
-            },
-        },
-        Calls {
-            variant: ", groups",
-            cost: |case| {
-                let groups = case.items;
-                Cost::default()
-                    .read(cost::JOBS, read(case.job))
-                    .read(cost::ACTIVITIES, case.activity_read() + read(case.registration) + 1)
-                    .write(cost::ACTIVITIES, Term::whole(groups))
-                    .write(cost::JOBS, write(case.job).times(2))
-            },
-        },
-        Calls {
-            variant: ", departure",
-            cost: |case| {
-                let registration = write(case.registration);
-                Cost::default()
-                    .read(cost::JOBS, read(case.job).times(2))
-                    .read(cost::ACTIVITIES, 2 + read(case.registration))
-                    .read(cost::REGISTRATIONS, read_eventually(case.registration) + Term::halves(1))
-                    .write(cost::ACTIVITIES, (registration + 1).times(2))
-                    .write(cost::REGISTRATIONS, registration)
-                    .write(cost::JOBS, write(case.job).times(4))
-            },
-        },
-        Calls {
-            variant: ", upload",
-            cost: |case| {
-                Cost::default()
-                    .read(cost::JOBS, read(case.job))
-                    .read(cost::ACTIVITIES, read(case.upload))
-                    .write(cost::ACTIVITIES, (write(case.upload) + write(case.own)).times(2))
-                    .write(cost::JOBS, write(case.job).times(2))
-            },
-        },
-        Calls {
-            variant: ", import",
-            cost: |case| {
-                Cost::default()
-                    .read(cost::JOBS, read(case.job) + 1)
-                    .read(cost::ACTIVITIES, read(case.upload) + read(0))
-                    .write(cost::ACTIVITIES, write(case.employee).times(2) + write(case.upload))
-                    .write(cost::JOBS, write(case.job).times(4) + 1)
-            },
-        },
-        Calls {
-            variant: ", export",
-            cost: |case| {
-                Cost::default()
-                    .read(cost::JOBS, read(case.job))
-                    .read(cost::ACTIVITIES, 13)
-                    .read(cost::LISTS, Term::halves(1))
-                    .write(cost::JOBS, write(case.job).times(7))
-            },
-        },
-        Calls {
-            variant: ", erasure",
-            cost: |case| {
-                Cost::default()
-                    .read(cost::JOBS, read(case.job).times(4))
-                    .read(cost::ACTIVITIES, 26)
-                    .read(cost::LISTS, 1)
-                    .write(cost::ACTIVITIES, write(case.employee))
-                    .write(cost::JOBS, write(case.job).times(6))
-            },
-        },
-        Calls {
-            variant: ", registrations",
-            cost: |case| {
-                let (registrations, registration) = (case.items, write(case.registration));
-                let pages = case.items.div_ceil(PAGE) + 1;
-                Cost::default()
-                    .read(cost::JOBS, read(case.job).times(2))
-                    .read(cost::ACTIVITIES, case.activity_read().times(pages + 2))
-                    .read(cost::ACTIVITIES, by_pages(case.items, case.registration, read).times(3))
-                    .write(cost::ACTIVITIES, registration.times(registrations))
-                    .write(cost::JOBS, calls(case, 2) + steps(case, case.items) + write(case.job).times(2))
-                    .write(cost::REGISTRATIONS, registration.times(2 * registrations))
-            },
-        },
+        Calls::new(", replacement", |case| {
+            let (references, reference) = (case.references, write(case.reference));
+            let end = (write(case.job) + 1).times(2);
+            Cost::default()
+                .read(cost::ACTIVITIES, read(case.reference).times(references))
+                .read(cost::JOBS, read(case.job).times(2))
+                .read(cost::LISTS, by_pages(case.references, case.reference, read_eventually))
+                .read(cost::LISTS, Term::halves(5))
+                .write(cost::ACTIVITIES, reference.times(4 * references))
+                .write(cost::JOBS, calls(case, 2) + looks(case) + end)
+                .write(cost::LISTS, reference.times(2 * references))
+        }),
+        Calls::new(", update", |case| {
+            let (references, reference) = (case.references, write(case.reference));
+            Cost::default()
+                .read(cost::ACTIVITIES, read(case.reference).times(references))
+                .read(cost::JOBS, read(case.job).times(2))
+                .read(cost::LISTS, by_pages(case.references, case.reference, read_eventually).times(3))
+                .read(cost::LISTS, Term::halves(3))
+                .write(cost::ACTIVITIES, reference.times(references))
+                .write(cost::JOBS, calls(case, 2) + looks(case) + write(case.job))
+                .write(cost::LISTS, reference.times(references))
+        }),
+        Calls::new(", enrolment", |case| {
+            let (eligible, registration) = (case.eligible, write(case.registration));
+            Cost::default()
+                .read(cost::JOBS, read(case.job).times(2))
+                .read(cost::ACTIVITIES, case.activity_read().times(4))
+                .read(cost::ACTIVITIES, (Term::whole(1) + read(case.registration)).times(eligible))
+                .read(cost::ACTIVITIES, 20 + read(case.registration * case.eligible))
+                .read(cost::ACTIVITIES, read(case.employee).times(eligible))
+                .write(cost::ACTIVITIES, registration.times(eligible))
+                .write(cost::REGISTRATIONS, registration.times(eligible))
+                .write(cost::JOBS, write(case.job).times(5))
+        }),
+        Calls::new(", seats", |case| {
+            let registration = write(case.registration);
+            Cost::default()
+                .read(cost::JOBS, read(case.job))
+                .read(cost::ACTIVITIES, 5)
+                .write(cost::ACTIVITIES, (registration + 1).times(2) + 3)
+                .write(cost::REGISTRATIONS, registration)
+                .write(cost::JOBS, write(case.job).times(3))
+        }),
+        Calls::new(", report", |case| {
+            let (row, activities) = (write(case.report), case.items);
+            let registrations = read(case.registration).times(activities);
+            Cost::default()
+                .read(cost::JOBS, read(case.job))
+                .read(cost::LISTS, case.listed(case.narrow))
+                .read(cost::ACTIVITIES, 10 + registrations + read(case.report * (case.items + 1)))
+                .write(cost::ACTIVITIES, row.times(activities) + (row + 1).times(2))
+                .write(cost::JOBS, write(case.job).times(activities + 3))
+        }),
+        Calls::new(", rewards", |case| {
+            let (registrations, registration) = (case.items, write(case.registration));
+            let pages = case.items.div_ceil(PAGE);
+            Cost::default()
+                .read(cost::JOBS, read(case.job).times(2))
+                .read(cost::ACTIVITIES, read(case.rewards).times(pages + 3))
+                .read(cost::ACTIVITIES, by_pages(case.items, case.registration, read).times(3))
+                .write(cost::ACTIVITIES, registration.times(registrations))
+                .write(cost::JOBS, calls(case, 2) + steps(case, case.items) + write(case.job).times(2))
+                .write(cost::REGISTRATIONS, registration.times(registrations))
+        }),
+        Calls::new(", groups", |case| {
+            let groups = case.items;
+            Cost::default()
+                .read(cost::JOBS, read(case.job))
+                .read(cost::ACTIVITIES, case.activity_read() + read(case.registration) + 1)
+                .write(cost::ACTIVITIES, Term::whole(groups))
+                .write(cost::JOBS, write(case.job).times(2))
+        }),
+        Calls::new(", departure", |case| {
+            let registration = write(case.registration);
+            Cost::default()
+                .read(cost::JOBS, read(case.job).times(2))
+                .read(cost::ACTIVITIES, 2 + read(case.registration))
+                .read(cost::REGISTRATIONS, read_eventually(case.registration) + Term::halves(1))
+                .write(cost::ACTIVITIES, (registration + 1).times(2))
+                .write(cost::REGISTRATIONS, registration)
+                .write(cost::JOBS, write(case.job).times(4))
+        }),
+        Calls::new(", upload", |case| {
+            Cost::default()
+                .read(cost::JOBS, read(case.job))
+                .read(cost::ACTIVITIES, read(case.upload))
+                .write(cost::ACTIVITIES, (write(case.upload) + write(case.own)).times(2))
+                .write(cost::JOBS, write(case.job).times(2))
+        }),
+        Calls::new(", import", |case| {
+            Cost::default()
+                .read(cost::JOBS, read(case.job) + 1)
+                .read(cost::ACTIVITIES, read(case.upload) + read(0))
+                .write(cost::ACTIVITIES, write(case.employee).times(2) + write(case.upload))
+                .write(cost::JOBS, write(case.job).times(4) + 1)
+        }),
+        Calls::new(", export", |case| {
+            Cost::default()
+                .read(cost::JOBS, read(case.job))
+                .read(cost::ACTIVITIES, 13)
+                .read(cost::LISTS, Term::halves(1))
+                .write(cost::JOBS, write(case.job).times(7))
+        }),
+        Calls::new(", erasure", |case| {
+            Cost::default()
+                .read(cost::JOBS, read(case.job).times(4))
+                .read(cost::ACTIVITIES, 26)
+                .read(cost::LISTS, 1)
+                .write(cost::ACTIVITIES, write(case.employee))
+                .write(cost::JOBS, write(case.job).times(6))
+        }),
+        Calls::new(", registrations", |case| {
+            let (registrations, registration) = (case.items, write(case.registration));
+            let pages = case.items.div_ceil(PAGE) + 1;
+            Cost::default()
+                .read(cost::JOBS, read(case.job).times(2))
+                .read(cost::ACTIVITIES, case.activity_read().times(pages + 2))
+                .read(cost::ACTIVITIES, by_pages(case.items, case.registration, read).times(3))
+                .write(cost::ACTIVITIES, registration.times(registrations))
+                .write(cost::JOBS, calls(case, 2) + steps(case, case.items) + write(case.job).times(2))
+                .write(cost::REGISTRATIONS, registration.times(2 * registrations))
+        }),
     ],
     function,
 };

@@ -34,14 +34,11 @@ pub const PATTERN: Pattern = Pattern {
         path: "/wellness/users/{userId}/points",
         scopes: &["wellness:admin", "wellness:operate"],
     }]),
-    calls: &[Calls {
-        variant: "",
-        cost: |case| {
-            Cost::default()
-                .read(cost::ACTIVITIES, read(case.own) + read(case.employee) + case.record_read())
-                .write(cost::ACTIVITIES, (write(case.corrections) + case.record_write()).times(2))
-        },
-    }],
+    calls: &[Calls::new("", |case| {
+        Cost::default()
+            .read(cost::ACTIVITIES, read(case.own) + read(case.employee) + case.record_read())
+            .write(cost::ACTIVITIES, (write(case.corrections) + case.record_write()).times(2))
+    })],
     function,
 };
 

@@ -41,11 +41,10 @@ pub const PATTERN: Pattern = Pattern {
         scopes: &["wellness:admin", "wellness:operate"],
     }]),
     calls: &[
-        Calls { variant: "", cost: insertion_cost },
-        Calls {
-            variant: ", automatic enrolment",
-            cost: |case| insertion_cost(case).write(cost::JOBS, table::cost::write(case.job).times(2)),
-        },
+        Calls::new("", insertion_cost),
+        Calls::new(", automatic enrolment", |case| {
+            insertion_cost(case).write(cost::JOBS, table::cost::write(case.job).times(2))
+        }),
     ],
     function,
 };

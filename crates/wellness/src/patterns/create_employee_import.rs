@@ -33,15 +33,12 @@ pub const PATTERN: Pattern = Pattern {
         path: "/wellness/companies/{companyId}/employee-imports",
         scopes: &["wellness:admin", "wellness:operate"],
     }]),
-    calls: &[Calls {
-        variant: "",
-        cost: |case| {
-            Cost::default()
-                .read(cost::JOBS, 1)
-                .read(cost::ACTIVITIES, case.record_read())
-                .write(cost::ACTIVITIES, (write(case.upload) + case.record_write()).times(2))
-        },
-    }],
+    calls: &[Calls::new("", |case| {
+        Cost::default()
+            .read(cost::JOBS, 1)
+            .read(cost::ACTIVITIES, case.record_read())
+            .write(cost::ACTIVITIES, (write(case.upload) + case.record_write()).times(2))
+    })],
     function,
 };
 

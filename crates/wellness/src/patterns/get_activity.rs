@@ -40,21 +40,15 @@ pub const PATTERN: Pattern = Pattern {
         scopes: &["wellness:read", "wellness:admin", "wellness:operate"],
     }]),
     calls: &[
-        Calls {
-            variant: "",
-            cost: |case| {
-                let bytes = case.activity + case.part * case.parts + case.reference * case.references;
-                Cost::default().read(cost::ACTIVITIES, read(bytes))
-            },
-        },
-        Calls {
-            variant: ", one level",
-            cost: |case| {
-                Cost::default()
-                    .read(cost::ACTIVITIES, case.activity_read())
-                    .read(cost::ACTIVITIES, read(case.part * case.parts))
-            },
-        },
+        Calls::new("", |case| {
+            let bytes = case.activity + case.part * case.parts + case.reference * case.references;
+            Cost::default().read(cost::ACTIVITIES, read(bytes))
+        }),
+        Calls::new(", one level", |case| {
+            Cost::default()
+                .read(cost::ACTIVITIES, case.activity_read())
+                .read(cost::ACTIVITIES, read(case.part * case.parts))
+        }),
     ],
     function,
 };

@@ -23,7 +23,7 @@ pub const PATTERN: Pattern = Pattern {
         path: "/wellness/companies/{companyId}/employees/{userId}",
         scopes: &["wellness:admin", "wellness:operate"],
     }]),
-    calls: &[Calls { variant: "", cost: |case| Cost::default().read(cost::ACTIVITIES, read(case.employee)) }],
+    calls: &[Calls::new("", |case| Cost::default().read(cost::ACTIVITIES, read(case.employee)))],
     function,
 };
 

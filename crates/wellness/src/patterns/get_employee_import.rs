@@ -31,7 +31,7 @@ pub const PATTERN: Pattern = Pattern {
         path: "/wellness/companies/{companyId}/employee-imports/{importId}",
         scopes: &["wellness:admin", "wellness:operate"],
     }]),
-    calls: &[Calls { variant: "", cost: |case| Cost::default().read(cost::ACTIVITIES, read(case.upload)) }],
+    calls: &[Calls::new("", |case| Cost::default().read(cost::ACTIVITIES, read(case.upload)))],
     function,
 };
 

@@ -35,7 +35,7 @@ pub const PATTERN: Pattern = Pattern {
     id: "W34",
     name: "get-erasure",
     trigger: Trigger::Http(&routes("GET")),
-    calls: &[Calls { variant: "", cost: |case| Cost::default().read(cost::JOBS, read(case.job)) }],
+    calls: &[Calls::new("", |case| Cost::default().read(cost::JOBS, read(case.job)))],
     function,
 };
 

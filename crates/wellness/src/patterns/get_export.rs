@@ -35,7 +35,7 @@ pub const PATTERN: Pattern = Pattern {
         path: "/wellness/companies/{companyId}/export",
         scopes: &["wellness:operate"],
     }]),
-    calls: &[Calls { variant: "", cost: |case| Cost::default().read(cost::JOBS, read(case.job)) }],
+    calls: &[Calls::new("", |case| Cost::default().read(cost::JOBS, read(case.job)))],
     function,
 };
 

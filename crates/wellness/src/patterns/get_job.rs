@@ -28,7 +28,7 @@ pub const PATTERN: Pattern = Pattern {
         path: "/wellness/companies/{companyId}/jobs/{jobId}",
         scopes: &["wellness:admin", "wellness:operate"],
     }]),
-    calls: &[Calls { variant: "", cost: |case| Cost::default().read(cost::JOBS, read(case.job)) }],
+    calls: &[Calls::new("", |case| Cost::default().read(cost::JOBS, read(case.job)))],
     function,
 };
 

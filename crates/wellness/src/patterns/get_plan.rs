@@ -24,7 +24,7 @@ pub const PATTERN: Pattern = Pattern {
         path: "/wellness/companies/{companyId}/plans/{planId}",
         scopes: &["wellness:read", "wellness:admin", "wellness:operate"],
     }]),
-    calls: &[Calls { variant: "", cost: |case| Cost::default().read(cost::ACTIVITIES, read(case.own)) }],
+    calls: &[Calls::new("", |case| Cost::default().read(cost::ACTIVITIES, read(case.own)))],
     function,
 };
 

@@ -37,11 +37,8 @@ pub const PATTERN: Pattern = Pattern {
         scopes: &["wellness:read", "wellness:admin", "wellness:operate"],
     }]),
     calls: &[
-        Calls { variant: "", cost: points_cost },
-        Calls {
-            variant: ", of a plan",
-            cost: |case| points_cost(case).read(cost::ACTIVITIES, read_eventually(case.own)),
-        },
+        Calls::new("", points_cost),
+        Calls::new(", of a plan", |case| points_cost(case).read(cost::ACTIVITIES, read_eventually(case.own))),
     ],
     function,
 };

@@ -28,11 +28,8 @@ pub const PATTERN: Pattern = Pattern {
         scopes: &["wellness:read", "wellness:admin", "wellness:operate"],
     }]),
     calls: &[
-        Calls { variant: "", cost: |case| Cost::default().read(cost::ACTIVITIES, read(case.own)) },
-        Calls {
-            variant: ", file",
-            cost: |case| Cost::default().read(cost::ACTIVITIES, read(case.own) + read(case.upload)),
-        },
+        Calls::new("", |case| Cost::default().read(cost::ACTIVITIES, read(case.own))),
+        Calls::new(", file", |case| Cost::default().read(cost::ACTIVITIES, read(case.own) + read(case.upload))),
     ],
     function,
 };

@@ -35,13 +35,10 @@ pub const PATTERN: Pattern = Pattern {
         path: "/wellness/companies/{companyId}/plans/{planId}/report",
         scopes: &["wellness:admin", "wellness:operate"],
     }]),
-    calls: &[Calls {
-        variant: "",
-        cost: |case: &Named| {
-            let rows = read_eventually(case.report * case.items);
-            Cost::default().read(cost::ACTIVITIES, 1 + rows)
-        },
-    }],
+    calls: &[Calls::new("", |case: &Named| {
+        let rows = read_eventually(case.report * case.items);
+        Cost::default().read(cost::ACTIVITIES, 1 + rows)
+    })],
     function,
 };
 

@@ -39,29 +39,22 @@ pub const PATTERN: Pattern = Pattern {
         scopes: &["wellness:write", "wellness:admin", "wellness:operate"],
     }]),
     calls: &[
-        Calls { variant: "", cost: join_cost },
-        Calls {
-            variant: ", first",
-            cost: |case| join_cost(case).write(cost::ACTIVITIES, (Term::whole(1) + write(case.activity)).times(2)),
-        },
-        Calls { variant: ", waiting", cost: |case| join_cost(case).read(cost::ACTIVITIES, 2) },
-        Calls {
-            variant: ", automatic enrolment",
-            cost: |case| {
-                let registration = write(case.registration);
-                reads(case).write(cost::ACTIVITIES, registration).write(cost::REGISTRATIONS, registration)
-            },
-        },
-        Calls {
-            variant: ", another group",
-            cost: |case| {
-                let registration = write(case.registration);
-                Cost::default()
-                    .read(cost::ACTIVITIES, case.activity_read() + 2)
-                    .write(cost::ACTIVITIES, registration)
-                    .write(cost::REGISTRATIONS, registration)
-            },
-        },
+        Calls::new("", join_cost),
+        Calls::new(", first", |case| {
+            join_cost(case).write(cost::ACTIVITIES, (Term::whole(1) + write(case.activity)).times(2))
+        }),
+        Calls::new(", waiting", |case| join_cost(case).read(cost::ACTIVITIES, 2)),
+        Calls::new(", automatic enrolment", |case| {
+            let registration = write(case.registration);
+            reads(case).write(cost::ACTIVITIES, registration).write(cost::REGISTRATIONS, registration)
+        }),
+        Calls::new(", another group", |case| {
+            let registration = write(case.registration);
+            Cost::default()
+                .read(cost::ACTIVITIES, case.activity_read() + 2)
+                .write(cost::ACTIVITIES, registration)
+                .write(cost::REGISTRATIONS, registration)
+        }),
     ],
     function,
 };

@@ -25,27 +25,21 @@ pub const PATTERN: Pattern = Pattern {
         scopes: &["wellness:write", "wellness:admin", "wellness:operate"],
     }]),
     calls: &[
-        Calls {
-            variant: "",
-            cost: |case| {
-                let registration = write(case.registration);
-                Cost::default()
-                    .read(cost::ACTIVITIES, read(case.registration))
-                    .write(cost::ACTIVITIES, (registration + 1).times(2))
-                    .write(cost::JOBS, write(case.job).times(2))
-                    .write(cost::REGISTRATIONS, registration)
-            },
-        },
-        Calls {
-            variant: ", automatic enrolment",
-            cost: |case: &Named| {
-                let registration = write(case.registration);
-                Cost::default()
-                    .read(cost::ACTIVITIES, read(case.registration))
-                    .write(cost::ACTIVITIES, registration)
-                    .write(cost::REGISTRATIONS, registration)
-            },
-        },
+        Calls::new("", |case| {
+            let registration = write(case.registration);
+            Cost::default()
+                .read(cost::ACTIVITIES, read(case.registration))
+                .write(cost::ACTIVITIES, (registration + 1).times(2))
+                .write(cost::JOBS, write(case.job).times(2))
+                .write(cost::REGISTRATIONS, registration)
+        }),
+        Calls::new(", automatic enrolment", |case: &Named| {
+            let registration = write(case.registration);
+            Cost::default()
+                .read(cost::ACTIVITIES, read(case.registration))
+                .write(cost::ACTIVITIES, registration)
+                .write(cost::REGISTRATIONS, registration)
+        }),
     ],
     function,
 };

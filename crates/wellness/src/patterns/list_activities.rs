@@ -35,15 +35,12 @@ pub const PATTERN: Pattern = Pattern {
         scopes: &["wellness:read", "wellness:admin", "wellness:operate"],
     }]),
     calls: &[
-        Calls { variant: "", cost: |case| Cost::default().read(cost::PROGRAM, case.listed(case.program)) },
-        Calls {
-            variant: ", of a plan",
-            cost: |case| {
-                Cost::default()
-                    .read(cost::PROGRAM, case.listed(case.program))
-                    .read(cost::ACTIVITIES, read_eventually(case.own))
-            },
-        },
+        Calls::new("", |case| Cost::default().read(cost::PROGRAM, case.listed(case.program))),
+        Calls::new(", of a plan", |case| {
+            Cost::default()
+                .read(cost::PROGRAM, case.listed(case.program))
+                .read(cost::ACTIVITIES, read_eventually(case.own))
+        }),
     ],
     function,
 };

@@ -33,15 +33,12 @@ pub const PATTERN: Pattern = Pattern {
         scopes: &["wellness:read", "wellness:admin", "wellness:operate"],
     }]),
     calls: &[
-        Calls { variant: "", cost: |case| Cost::default().read(cost::LISTS, case.listed(case.narrow)) },
-        Calls {
-            variant: ", of a plan",
-            cost: |case| {
-                Cost::default()
-                    .read(cost::LISTS, case.listed(case.narrow))
-                    .read(cost::ACTIVITIES, read_eventually(case.own))
-            },
-        },
+        Calls::new("", |case| Cost::default().read(cost::LISTS, case.listed(case.narrow))),
+        Calls::new(", of a plan", |case| {
+            Cost::default()
+                .read(cost::LISTS, case.listed(case.narrow))
+                .read(cost::ACTIVITIES, read_eventually(case.own))
+        }),
     ],
     function,
 };

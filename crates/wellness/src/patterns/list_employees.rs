@@ -28,13 +28,10 @@ pub const PATTERN: Pattern = Pattern {
         path: "/wellness/companies/{companyId}/employees",
         scopes: &["wellness:admin", "wellness:operate"],
     }]),
-    calls: &[Calls {
-        variant: "",
-        cost: |case: &Named| {
-            let others = Term::halves(9);
-            Cost::default().read(cost::ACTIVITIES, read_eventually(case.employee * case.items) + others)
-        },
-    }],
+    calls: &[Calls::new("", |case: &Named| {
+        let others = Term::halves(9);
+        Cost::default().read(cost::ACTIVITIES, read_eventually(case.employee * case.items) + others)
+    })],
     function,
 };
 

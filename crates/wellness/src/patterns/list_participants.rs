@@ -34,13 +34,10 @@ pub const PATTERN: Pattern = Pattern {
         path: "/wellness/companies/{companyId}/activities/{activityId}/participants",
         scopes: &["wellness:admin", "wellness:operate"],
     }]),
-    calls: &[Calls {
-        variant: "",
-        cost: |case| {
-            let employees = read_eventually(case.employee).times(case.items);
-            Cost::default().read(cost::ACTIVITIES, case.listed(case.registration) + employees)
-        },
-    }],
+    calls: &[Calls::new("", |case| {
+        let employees = read_eventually(case.employee).times(case.items);
+        Cost::default().read(cost::ACTIVITIES, case.listed(case.registration) + employees)
+    })],
     function,
 };
 

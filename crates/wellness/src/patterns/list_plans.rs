@@ -27,7 +27,7 @@ pub const PATTERN: Pattern = Pattern {
         path: "/wellness/companies/{companyId}/plans",
         scopes: &["wellness:read", "wellness:admin", "wellness:operate"],
     }]),
-    calls: &[Calls { variant: "", cost: |case| Cost::default().read(cost::ACTIVITIES, read_eventually(case.own)) }],
+    calls: &[Calls::new("", |case| Cost::default().read(cost::ACTIVITIES, read_eventually(case.own)))],
     function,
 };
 

@@ -33,10 +33,9 @@ pub const PATTERN: Pattern = Pattern {
         path: "/wellness/companies/{companyId}/references/{facet}/{facetId}/activities",
         scopes: &["wellness:read", "wellness:admin", "wellness:operate"],
     }]),
-    calls: &[Calls {
-        variant: "",
-        cost: |case| Cost::default().read(cost::LISTS, read_eventually(case.reference * case.references)),
-    }],
+    calls: &[Calls::new("", |case| {
+        Cost::default().read(cost::LISTS, read_eventually(case.reference * case.references))
+    })],
     function,
 };
 

@@ -25,7 +25,7 @@ pub const PATTERN: Pattern = Pattern {
         path: "/wellness/companies/{companyId}/references/{facet}",
         scopes: &["wellness:admin", "wellness:operate"],
     }]),
-    calls: &[Calls { variant: "", cost: |case| Cost::default().read(cost::ACTIVITIES, case.listed(case.own)) }],
+    calls: &[Calls::new("", |case| Cost::default().read(cost::ACTIVITIES, case.listed(case.own)))],
     function,
 };
 

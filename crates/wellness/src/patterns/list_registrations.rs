@@ -41,11 +41,8 @@ pub const PATTERN: Pattern = Pattern {
         scopes: &["wellness:read", "wellness:admin", "wellness:operate"],
     }]),
     calls: &[
-        Calls { variant: "", cost: list_cost },
-        Calls {
-            variant: ", of a plan",
-            cost: |case| list_cost(case).read(cost::ACTIVITIES, read_eventually(case.own)),
-        },
+        Calls::new("", list_cost),
+        Calls::new(", of a plan", |case| list_cost(case).read(cost::ACTIVITIES, read_eventually(case.own))),
     ],
     function,
 };

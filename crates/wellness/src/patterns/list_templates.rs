@@ -32,7 +32,7 @@ pub const PATTERN: Pattern = Pattern {
             scopes: &["wellness:read", "wellness:admin", "wellness:operate"],
         },
     ]),
-    calls: &[Calls { variant: "", cost: |case| Cost::default().read(cost::ACTIVITIES, case.listed(case.own)) }],
+    calls: &[Calls::new("", |case| Cost::default().read(cost::ACTIVITIES, case.listed(case.own)))],
     function,
 };
 

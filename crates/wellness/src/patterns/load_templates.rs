@@ -27,14 +27,11 @@ pub const PATTERN: Pattern = Pattern {
     name: "load-templates",
     trigger: Trigger::Schedule("rate(1 hour)"),
     calls: &[
-        Calls { variant: "", cost: |_| Cost::default().read(cost::ACTIVITIES, read(0)) },
-        Calls {
-            variant: ", after a deployment",
-            cost: |case| {
-                let templates = write(case.own).times(case.items);
-                Cost::default().read(cost::ACTIVITIES, read(0)).write(cost::ACTIVITIES, (templates + 1).times(2))
-            },
-        },
+        Calls::new("", |_| Cost::default().read(cost::ACTIVITIES, read(0))),
+        Calls::new(", after a deployment", |case| {
+            let templates = write(case.own).times(case.items);
+            Cost::default().read(cost::ACTIVITIES, read(0)).write(cost::ACTIVITIES, (templates + 1).times(2))
+        }),
     ],
     function,
 };

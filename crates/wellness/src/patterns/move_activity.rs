@@ -30,15 +30,12 @@ pub const PATTERN: Pattern = Pattern {
         path: "/wellness/companies/{companyId}/activities/{activityId}/section",
         scopes: &["wellness:admin", "wellness:operate"],
     }]),
-    calls: &[Calls {
-        variant: "",
-        cost: |case| {
-            Cost::default()
-                .read(cost::ACTIVITIES, 1 + case.activity_read())
-                .write(cost::ACTIVITIES, write(case.activity).times(2))
-                .write(cost::PROGRAM, write(case.program))
-        },
-    }],
+    calls: &[Calls::new("", |case| {
+        Cost::default()
+            .read(cost::ACTIVITIES, 1 + case.activity_read())
+            .write(cost::ACTIVITIES, write(case.activity).times(2))
+            .write(cost::PROGRAM, write(case.program))
+    })],
     function,
 };
 

@@ -29,20 +29,14 @@ pub const PATTERN: Pattern = Pattern {
         scopes: &["wellness:admin", "wellness:operate"],
     }]),
     calls: &[
-        Calls {
-            variant: "",
-            cost: |case| {
-                let written = write(case.employee).times(2);
-                Cost::default().read(cost::ACTIVITIES, read(0)).write(cost::ACTIVITIES, written)
-            },
-        },
-        Calls {
-            variant: ", change",
-            cost: |case| {
-                let (read, write) = (read(case.employee), write(case.employee));
-                Cost::default().read(cost::ACTIVITIES, read).write(cost::ACTIVITIES, write)
-            },
-        },
+        Calls::new("", |case| {
+            let written = write(case.employee).times(2);
+            Cost::default().read(cost::ACTIVITIES, read(0)).write(cost::ACTIVITIES, written)
+        }),
+        Calls::new(", change", |case| {
+            let (read, write) = (read(case.employee), write(case.employee));
+            Cost::default().read(cost::ACTIVITIES, read).write(cost::ACTIVITIES, write)
+        }),
     ],
     function,
 };

@@ -30,10 +30,9 @@ pub const PATTERN: Pattern = Pattern {
         path: "/wellness/companies/{companyId}/plans/{planId}",
         scopes: &["wellness:admin", "wellness:operate"],
     }]),
-    calls: &[Calls {
-        variant: "",
-        cost: |case| Cost::default().read(cost::ACTIVITIES, read(case.own)).write(cost::ACTIVITIES, write(case.own)),
-    }],
+    calls: &[Calls::new("", |case| {
+        Cost::default().read(cost::ACTIVITIES, read(case.own)).write(cost::ACTIVITIES, write(case.own))
+    })],
     function,
 };
 

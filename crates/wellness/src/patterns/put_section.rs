@@ -28,15 +28,12 @@ pub const PATTERN: Pattern = Pattern {
         path: "/wellness/companies/{companyId}/sections/{sectionId}",
         scopes: &["wellness:admin", "wellness:operate"],
     }]),
-    calls: &[Calls {
-        variant: "",
-        cost: |case| {
-            Cost::default()
-                .read(cost::ACTIVITIES, read(case.own))
-                .write(cost::ACTIVITIES, write(case.own).times(2))
-                .write(cost::PROGRAM, write(case.own))
-        },
-    }],
+    calls: &[Calls::new("", |case| {
+        Cost::default()
+            .read(cost::ACTIVITIES, read(case.own))
+            .write(cost::ACTIVITIES, write(case.own).times(2))
+            .write(cost::PROGRAM, write(case.own))
+    })],
     function,
 };
 

@@ -24,7 +24,7 @@ pub const PATTERN: Pattern = Pattern {
     id: "W31",
     name: "receive-file",
     trigger: Trigger::Objects("Files", UploadKey::PREFIX),
-    calls: &[Calls { variant: "", cost: |case| Cost::default().write(cost::JOBS, write(case.job)) }],
+    calls: &[Calls::new("", |case| Cost::default().write(cost::JOBS, write(case.job)))],
     function,
 };
 

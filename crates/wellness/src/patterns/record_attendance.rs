@@ -32,18 +32,15 @@ pub const PATTERN: Pattern = Pattern {
         path: "/wellness/companies/{companyId}/activities/{activityId}/attendance",
         scopes: &["wellness:admin", "wellness:operate"],
     }]),
-    calls: &[Calls {
-        variant: "",
-        cost: |case| {
-            let times = case.items;
-            let registration = write(case.registration).times(times);
-            Cost::default()
-                .read(cost::ACTIVITIES, case.activity_read() + read(case.rewards))
-                .read(cost::ACTIVITIES, read(case.registration).times(times))
-                .write(cost::ACTIVITIES, registration)
-                .write(cost::REGISTRATIONS, registration)
-        },
-    }],
+    calls: &[Calls::new("", |case| {
+        let times = case.items;
+        let registration = write(case.registration).times(times);
+        Cost::default()
+            .read(cost::ACTIVITIES, case.activity_read() + read(case.rewards))
+            .read(cost::ACTIVITIES, read(case.registration).times(times))
+            .write(cost::ACTIVITIES, registration)
+            .write(cost::REGISTRATIONS, registration)
+    })],
     function,
 };
 

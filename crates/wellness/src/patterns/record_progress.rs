@@ -42,22 +42,16 @@ pub const PATTERN: Pattern = Pattern {
         scopes: &["wellness:write", "wellness:admin", "wellness:operate"],
     }]),
     calls: &[
-        Calls { variant: "", cost: |case| update_cost(case).read(cost::ACTIVITIES, case.activity_read()) },
-        Calls {
-            variant: ", value",
-            cost: |case| {
-                let goal = read(case.part);
-                update_cost(case).read(cost::ACTIVITIES, case.activity_read() + goal)
-            },
-        },
-        Calls { variant: ", administrator", cost: update_cost },
-        Calls {
-            variant: ", correction",
-            cost: |case| {
-                let cost = update_cost(case).read(cost::ACTIVITIES, read(case.registration));
-                cost.write(cost::ACTIVITIES, write(case.registration))
-            },
-        },
+        Calls::new("", |case| update_cost(case).read(cost::ACTIVITIES, case.activity_read())),
+        Calls::new(", value", |case| {
+            let goal = read(case.part);
+            update_cost(case).read(cost::ACTIVITIES, case.activity_read() + goal)
+        }),
+        Calls::new(", administrator", update_cost),
+        Calls::new(", correction", |case| {
+            let cost = update_cost(case).read(cost::ACTIVITIES, read(case.registration));
+            cost.write(cost::ACTIVITIES, write(case.registration))
+        }),
     ],
     function,
 };

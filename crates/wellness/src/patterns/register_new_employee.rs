@@ -39,19 +39,16 @@ pub const PATTERN: Pattern = Pattern {
     id: "W11",
     name: "register-new-employee",
     trigger: Trigger::Stream("Activities"),
-    calls: &[Calls {
-        variant: "",
-        cost: |case| {
-            let challenges = case.eligible;
-            Cost::default()
-                .read(cost::ACTIVITIES, read(case.employee))
-                .read(cost::LISTS, case.listed(case.narrow))
-                .read(cost::REGISTRATIONS, Term::halves(1))
-                .write(cost::ACTIVITIES, write(case.registration).times(challenges))
-                .write(cost::REGISTRATIONS, write(case.registration).times(challenges))
-                .read(cost::ACTIVITIES, case.activity_read().times(challenges))
-        },
-    }],
+    calls: &[Calls::new("", |case| {
+        let challenges = case.eligible;
+        Cost::default()
+            .read(cost::ACTIVITIES, read(case.employee))
+            .read(cost::LISTS, case.listed(case.narrow))
+            .read(cost::REGISTRATIONS, Term::halves(1))
+            .write(cost::ACTIVITIES, write(case.registration).times(challenges))
+            .write(cost::REGISTRATIONS, write(case.registration).times(challenges))
+            .read(cost::ACTIVITIES, case.activity_read().times(challenges))
+    })],
     function,
 };
 

@@ -32,14 +32,11 @@ pub const PATTERN: Pattern = Pattern {
         path: "/wellness/companies/{companyId}/employees/{userId}",
         scopes: &["wellness:admin", "wellness:operate"],
     }]),
-    calls: &[Calls {
-        variant: "",
-        cost: |case| {
-            Cost::default()
-                .write(cost::ACTIVITIES, write(case.employee).times(2))
-                .write(cost::JOBS, write(case.job).times(2))
-        },
-    }],
+    calls: &[Calls::new("", |case| {
+        Cost::default()
+            .write(cost::ACTIVITIES, write(case.employee).times(2))
+            .write(cost::JOBS, write(case.job).times(2))
+    })],
     function,
 };
 

@@ -26,8 +26,8 @@ pub const PATTERN: Pattern = Pattern {
     name: "remove-part",
     trigger: Trigger::Http(&routes("DELETE")),
     calls: &[
-        Calls { variant: "", cost: |case| removal(case, write(case.part)) },
-        Calls { variant: ", groups", cost: |case| removal(case, case.parts_write()).write(cost::LISTS, 1) },
+        Calls::new("", |case| removal(case, write(case.part))),
+        Calls::new(", groups", |case| removal(case, case.parts_write()).write(cost::LISTS, 1)),
     ],
     function,
 };

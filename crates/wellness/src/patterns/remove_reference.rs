@@ -24,16 +24,13 @@ pub const PATTERN: Pattern = Pattern {
         path: "/wellness/companies/{companyId}/activities/{activityId}/references/{facet}/{facetId}",
         scopes: &["wellness:admin", "wellness:operate"],
     }]),
-    calls: &[Calls {
-        variant: "",
-        cost: |case| {
-            Cost::default()
-                .read(cost::ACTIVITIES, case.activity_read())
-                .write(cost::ACTIVITIES, (write(case.activity) + write(case.reference)).times(2))
-                .write(cost::PROGRAM, write(case.program))
-                .write(cost::LISTS, write(case.reference))
-        },
-    }],
+    calls: &[Calls::new("", |case| {
+        Cost::default()
+            .read(cost::ACTIVITIES, case.activity_read())
+            .write(cost::ACTIVITIES, (write(case.activity) + write(case.reference)).times(2))
+            .write(cost::PROGRAM, write(case.program))
+            .write(cost::LISTS, write(case.reference))
+    })],
     function,
 };
 

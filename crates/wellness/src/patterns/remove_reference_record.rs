@@ -37,16 +37,13 @@ pub const PATTERN: Pattern = Pattern {
         path: "/wellness/companies/{companyId}/references/{facet}/{facetId}",
         scopes: &["wellness:admin", "wellness:operate"],
     }]),
-    calls: &[Calls {
-        variant: "",
-        cost: |case| {
-            Cost::default()
-                .read(cost::ACTIVITIES, read(case.own))
-                .read(cost::LISTS, Term::halves(1))
-                .write(cost::ACTIVITIES, write(case.own).times(2))
-                .write(cost::JOBS, 4)
-        },
-    }],
+    calls: &[Calls::new("", |case| {
+        Cost::default()
+            .read(cost::ACTIVITIES, read(case.own))
+            .read(cost::LISTS, Term::halves(1))
+            .write(cost::ACTIVITIES, write(case.own).times(2))
+            .write(cost::JOBS, 4)
+    })],
     function,
 };
 

@@ -28,7 +28,7 @@ pub const PATTERN: Pattern = Pattern {
             scopes: &["wellness:admin", "wellness:operate"],
         },
     ]),
-    calls: &[Calls { variant: "", cost: |case| Cost::default().write(cost::ACTIVITIES, write(case.own).times(2)) }],
+    calls: &[Calls::new("", |case| Cost::default().write(cost::ACTIVITIES, write(case.own).times(2)))],
     function,
 };
 

@@ -35,18 +35,15 @@ pub const PATTERN: Pattern = Pattern {
         path: "/wellness/companies/{companyId}/references/{facet}/{facetId}/replacement",
         scopes: &["wellness:admin", "wellness:operate"],
     }]),
-    calls: &[Calls {
-        variant: "",
-        cost: |case| {
-            let held = Term::whole(4);
-            Cost::default()
-                .read(cost::JOBS, 1)
-                .read(cost::LISTS, case.counted())
-                .read(cost::ACTIVITIES, case.record_read())
-                .write(cost::ACTIVITIES, case.record_write().times(2))
-                .write(cost::JOBS, (write(case.job) + held).times(2))
-        },
-    }],
+    calls: &[Calls::new("", |case| {
+        let held = Term::whole(4);
+        Cost::default()
+            .read(cost::JOBS, 1)
+            .read(cost::LISTS, case.counted())
+            .read(cost::ACTIVITIES, case.record_read())
+            .write(cost::ACTIVITIES, case.record_write().times(2))
+            .write(cost::JOBS, (write(case.job) + held).times(2))
+    })],
     function,
 };
 

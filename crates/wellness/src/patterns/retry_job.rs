@@ -22,9 +22,8 @@ pub const PATTERN: Pattern = Pattern {
         path: "/wellness/companies/{companyId}/jobs/{jobId}/retry",
         scopes: &["wellness:admin", "wellness:operate"],
     }]),
-    calls: &[Calls {
-        variant: "",
-        cost: |case| Cost::default().read(cost::JOBS, read(case.job)).write(cost::JOBS, (write(case.job) + 1).times(2)),
-    }],
+    calls: &[Calls::new("", |case| {
+        Cost::default().read(cost::JOBS, read(case.job)).write(cost::JOBS, (write(case.job) + 1).times(2))
+    })],
     function,
 };

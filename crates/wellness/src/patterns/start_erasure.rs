@@ -32,16 +32,13 @@ pub const PATTERN: Pattern = Pattern {
     name: "start-erasure",
     trigger: Trigger::Http(&routes("POST")),
     calls: &[
-        Calls { variant: "", cost: |case| Cost::default().write(cost::JOBS, write(case.job)) },
-        Calls {
-            variant: ", of an employee",
-            cost: |case| {
-                Cost::default()
-                    .read(cost::ACTIVITIES, read(case.employee))
-                    .write(cost::ACTIVITIES, write(case.employee).times(2))
-                    .write(cost::JOBS, write(case.job).times(2))
-            },
-        },
+        Calls::new("", |case| Cost::default().write(cost::JOBS, write(case.job))),
+        Calls::new(", of an employee", |case| {
+            Cost::default()
+                .read(cost::ACTIVITIES, read(case.employee))
+                .write(cost::ACTIVITIES, write(case.employee).times(2))
+                .write(cost::JOBS, write(case.job).times(2))
+        }),
     ],
     function,
 };

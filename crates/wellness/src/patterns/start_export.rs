@@ -26,7 +26,7 @@ pub const PATTERN: Pattern = Pattern {
         path: "/wellness/companies/{companyId}/export",
         scopes: &["wellness:operate"],
     }]),
-    calls: &[Calls { variant: "", cost: |case| Cost::default().write(cost::JOBS, write(case.job)) }],
+    calls: &[Calls::new("", |case| Cost::default().write(cost::JOBS, write(case.job)))],
     function,
 };
 

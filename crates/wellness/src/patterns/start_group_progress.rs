@@ -38,13 +38,10 @@ pub const PATTERN: Pattern = Pattern {
     id: "W37",
     name: "start-group-progress",
     trigger: Trigger::Schedule("rate(1 hour)"),
-    calls: &[Calls {
-        variant: "",
-        cost: |case| {
-            let partitions = table::cost::read_eventually(0).times(10);
-            Cost::default().read(cost::LISTS, partitions).write(cost::JOBS, write(case.job).times(case.items))
-        },
-    }],
+    calls: &[Calls::new("", |case| {
+        let partitions = table::cost::read_eventually(0).times(10);
+        Cost::default().read(cost::LISTS, partitions).write(cost::JOBS, write(case.job).times(case.items))
+    })],
     function,
 };
 

@@ -29,16 +29,13 @@ pub const PATTERN: Pattern = Pattern {
         path: "/wellness/companies/{companyId}/plans/{planId}/report",
         scopes: &["wellness:admin", "wellness:operate"],
     }]),
-    calls: &[Calls {
-        variant: "",
-        cost: |case| {
-            Cost::default()
-                .read(cost::ACTIVITIES, read(case.own))
-                .read(cost::LISTS, Term::halves(1))
-                .read(cost::JOBS, 1)
-                .write(cost::JOBS, (write(case.job) + 1).times(2))
-        },
-    }],
+    calls: &[Calls::new("", |case| {
+        Cost::default()
+            .read(cost::ACTIVITIES, read(case.own))
+            .read(cost::LISTS, Term::halves(1))
+            .read(cost::JOBS, 1)
+            .write(cost::JOBS, (write(case.job) + 1).times(2))
+    })],
     function,
 };
 

@@ -43,28 +43,22 @@ pub const PATTERN: Pattern = Pattern {
         scopes: &["wellness:admin", "wellness:operate"],
     }]),
     calls: &[
-        Calls { variant: "", cost: part_cost },
-        Calls { variant: ", status", cost: status_cost },
-        Calls {
-            variant: ", endDate",
-            cost: |case| {
-                status_cost(case)
-                    .write(cost::JOBS, 2)
-                    .write(cost::PROGRAM, write(case.program))
-                    .write(cost::LISTS, write(case.narrow))
-            },
-        },
-        Calls { variant: ", enrolment", cost: |case| part_cost(case).write(cost::JOBS, write(case.job).times(2)) },
-        Calls {
-            variant: ", capacity",
-            cost: |case| {
-                Cost::default()
-                    .read(cost::ACTIVITIES, case.activity_read() + 1)
-                    .write(cost::ACTIVITIES, (write(case.activity) + 1).times(2))
-                    .write(cost::PROGRAM, write(case.program))
-                    .write(cost::JOBS, write(case.job).times(2))
-            },
-        },
+        Calls::new("", part_cost),
+        Calls::new(", status", status_cost),
+        Calls::new(", endDate", |case| {
+            status_cost(case)
+                .write(cost::JOBS, 2)
+                .write(cost::PROGRAM, write(case.program))
+                .write(cost::LISTS, write(case.narrow))
+        }),
+        Calls::new(", enrolment", |case| part_cost(case).write(cost::JOBS, write(case.job).times(2))),
+        Calls::new(", capacity", |case| {
+            Cost::default()
+                .read(cost::ACTIVITIES, case.activity_read() + 1)
+                .write(cost::ACTIVITIES, (write(case.activity) + 1).times(2))
+                .write(cost::PROGRAM, write(case.program))
+                .write(cost::JOBS, write(case.job).times(2))
+        }),
     ],
     function,
 };

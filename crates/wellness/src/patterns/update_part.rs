@@ -50,9 +50,9 @@ pub const PATTERN: Pattern = Pattern {
     name: "update-part",
     trigger: Trigger::Http(&routes("PUT")),
     calls: &[
-        Calls { variant: "", cost: part_cost },
-        Calls { variant: ", new groups", cost: |case| part_cost(case).write(cost::LISTS, 1) },
-        Calls { variant: ", reward", cost: |case| part_cost(case).write(cost::JOBS, write(case.job).times(2)) },
+        Calls::new("", part_cost),
+        Calls::new(", new groups", |case| part_cost(case).write(cost::LISTS, 1)),
+        Calls::new(", reward", |case| part_cost(case).write(cost::JOBS, write(case.job).times(2))),
     ],
     function,
 };

@@ -32,15 +32,12 @@ pub const PATTERN: Pattern = Pattern {
         path: "/wellness/companies/{companyId}/references/{facet}/{facetId}",
         scopes: &["wellness:admin", "wellness:operate"],
     }]),
-    calls: &[Calls {
-        variant: "",
-        cost: |case| {
-            Cost::default()
-                .read(cost::LISTS, case.counted())
-                .write(cost::ACTIVITIES, write(case.reference).times(2))
-                .write(cost::JOBS, (write(case.job) + 1).times(2))
-        },
-    }],
+    calls: &[Calls::new("", |case| {
+        Cost::default()
+            .read(cost::LISTS, case.counted())
+            .write(cost::ACTIVITIES, write(case.reference).times(2))
+            .write(cost::JOBS, (write(case.job) + 1).times(2))
+    })],
     function,
 };
 

@@ -37,12 +37,9 @@ pub const PATTERN: Pattern = Pattern {
             scopes: &["wellness:admin", "wellness:operate"],
         },
     ]),
-    calls: &[Calls {
-        variant: "",
-        cost: |case| {
-            Cost::default().read(cost::ACTIVITIES, read(case.own)).write(cost::ACTIVITIES, write(case.own).times(2))
-        },
-    }],
+    calls: &[Calls::new("", |case| {
+        Cost::default().read(cost::ACTIVITIES, read(case.own)).write(cost::ACTIVITIES, write(case.own).times(2))
+    })],
     function,
 };
 
