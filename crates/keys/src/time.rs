@@ -76,7 +76,7 @@ impl FromStr for Exact<TimestampSeconds> {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        TimestampSeconds::containing(parse_form(text, "0000-00-00T00:00:00Z")?).map(Self)
+        read_form(text, "0000-00-00T00:00:00Z").map(|time| Self(TimestampSeconds(time))).ok_or(Invalid::key("time"))
     }
 }
 
@@ -84,7 +84,7 @@ impl FromStr for Exact<TimestampMillis> {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        TimestampMillis::containing(parse_form(text, "0000-00-00T00:00:00.000Z")?).map(Self)
+        read_form(text, "0000-00-00T00:00:00.000Z").map(|time| Self(TimestampMillis(time))).ok_or(Invalid::key("time"))
     }
 }
 
@@ -92,8 +92,8 @@ impl FromStr for Exact<PlanTime> {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        let second = TimestampSeconds::containing(parse_form(text, "0000-00-00T00:00:00")?)?;
-        Ok(Self(second.into()))
+        let time = read_form(text, "0000-00-00T00:00:00").ok_or(Invalid::key("time"))?;
+        Ok(Self(TimestampSeconds(time).into()))
     }
 }
 
@@ -111,26 +111,27 @@ impl FromStr for Compact {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        TimestampSeconds::containing(parse_form(text, "00000000T000000Z")?).map(Self)
+        read_form(text, "00000000T000000Z").map(|time| Self(TimestampSeconds(time))).ok_or(Invalid::key("time"))
     }
 }
 
-/// Parses a text that matches `form` exactly: a date, a time, and at most three digits of the
-/// fraction.
+/// Reads a text that matches `form` exactly: a date, a time, and at most three digits of the
+/// fraction. Four digits are no year before 0000, and jiff has no later time than
+/// [`TimestampMillis::MAX`].
 ///
 /// This function is called for each key that is read. Checking the form and then converting the
 /// digits is faster than formatting the parsed time and comparing the texts.
-fn parse_form(text: &str, form: &str) -> Result<Timestamp, Invalid> {
-    let parse = || {
-        let mut digits = text.bytes().filter(u8::is_ascii_digit).map(|digit| (digit - b'0').cast_signed());
-        let mut two = || Some(digits.next()? * 10 + digits.next()?);
-        let year = i16::from(two()?) * 100 + i16::from(two()?);
-        let (month, day, hour, minute, second) = (two()?, two()?, two()?, two()?, two()?);
-        let millis = digits.fold(0, |millis, digit| millis * 10 + i32::from(digit));
-        let civil = DateTime::new(year, month, day, hour, minute, second, millis * 1_000_000).ok()?;
-        TimeZone::UTC.to_timestamp(civil).ok()
-    };
-    has_shape(text, form).then(parse).flatten().ok_or(Invalid::key("time"))
+fn read_form(text: &str, form: &str) -> Option<Timestamp> {
+    if !has_shape(text, form) {
+        return None;
+    }
+    let mut digits = text.bytes().filter(u8::is_ascii_digit).map(|digit| (digit - b'0').cast_signed());
+    let mut two = || Some(digits.next()? * 10 + digits.next()?);
+    let year = i16::from(two()?) * 100 + i16::from(two()?);
+    let (month, day, hour, minute, second) = (two()?, two()?, two()?, two()?, two()?);
+    let millis = digits.fold(0, |millis, digit| millis * 10 + i32::from(digit));
+    let civil = DateTime::new(year, month, day, hour, minute, second, millis * 1_000_000).ok()?;
+    TimeZone::UTC.to_timestamp(civil).ok()
 }
 
 /// A UTC time in milliseconds, formatted as `2026-01-02T10:30:00.123Z`. The text always has 24
