@@ -76,7 +76,7 @@ picture: .venv/bin/.pyyaml ## Draw docs/architecture.svg from template.yaml and 
 # other functions from the machine code, so the dependencies are built only once. zig links against
 # the glibc of Lambda, even if this machine has a newer one (docs/decisions/glibc.md).
 build own-code: export RUSTFLAGS += -C embed-bitcode=yes
-build: export PATH := $(CURDIR)/.venv/bin:$(PATH)
+build own-code: export PATH := $(CURDIR)/.venv/bin:$(PATH)
 build: need .venv/bin/cargo-zigbuild ## Build the release binaries of all functions, or of FUNCTIONS, as target/lambda/<function>/bootstrap for sam; ARCHITECTURE=arm64 builds for that processor
 	@rustup target list --installed | grep -q '^$(TRIPLE)$$' || rustup target add $(TRIPLE)
 	$(if $(SMALL),cargo zigbuild --profile $(PROFILE) --target $(TRIPLE).$(GLIBC) $(LAMBDAS) $(SMALL:%=--bin %))
@@ -150,8 +150,9 @@ bench-counts: need need-valgrind own-code ## Check the counts and the pictures i
 	@cargo build --quiet --bin local --bin measure
 	@python3 bench/run.py --check
 
-own-code:
-	@cargo build --quiet --release $(LAMBDAS) --package own-code --bin own-code
+# Built as the functions, so that they share the dependencies.
+own-code: need .venv/bin/cargo-zigbuild
+	@cargo zigbuild --quiet --release --target $(TRIPLE).$(GLIBC) $(LAMBDAS) --package own-code --bin own-code
 
 load: need need-clients .tools/.packages ## Print the latency percentiles of routes of each service under load: CONNECTIONS=32 SECONDS=10
 	@cargo build --quiet --bin local

@@ -16,7 +16,7 @@ import chart
 from spread import table
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-BINARY = ROOT / "target/release/own-code"
+BINARY = ROOT / "target/x86_64-unknown-linux-gnu/release/own-code"
 PICTURE = "Thousands of instructions of an invocation: our own code, and the SDK"
 FEW, MANY = 10, 60
 # Budgets in thousands of instructions: a measured count plus a tenth.
