@@ -2,7 +2,7 @@
 //! "Capacity unit consumption"), and prints the formula.
 //!
 //! A cost is declared once, with named sizes. Its value and its formula come from the same
-//! expression.
+//! expression (docs/decisions/declared-costs.md).
 //!
 //! ```
 //! use table::cost::{Cost, Size, read, read_eventually, write};
