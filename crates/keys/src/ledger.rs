@@ -213,79 +213,94 @@ impl LegType {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
 #[key("METADATA")]
 pub struct Metadata;
+
 /// SK of a user's account count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
 #[key("ACCOUNT-COUNT")]
 pub struct AccountCountSort;
+
 /// GSI2PK of every account. The reconciliation reads all accounts from this partition. The index
 /// entry of an account is written only when the account is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
 #[key("ACCOUNTS")]
 pub struct AccountsPartition;
+
 /// GSI2SK of transactions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
 #[key("TXN")]
 pub struct ByKeySort;
+
 /// GSI2PK of every merchant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
 #[key("MERCHANTS")]
 pub struct MerchantsPartition;
+
 /// PK and GSI2SK of a merchant.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
 #[key("MERCHANT#{0}")]
 #[range(all)]
 pub struct MerchantPartition(pub MerchantId);
+
 /// PK, GSI1SK and GSI2SK of an account, and GSI1PK of its legs.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
 #[key("ACCOUNT#{0}")]
 #[range(all)]
 pub struct AccountPartition(pub AccountId);
+
 /// GSI1PK of a user's accounts, and PK of the user's account count.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
 #[key("USER#{0}")]
 pub struct UserPartition(pub UserId);
+
 /// PK of a transaction and its legs.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
 #[key("TXN#{0}")]
 pub struct TransactionPartition(pub TransactionId);
+
 /// GSI2PK of a transaction. Transactions of several callers may have the same idempotency key.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
 #[key("IDEMPOTENCY#{0}")]
 pub struct ByKeyPartition(pub IdempotencyKey);
+
 /// GSI1SK of a transaction. Several transactions may have the same time, so a cursor stores a
 /// [`CreatedPlace`].
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
 #[key("CREATED#{0:Exact}")]
 #[range(all)]
 pub struct CreatedSort(pub TimestampMillis);
+
 /// SK of a leg.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
 #[key("LEG#{0}")]
 #[range(all)]
 pub struct LegSort(pub LegId);
+
 /// SK of the posting of a grouped credit.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
 #[key("POSTING#{0}")]
 pub struct PostingSort(pub LegId);
+
 /// PK of the job that settles an account with grouped posting.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
 #[key("SETTLEMENT#{0}")]
 pub struct SettlementPartition(pub AccountId);
+
 /// PK of a hold.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
 #[key("HOLD#{0}")]
 pub struct HoldPartition(pub HoldId);
+
 /// GSI2PK of an open hold.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
 #[key("HOLD-EXPIRY#{0}")]
 pub struct ExpiryPartition(pub Shard);
+
 /// PK of a reconciliation and its findings.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
 #[key("RECONCILIATION#{0}")]
 pub struct ReconciliationPartition(pub ReconciliationId);
-/// SK of a finding: `FINDING#TXN#<transaction>`, `FINDING#LEG#<leg>`, `FINDING#HOLDS#<account>`,
-/// `FINDING#ACCOUNT#<account>`, `FINDING#TOTAL#<hash>` or `FINDING#ITEM#<hash>`. Each subject has
-/// at most one finding.
+
+/// SK of a finding. Each subject has at most one finding.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
 #[key("FINDING#{0}")]
 #[range(all)]

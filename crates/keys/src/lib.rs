@@ -1,6 +1,7 @@
 //! Key types for every table and index. No other crate formats or parses keys.
 //!
-//! Each key is a type. [`Display`](std::fmt::Display) formats it and [`FromStr`](std::str::FromStr)
+//! Each key is a type with a format text, from which `#[derive(Key)]` generates the rest
+//! (docs/derives.md). [`Display`](std::fmt::Display) formats it and [`FromStr`](std::str::FromStr)
 //! parses it. Parsing accepts only the canonical form, which formatting produces. The lexicographic
 //! order of keys is the order of their values, so `BETWEEN` selects a range of values.
 //!

@@ -453,6 +453,7 @@ impl Period {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
 #[key("ActivityId-{0}")]
 pub struct ActivityPartition(pub ActivityId);
+
 /// PK of a company's sections, records, templates, jobs and holds.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
 #[key("CompanyId-{0}")]
@@ -472,10 +473,12 @@ impl CompanyPartition {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
 #[key("CompanyId-{0}#Program")]
 pub struct ProgramPartition(pub CompanyId);
+
 /// GSI2PK of a company's activities.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
 #[key("CompanyId-{0}#Program#List")]
 pub struct ListPartition(pub CompanyId);
+
 /// GSI3PK of an employee's registrations: `CompanyId-<id>#UserId-<id>#Registrations`.
 ///
 /// The requirement's key is `UserId-<id>#Registrations`, without the company. Any administrator may
