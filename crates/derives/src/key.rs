@@ -64,12 +64,14 @@ impl Format {
         let (text, mut pieces) = (literal.value(), Vec::new());
         let mut rest = text.as_str();
         while !rest.is_empty() {
-            let (before, after) = rest.split_once('{').unwrap_or((rest, ""));
+            let (before, after) = rest.split_once('{').map_or((rest, None), |(before, after)| (before, Some(after)));
             if !before.is_empty() {
                 pieces.push(Piece::Text(before.to_owned()));
             }
-            rest = after;
-            if let Some((field, after)) = after.split_once('}') {
+            rest = "";
+            if let Some(after) = after {
+                let end = after.split_once('}');
+                let (field, after) = end.ok_or_else(|| Error::new(literal.span(), "a field has no end"))?;
                 let field = Part::parse(field).map_err(|error| Error::new(literal.span(), error))?;
                 if matches!(pieces.last(), Some(Piece::Field(_))) {
                     return Err(Error::new(literal.span(), "two fields need a text between them"));
@@ -176,6 +178,9 @@ impl Parse for Range {
 impl Range {
     /// The function. The fields are the first ones of the format.
     fn function(&self, format: &Format, fields: &Fields) -> Result<Tokens, Error> {
+        if self.fields.len() > format.parts().count() {
+            return Err(Error::new_spanned(&self.name, "the key has fewer fields"));
+        }
         let (mut parameters, mut written, mut shown) = (Vec::new(), Vec::new(), format.prefix(self.fields.len()));
         for (name, part) in self.fields.iter().zip(format.parts()) {
             if part.member != Member::Named(name.clone()) {

@@ -36,8 +36,7 @@ use uuid::Uuid;
 pub const DAYS_AHEAD: i64 = 90;
 
 names! {
-    /// Status of a payment. The variants are in alphabetical order, which is also the order of the
-    /// keys.
+    /// Status of a payment.
     pub enum Status: "must be SCHEDULED, PENDING, PROCESSED, CANCELLED or FAILED" {
         /// Cancelled before the batch job collected it.
         Cancelled = "CANCELLED",
@@ -248,10 +247,10 @@ impl DispatchId {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
 #[invalid("is not a job id")]
 pub enum JobId {
-    /// `dispatch-<dispatch id>`
+    /// A dispatch.
     #[key("dispatch-{0}")]
     Dispatch(DispatchId),
-    /// `close-<date>-<number>`
+    /// A close of a day.
     #[key("close-{0+}-{1}")]
     Close(Day, CloseNumber),
 }

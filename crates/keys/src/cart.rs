@@ -34,8 +34,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 names! {
-    /// Status of a cart item. The variants are in alphabetical order, which is also the order of
-    /// the keys.
+    /// Status of a cart item.
     pub enum Status: "must be ACTIVE, SAVED, PURCHASED, SHIPPED or CANCELLED" {
         /// In the cart.
         Active = "ACTIVE",

@@ -95,8 +95,7 @@ macro_rules! made_at {
 made_at!(ActivityId, CorrectionId, FacetId, GroupId, TemplateId);
 
 names! {
-    /// The stored status of an activity. The variants are in alphabetical order, which is also the
-    /// order of the keys.
+    /// The stored status of an activity.
     #[derive(Default)]
     pub enum Status: "must be draft, active or cancelled" {
         /// Published. Past its end date, the activity is completed ([`ShownStatus`]).
@@ -1118,11 +1117,8 @@ impl FromStr for RecordSort {
 
 serde_as_text!(RecordSort);
 
-/// The id of a job is the id of the venue or activity that the job processes: `VenueId-<id>`,
-/// `ActivityId-<id>`, or `EnrolmentId-<id>`, `SeatsId-<id>`, `RewardsId-<id>` or `GroupsId-<id>`
-/// with the id of an activity, or `DepartureId-<id>` with the id of a user, `UploadId-<id>` with
-/// the id of a file, or `ReportId-<id>` with the id of a plan. Each venue therefore has at most one
-/// job at a time, and each activity, user and plan at most one of each kind.
+/// The id of a job is the id of what the job processes. Each venue therefore has at most one job at
+/// a time, and each activity, user and plan at most one of each kind.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
 #[invalid("is not a job id")]
 pub enum JobId {

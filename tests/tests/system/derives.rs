@@ -42,6 +42,8 @@ fn mistakes_are_compile_errors() {
             "ranges begin with the first fields of the key",
         ),
         ("#[key(\"A#{a}\")] #[range(of(a))] struct A { b: B }", "is not a field"),
+        ("#[key(\"A#{0\")] struct A(B);", "a field has no end"),
+        ("#[key(\"A#{a}\")] #[range(of(a, b))] struct A { a: B }", "the key has fewer fields"),
         ("#[key(\"A\")] union A { b: B }", "only structs and enums are keys"),
     ] {
         let item: DeriveInput = parse_str(item).expect("an item");
