@@ -5,6 +5,7 @@
 //! an API Gateway event, and calls the same function as the Lambda binary. Only the event loop of
 //! the Lambda runtime is not used (docs/decisions/local-stack.md).
 mod auth;
+pub mod calls;
 pub mod cli;
 mod client;
 mod console;

@@ -1,7 +1,7 @@
 //! Recorded calls of DynamoDB, as the steps of an access pattern.
 
+use local::calls::{is_read, replaced, text, units_of};
 use serde_json::Value;
-use std::collections::BTreeMap;
 
 /// A call with its response.
 #[derive(Debug, Clone)]
@@ -63,20 +63,9 @@ impl Recorded {
 
     /// The consumed units of each table and index.
     fn units(&self) -> String {
-        let is_read = matches!(self.action.as_str(), "GetItem" | "BatchGetItem" | "Query");
-        let mut places = BTreeMap::<String, f64>::new();
-        let capacity = &self.response["ConsumedCapacity"];
-        for part in capacity.as_array().map_or(std::slice::from_ref(capacity), Vec::as_slice) {
-            let table = plain(part["TableName"].as_str().unwrap_or_default());
-            let mut add = |name: String, units: &Value| {
-                *places.entry(name).or_default() += units["CapacityUnits"].as_f64().unwrap_or_default();
-            };
-            add(table.to_owned(), if part["Table"].is_object() { &part["Table"] } else { part });
-            members(&part["GlobalSecondaryIndexes"]).for_each(|(index, units)| add(format!("{table}/{index}"), units));
-        }
-        let unit = if is_read { "R" } else { "W" };
-        let shown = places.iter().filter(|(_, units)| **units > 0.0);
-        let shown: Vec<String> = shown.map(|(name, units)| format!("{name} {units} {unit}")).collect();
+        let places = units_of(&self.response).into_iter();
+        let unit = if is_read(&self.action) { "R" } else { "W" };
+        let shown: Vec<String> = places.map(|(name, units)| format!("{} {units} {unit}", plain(&name))).collect();
         if shown.is_empty() { String::new() } else { format!(": {}", shown.join(", ")) }
     }
 }
@@ -98,12 +87,6 @@ fn place(table: &str) -> String {
     format!("`{}`", plain(table))
 }
 
-/// The value of an attribute.
-fn text(value: &Value) -> String {
-    let value = members(value).next().map(|(_, value)| value);
-    value.map_or_else(String::new, |value| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
-}
-
 /// The place and the key of an item.
 fn target(request: &Value, key: &Value) -> String {
     let table = request["TableName"].as_str().unwrap_or_default();
@@ -123,7 +106,7 @@ fn query(request: &Value) -> String {
     let place = request["IndexName"].as_str().map_or_else(|| table.to_owned(), |index| format!("{table}/{index}"));
     let order = if request["ScanIndexForward"] == false { ", descending" } else { "" };
     let limit = request["Limit"].as_u64().map_or_else(String::new, |limit| format!(", at most {limit}"));
-    let condition = replaced(request["KeyConditionExpression"].as_str().unwrap_or_default(), request);
+    let condition = replaced(request["KeyConditionExpression"].as_str().unwrap_or_default(), request, '`');
     format!("query `{place}` {condition}{order}{limit}, {}", consistency(request))
 }
 
@@ -141,17 +124,6 @@ fn write(kind: &str, request: &Value) -> String {
     let key = if request["Key"].is_object() { &request["Key"] } else { &request["Item"] };
     let verb = if kind == "ConditionCheck" { "check".to_owned() } else { kind.to_lowercase() };
     let condition = request["ConditionExpression"].as_str();
-    let condition = condition.map_or_else(String::new, |text| format!(", if {}", replaced(text, request)));
+    let condition = condition.map_or_else(String::new, |text| format!(", if {}", replaced(text, request, '`')));
     format!("{verb} {}{condition}", target(request, key))
-}
-
-/// An expression with its names and values.
-fn replaced(expression: &str, request: &Value) -> String {
-    let names = members(&request["ExpressionAttributeNames"]);
-    let names = names.map(|(name, value)| (name, value.as_str().unwrap_or_default().to_owned()));
-    let values = members(&request["ExpressionAttributeValues"]);
-    let values = values.map(|(name, value)| (name, format!("`{}`", text(value))));
-    let mut all: Vec<(&str, String)> = names.chain(values).collect();
-    all.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
-    all.iter().fold(expression.to_owned(), |text, (name, value)| text.replace(name, value))
 }

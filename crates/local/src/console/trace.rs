@@ -14,7 +14,11 @@ use super::{
     recorder::{Finished, RawCall},
     tables::entry_key,
 };
-use crate::{hostile::Injected, store::Store};
+use crate::{
+    calls::{is_read, replaced, text, units_of},
+    hostile::Injected,
+    store::Store,
+};
 
 /// The trigger of an invocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -123,10 +127,6 @@ fn hash_of(table: &str, key: &Value) -> u64 {
     let mut hasher = DefaultHasher::new();
     (table, text(&key["PK"]), text(&key["SK"])).hash(&mut hasher);
     hasher.finish()
-}
-
-fn text(value: &Value) -> String {
-    value["S"].as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 impl Trace {
@@ -317,7 +317,7 @@ fn heat(
     store: &Store,
 ) -> Vec<(String, String, Heated)> {
     let mut heat = Vec::new();
-    for (place, units) in units_of(action, response) {
+    for (place, units) in heat_of(action, response) {
         let (table, index) =
             place.split_once('/').map_or((place.as_str(), None), |(table, index)| (table, Some(index)));
         let keys = if written.is_empty() {
@@ -357,31 +357,10 @@ fn read_keys(request: &Value, table: &str) -> Vec<String> {
 }
 
 /// Returns the consumed units of each table and index.
-fn units_of(action: &str, response: &Value) -> BTreeMap<String, Heated> {
-    let mut places = BTreeMap::new();
-    let capacity = &response["ConsumedCapacity"];
-    let all = capacity.as_array().map_or_else(|| vec![capacity], |all| all.iter().collect());
-    for capacity in all {
-        let Some(table) = capacity["TableName"].as_str() else { continue };
-        let mut add = |place: String, units: &Value| {
-            let units = units["CapacityUnits"].as_f64().unwrap_or_default();
-            if units > 0.0 {
-                let is_read = matches!(action, "GetItem" | "BatchGetItem" | "Query" | "Scan" | "TransactGetItems");
-                let units =
-                    if is_read { Heated { read: units, write: 0.0 } } else { Heated { read: 0.0, write: units } };
-                places.insert(place, units);
-            }
-        };
-        if capacity["Table"].is_object() {
-            add(table.to_owned(), &capacity["Table"]);
-        } else if capacity["GlobalSecondaryIndexes"].is_null() {
-            add(table.to_owned(), capacity);
-        }
-        for (index, units) in capacity["GlobalSecondaryIndexes"].as_object().into_iter().flatten() {
-            add(format!("{table}/{index}"), units);
-        }
-    }
-    places
+fn heat_of(action: &str, response: &Value) -> BTreeMap<String, Heated> {
+    let (read, write) = if is_read(action) { (1.0, 0.0) } else { (0.0, 1.0) };
+    let heated = |units| Heated { read: units * read, write: units * write };
+    units_of(response).into_iter().map(|(place, units)| (place, heated(units))).collect()
 }
 
 impl Call {
@@ -408,7 +387,7 @@ impl Call {
     }
 
     fn units(&self) -> BTreeMap<String, Heated> {
-        units_of(&self.action, &self.response())
+        heat_of(&self.action, &self.response())
     }
 
     fn detail(&self, start: Timestamp, changes: &impl Fn(&Written, [i64; 2]) -> Option<Value>) -> Value {
@@ -483,7 +462,7 @@ fn returned(response: &Value) -> Value {
 /// The key condition with its names and values, or the key.
 fn condition(request: &Value) -> Value {
     if let Some(condition) = request["KeyConditionExpression"].as_str() {
-        return json!(replaced(condition, request));
+        return json!(replaced(condition, request, '\''));
     }
     let key_of = |key: &Value| format!("PK = {}, SK = {}", text(&key["PK"]), text(&key["SK"]));
     let batches = request["RequestItems"].as_object().into_iter().flatten();
@@ -496,18 +475,6 @@ fn condition(request: &Value) -> Value {
         (Some(key), _) | (None, Some(key)) => json!(key_of(key)),
         _ => Value::Null,
     }
-}
-
-/// Replaces the names and values of an expression. The longest ones come first, because a name can
-/// be the start of another one.
-fn replaced(expression: &str, request: &Value) -> String {
-    let names = request["ExpressionAttributeNames"].as_object().into_iter().flatten();
-    let names = names.map(|(name, value)| (name.clone(), value.as_str().unwrap_or_default().to_owned()));
-    let values = request["ExpressionAttributeValues"].as_object().into_iter().flatten();
-    let values = values.map(|(name, value)| (name.clone(), format!("'{}'", text(value))));
-    let mut all: Vec<(String, String)> = names.chain(values).collect();
-    all.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
-    all.iter().fold(expression.to_owned(), |text, (name, value)| text.replace(name.as_str(), value))
 }
 
 #[cfg(test)]
@@ -551,7 +518,7 @@ mod tests {
             "TableName": "T", "CapacityUnits": 3.0, "Table": {"CapacityUnits": 1.0},
             "GlobalSecondaryIndexes": {"GSI1": {"CapacityUnits": 2.0}},
         }});
-        let units = units_of("PutItem", &response);
+        let units = heat_of("PutItem", &response);
         assert_eq!(units["T"], Heated { read: 0.0, write: 1.0 });
         assert_eq!(units["T/GSI1"], Heated { read: 0.0, write: 2.0 });
     }
