@@ -4,6 +4,7 @@
 //! uses [`macro@Key`].
 
 mod attributes;
+mod input;
 mod key;
 
 use proc_macro::TokenStream;
@@ -39,6 +40,29 @@ pub fn attributes(input: TokenStream) -> TokenStream {
 #[proc_macro_derive(Key, attributes(key, invalid, range))]
 pub fn key(input: TokenStream) -> TokenStream {
     expanded(input, key::expand)
+}
+
+/// Implements `function::Input` for a struct whose fields say where they come from:
+///
+/// - `#[input(path)]`, `query`, `header` and `body` read a field with the name of the struct's
+///   field in camel case, or with another name: `#[input(path = "accountId")]`.
+/// - `#[input(part)]` reads a field that is itself an `Input`.
+///
+/// A field of type `Option` is optional. So is one with `default` or `default = <value>`. `via =
+/// <type>` reads another type and converts it with `Into`. The documentation of a field is its
+/// description in the OpenAPI document.
+///
+/// `#[input(…)]` on the struct has the options of the whole request:
+///
+/// - `body`: requests need a body although each member is optional.
+/// - `idempotency_key`: requests need the header `Idempotency-Key`.
+/// - `page = <limit>`: the request is for a list, with `limit` and `cursor`.
+/// - `check = <function>(<fields>)`: calls the function with the `Fields`, and with an `Option` for
+///   each named field. It records faults between fields, also if other fields are invalid.
+/// - `schema = <function>`: changes the schema of the body, such as for rules between members.
+#[proc_macro_derive(Input, attributes(input))]
+pub fn input(input: TokenStream) -> TokenStream {
+    expanded(input, input::expand)
 }
 
 fn expanded(input: TokenStream, expand: fn(&DeriveInput) -> Result<proc_macro2::TokenStream, Error>) -> TokenStream {

@@ -1,5 +1,5 @@
 use crate::{
-    Error, Fault, Whole,
+    Contract, Error, Fault, Whole,
     json::{Members, Object, escaped, faults},
     strict::{self, described},
 };
@@ -37,6 +37,9 @@ pub trait Input: Sized + Send {
     ///
     /// Read all fields before returning `None`, so that the response lists every fault.
     fn read(fields: &mut Fields) -> Option<Self>;
+
+    /// Describes the fields.
+    fn describe(_contract: &mut Contract) {}
 }
 
 /// The fields of a request. A field that is never read is reported as unknown.
@@ -263,6 +266,20 @@ impl Input for () {
     fn read(_: &mut Fields) -> Option<Self> {
         Some(())
     }
+
+    fn describe(_: &mut Contract) {}
+}
+
+/// The query parameters `from` and `to` of a list.
+impl Input for Bounds {
+    fn read(fields: &mut Fields) -> Option<Self> {
+        Some(fields.bounds("from", "to"))
+    }
+
+    fn describe(contract: &mut Contract) {
+        contract.query::<keys::Bound>("from", "Start of the period, inclusive.", None);
+        contract.query::<keys::Bound>("to", "End of the period, inclusive. Must not be before `from`.", None);
+    }
 }
 
 /// The values of a header, joined with commas as by API Gateway. Invalid UTF-8 is an error. Lossy
@@ -321,6 +338,8 @@ mod tests {
             let (number, text) = (fields.body("number"), fields.body_if_any("text"));
             Some(Self { number: number?, text })
         }
+
+        fn describe(_: &mut Contract) {}
     }
 
     fn faults(event: &str) -> Vec<String> {

@@ -57,6 +57,7 @@
 mod answer;
 mod caller;
 mod client;
+mod contract;
 mod csv;
 mod deadline;
 mod environment;
@@ -86,6 +87,8 @@ pub use answer::{
 pub use aws_lambda_events::dynamodb::EventRecord;
 pub use caller::Caller;
 pub use client::Clients;
+pub use contract::{Contract, Skipped, contract};
+pub use derives::Input;
 pub use csv::{Cell, Csv, CsvRow, JsonOrCsv, MediaType, unguarded};
 pub use deadline::Deadline;
 pub use environment::{retries, timeouts};

@@ -66,6 +66,8 @@ impl Input for Envelope {
         fields.body_if_any::<Vec<String>>("resources");
         time.map(Self)
     }
+
+    fn describe(_: &mut crate::Contract) {}
 }
 
 /// Creates a function for a schedule. `warm_up` makes a DynamoDB call that the handler also has

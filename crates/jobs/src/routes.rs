@@ -1,19 +1,14 @@
 //! The routes that read and restart the jobs of a service.
 
 use crate::{Job, JobBody, Jobs};
-use function::{Accepted, App, Caller, Error, Fields, Input, Json, Request};
+use function::{Accepted, App, Caller, Error, Input, Json, Request};
+use schemars::JsonSchema;
 use std::{fmt::Debug, str::FromStr};
 use table::Key;
 
 /// Path parameter of a request about a job: its id.
-#[derive(Debug, Clone)]
-pub struct JobInput<Id>(pub Id);
-
-impl<Id: FromStr<Err = keys::Invalid> + Send> Input for JobInput<Id> {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        fields.path("jobId").map(Self)
-    }
-}
+#[derive(Debug, Clone, Input)]
+pub struct JobInput<Id: FromStr<Err = keys::Invalid> + JsonSchema + Send>(#[input(path = "jobId")] pub Id);
 
 /// A service whose callers read and restart jobs.
 pub trait JobRoutes: App {

@@ -37,7 +37,7 @@ pub const DAYS_AHEAD: i64 = 90;
 
 names! {
     /// Status of a payment.
-    pub enum Status: "must be SCHEDULED, PENDING, PROCESSED, CANCELLED or FAILED" {
+    pub enum Status as "PaymentStatus": "must be SCHEDULED, PENDING, PROCESSED, CANCELLED or FAILED" {
         /// Cancelled before the batch job collected it.
         Cancelled = "CANCELLED",
         /// Failed after the batch job collected it.

@@ -89,7 +89,7 @@ fn check_length(text: &str) -> Result<(), Invalid> {
 /// labels, which people read, words, which are compared with reserved words, and idempotency keys.
 macro_rules! identifier {
     (check: $($(#[$doc:meta])* $name:ident;)+) => {$(
-        $crate::id::identifier!(check_as check:
+        $crate::id::identifier!(check_as check as Id:
             $(#[$doc])*
             ///
             /// The text has 1 to 128 visible characters without white space, `#`, `[` and `]`. `#`
@@ -99,7 +99,7 @@ macro_rules! identifier {
         );
     )+};
     (check_label: $($(#[$doc:meta])* $name:ident;)+) => {$(
-        $crate::id::identifier!(check_as check_label:
+        $crate::id::identifier!(check_as check_label as Label:
             $(#[$doc])*
             ///
             /// The text has the form of an identifier, and may have single spaces between words.
@@ -107,14 +107,14 @@ macro_rules! identifier {
         );
     )+};
     (check_word: $($(#[$doc:meta])* $name:ident;)+) => {$(
-        $crate::id::identifier!(check_as check_word:
+        $crate::id::identifier!(check_as check_word as Word:
             $(#[$doc])*
             ///
             /// The text has 1 to 128 ASCII letters, digits, `-` and `_`, and starts with a letter.
             $name;
         );
     )+};
-    (check_as $check:ident: $(#[$doc:meta])* $name:ident;) => {
+    (check_as $check:ident$( as $schema:ident)?: $(#[$doc:meta])* $name:ident;) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(String);
@@ -149,6 +149,7 @@ macro_rules! identifier {
         }
 
         $crate::text::serde_as_text!($name);
+        $($crate::schema_of!($name, $crate::schema::$schema);)?
     };
     ($($rest:tt)+) => { $crate::id::identifier!(check: $($rest)+); };
 }

@@ -127,7 +127,7 @@ impl ReconciliationId {
 
 names! {
     /// The status of an account.
-    pub enum AccountStatus: "must be active, frozen or closed" {
+    pub enum AccountStatus as "AccountStatus": "must be active, frozen or closed" {
         /// Accepts debits and credits.
         Active = "active",
         /// Has a balance of zero and accepts no legs. This status is final.
@@ -144,7 +144,7 @@ names! {
     /// How credits reach the balance of an account
     /// ([decision](../../../docs/decisions/ledger-grouped-posting.md)).
     #[derive(Default)]
-    pub enum PostingMode: "must be direct or grouped" {
+    pub enum PostingMode as "PostingMode": "must be direct or grouped" {
         /// Each transaction updates the account.
         #[default]
         Direct = "direct",
@@ -166,7 +166,7 @@ names! {
 names! {
     /// The status of a transaction. Rejected requests are not stored, so there is only one status.
     #[derive(Default)]
-    pub enum TransactionStatus: "must be completed" {
+    pub enum TransactionStatus as "TransactionStatus": "must be completed" {
         /// The transaction is posted. This status is final.
         #[default]
         Completed = "completed",
@@ -176,7 +176,7 @@ names! {
 names! {
     /// The status of a hold ([requirement](../../../docs/requirements/ledger.md#holds)). All
     /// statuses but `held` are final.
-    pub enum HoldStatus: "must be held, captured, voided or expired" {
+    pub enum HoldStatus as "HoldStatus": "must be held, captured, voided or expired" {
         /// The whole amount was captured.
         Captured = "captured",
         /// The rest was released because the hold has expired.
@@ -190,7 +190,7 @@ names! {
 
 names! {
     /// The type of a leg ([requirement](../../../docs/requirements/ledger.md#transaction-legs)).
-    pub enum LegType: "must be debit or credit" {
+    pub enum LegType as "LegType": "must be debit or credit" {
         /// Increases the balance of its account.
         Credit = "credit",
         /// Decreases the balance of its account.

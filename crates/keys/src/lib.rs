@@ -32,6 +32,7 @@ mod id;
 pub mod ledger;
 mod random;
 mod range;
+pub mod schema;
 mod shard;
 mod text;
 mod time;

@@ -97,7 +97,7 @@ made_at!(ActivityId, CorrectionId, FacetId, GroupId, TemplateId);
 names! {
     /// The stored status of an activity.
     #[derive(Default)]
-    pub enum Status: "must be draft, active or cancelled" {
+    pub enum Status as "NewActivityStatus": "must be draft, active or cancelled" {
         /// Published. Past its end date, the activity is completed ([`ShownStatus`]).
         #[default]
         Active = "active",
@@ -125,7 +125,7 @@ names! {
     /// The status of an activity in responses and filters. An active activity is completed once its
     /// end is over ([`PlanTime::is_over`]; docs/decisions/wellness-completion.md).
     #[derive(Default)]
-    pub enum ShownStatus: "must be draft, active, completed or cancelled" {
+    pub enum ShownStatus as "ActivityStatus": "must be draft, active, completed or cancelled" {
         /// Running or upcoming.
         #[default]
         Active = "active",
@@ -165,7 +165,7 @@ impl ShownStatus {
 
 names! {
     /// The type of an activity (docs/requirements/wellness.md#activity-types).
-    pub enum ActivityType: "must be challenge or event" {
+    pub enum ActivityType as "ActivityType": "must be challenge or event" {
         /// A goal to reach. Employees are registered for challenges.
         Challenge = "challenge",
         /// An event to attend.
@@ -177,7 +177,7 @@ names! {
     /// The kinds of records that an activity may refer to, named as in API paths. Activities and
     /// records have a many-to-many relationship
     /// (docs/requirements/wellness.md#pattern-5-find-and-update-the-activities-of-a-venue).
-    pub enum Facet: "must be venues, files, courses, trackers or notifications" {
+    pub enum Facet as "Facet": "must be venues, files, courses, trackers or notifications" {
         /// Courses to take.
         Courses = "courses",
         /// Files to read.

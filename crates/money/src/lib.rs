@@ -16,6 +16,7 @@
 mod currency;
 mod decimal;
 mod payable;
+mod schema;
 
 pub use currency::Currency;
 pub use decimal::{Decimal, JsonDecimal};

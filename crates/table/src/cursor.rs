@@ -59,6 +59,8 @@ pub struct Cursor {
     rest: String,
 }
 
+keys::schema!(Cursor as "Cursor": {"type": "string", "minLength": 1, "pattern": "^[A-Za-z0-9_-]+$"});
+
 impl Cursor {
     /// Creates a cursor for the items after `position` in `range`. `started` is the time of the
     /// first page, in seconds since 1970.

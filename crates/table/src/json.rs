@@ -7,6 +7,20 @@ use std::borrow::Cow;
 #[derive(Debug, Clone)]
 pub struct JsonText(Box<RawValue>);
 
+impl schemars::JsonSchema for JsonText {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Json".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({})
+    }
+}
+
 impl JsonText {
     /// The JSON text.
     #[must_use]

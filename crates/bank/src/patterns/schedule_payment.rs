@@ -5,7 +5,7 @@ use crate::{
     cost::{self, Calls, Pattern},
     schedule::must_not_be_past,
 };
-use function::{Created, Error, Fields, Function, Input, Request, Route, Trigger};
+use function::{Created, Error, Function, Input, Request, Route, Trigger};
 use keys::{AccountId, TimestampSeconds, bank::PaymentId};
 use serde_json::value::RawValue;
 use table::{JsonText, cost::Cost};
@@ -35,22 +35,17 @@ pub const PATTERN: Pattern = Pattern {
 };
 
 /// Path and body of the request.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Input)]
 pub struct SchedulePaymentInput {
+    #[input(path = "accountId")]
     account: AccountId,
+    /// Must not be before the current day in UTC.
+    #[input(body)]
     scheduled_time: TimestampSeconds,
+    /// Any JSON, returned unchanged. The payment has at most 8 KB. If the ledger executes the
+    /// payments, data with `creditAccountId` must have an `amount` and a `currency` that it can pay.
+    #[input(body, via = Box<RawValue>)]
     data: JsonText,
-}
-
-impl Input for SchedulePaymentInput {
-    const BODY: bool = true;
-
-    fn read(fields: &mut Fields) -> Option<Self> {
-        let account = fields.path("accountId");
-        let scheduled_time = fields.body("scheduledTime");
-        let data = fields.body::<Box<RawValue>>("data").map(JsonText::from);
-        Some(Self { account: account?, scheduled_time: scheduled_time?, data: data? })
-    }
 }
 
 /// Schedules a payment. Puts an item with the partition key `<account>` and the sort key
