@@ -67,7 +67,7 @@ plan: need ## Print the capacity and the cost of the bank's day, or the shards f
 docs: need ## Generate the derived parts of docs/ and the templates
 	UPDATE_DOCS=1 tests/some.sh --quiet --package system-tests --test system -- registry::
 	UPDATE_DOCS=1 tests/some.sh --quiet --package system-tests --test contract -- units
-	UPDATE_DOCS=1 tests/some.sh --quiet --package system-tests --test system -- --test-threads=1 docs:: lake_tables:: named_queries:: workbench::models_are_current openapi::has_the_skeleton_of_every_route
+	UPDATE_DOCS=1 tests/some.sh --quiet --package system-tests --test system -- --test-threads=1 docs:: lake_tables:: named_queries:: workbench::models_are_current openapi::is_generated
 
 picture: .venv/bin/.pyyaml ## Draw docs/architecture.svg from template.yaml and stacks/
 	.venv/bin/python tests/template/draw.py

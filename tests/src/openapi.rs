@@ -1,14 +1,16 @@
-//! Reads docs/openapi.yaml and checks requests and responses against it
+//! Generates docs/openapi.yaml, and checks requests and responses against it
 //! (docs/decisions/openapi.md).
 #![expect(clippy::expect_used, clippy::missing_panics_doc, clippy::panic, reason = "a test may stop here")]
 
+mod generated;
+
+pub use generated::document;
+
 use crate::{root, yaml};
-use function::{Declared, Route, Trigger};
 use jsonschema::Validator;
 use serde_json::Value;
 use std::{
     collections::{BTreeSet, HashMap},
-    fmt::Write,
     fs,
     sync::{Mutex, OnceLock, PoisonError},
 };
@@ -92,92 +94,6 @@ impl Document {
         self.validator(schema).iter_errors(value).map(|error| format!("{} {error}", error.instance_path())).collect()
     }
 }
-
-/// Adds a skeleton of each missing route to the document. A skeleton contains the declarations of
-/// the pattern and the responses that every route has. A developer then writes the summary and the
-/// schemas.
-#[must_use]
-pub fn with_missing_routes(text: &str, patterns: &[Declared]) -> String {
-    let mut text = text.to_owned();
-    let routes = patterns.iter().flat_map(|pattern| pattern.routes().iter().map(move |route| (pattern, route)));
-    for (pattern, route) in routes {
-        let document = Document(yaml::read(&text));
-        let item = &document.0["paths"][route.path];
-        if !item[route.method.to_lowercase()].is_null() {
-            continue;
-        }
-        let (at, part) = if item.is_null() {
-            let service = route.path.split('/').nth(1).unwrap_or_default();
-            (end_of_block(&text, &format!("\n  /{service}/")), path_item(route) + &operation(pattern, route))
-        } else {
-            (end_of_block(&text, &format!("\n  {}:\n", route.path)), operation(pattern, route))
-        };
-        text.insert_str(at, &part);
-    }
-    text
-}
-
-/// The end of the last block that starts with `begin`, before the next line with the same or less
-/// indentation.
-fn end_of_block(text: &str, begin: &str) -> usize {
-    let begin = text.rfind(begin).map_or(0, |at| at + 1);
-    let mut end = begin;
-    for (number, line) in text[begin..].split_inclusive('\n').enumerate() {
-        if number > 0 && !line.starts_with("   ") {
-            break;
-        }
-        end += line.len();
-    }
-    end
-}
-
-fn path_item(route: &Route) -> String {
-    let mut item = format!("  {}:\n", route.path);
-    let names: Vec<_> = route.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}')).collect();
-    if !names.is_empty() {
-        item += "    parameters:\n";
-    }
-    for name in names {
-        let _ = writeln!(item, "      - {{$ref: '#/components/parameters/{name}'}}");
-    }
-    item
-}
-
-fn operation(pattern: &Declared, route: &Route) -> String {
-    let service = route.path.split('/').nth(1).unwrap_or_default();
-    let method = route.method.to_lowercase();
-    // If a function has two routes, the operation id of the company's route gets a suffix.
-    let is_one_of_two = matches!(pattern.trigger, Trigger::Http([_, _])) && route.path.contains("/companies/");
-    let last = route.path.rsplit('/').next().unwrap_or_default().trim_matches(['{', '}']).to_lowercase();
-    let suffix = match pattern.trigger {
-        Trigger::Http([_, _, _, ..]) => format!("-{last}"),
-        _ if is_one_of_two => "-of-company".to_owned(),
-        _ => String::new(),
-    };
-    let scopes: Vec<_> = route.scopes.iter().map(|scope| format!("{{token: ['{scope}']}}")).collect();
-    let mut text = format!(
-        "    {method}:\n      operationId: {}{suffix}\n      x-pattern: {}\n      tags: [{service}]\n      summary: {}\n      security: [{}]\n      \
-         responses:\n        '200':\n          description: The response body.\n          content: {{application/json: {{schema: {{}}}}}}\n",
-        pattern.name,
-        pattern.id,
-        pattern.name.replace('-', " "),
-        scopes.join(", "),
-    );
-    for (status, name) in ANSWERS_OF_EVERY_ROUTE {
-        let _ = writeln!(text, "        '{status}': {{$ref: '#/components/responses/{name}'}}");
-    }
-    text
-}
-
-const ANSWERS_OF_EVERY_ROUTE: [(u16, &str); 7] = [
-    (400, "Invalid"),
-    (401, "NoToken"),
-    (403, "Forbidden"),
-    (404, "NotFound"),
-    (429, "Throttled"),
-    (500, "Internal"),
-    (503, "Unavailable"),
-];
 
 impl<'a> Operation<'a> {
     /// The names of the parameters of a kind: `path`, `query` or `header`.

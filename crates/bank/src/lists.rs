@@ -1,9 +1,9 @@
 //! Query parameters and queries that the payment lists and the transaction lists share.
 
 use crate::{Bank, DOMAIN, Payment};
-use function::{Error, Fields, Input, List, Request};
+use function::{Error, Input, List, Request};
 use keys::{
-    AccountId, Day, KeyRange, TimestampSeconds,
+    AccountId, Bounds, Day, KeyRange, TimestampSeconds,
     bank::{DueSort, PaymentSort, Status},
 };
 use table::{Condition, Item, Query, Table};
@@ -12,32 +12,26 @@ use table::{Condition, Item, Query, Table};
 const PAGE: usize = 50;
 
 /// Query parameters of a list for one account: `from` and `to` (both inclusive), and `status`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Input)]
+#[input(page = PAGE)]
 pub struct OfAccount {
+    #[input(path = "accountId")]
     account: AccountId,
-    from: Option<TimestampSeconds>,
-    to: Option<TimestampSeconds>,
+    #[input(part)]
+    period: Bounds,
+    #[input(query)]
     status: Option<Status>,
-}
-
-impl Input for OfAccount {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        fields.paging(PAGE);
-        let account = fields.path("accountId");
-        let (from, to) = fields.bounds("from", "to").seconds();
-        let status = fields.query("status");
-        Some(Self { account: account?, from, to, status })
-    }
 }
 
 impl OfAccount {
     /// Returns the requested key range. `default` replaces a missing `from` or `to`.
     fn range(&self, default: (TimestampSeconds, TimestampSeconds)) -> Result<KeyRange, Error> {
-        let (from, to) = (self.from.unwrap_or(default.0), self.to.unwrap_or(default.1));
+        let (first, last) = self.period.seconds();
+        let (from, to) = (first.unwrap_or(default.0), last.unwrap_or(default.1));
         // An explicit `from` and `to` are valid even if no whole second is between them. The list
         // is then empty.
-        if from > to && (self.from.is_none() || self.to.is_none()) {
-            return Err(if self.to.is_some() {
+        if from > to && (first.is_none() || last.is_none()) {
+            return Err(if last.is_some() {
                 Error::invalid("/query/to", format!("must not be before {from}, the default of from"))
             } else {
                 Error::invalid("/query/from", format!("must not be after {to}, the default of to"))
@@ -66,17 +60,14 @@ pub(crate) async fn of_account<T: Item, B: From<T>>(
 }
 
 /// Query parameters of a list for one date: `date` (default: today, UTC) and `status`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Input)]
+#[input(page = PAGE)]
 pub struct OfDate {
+    /// A day in UTC. The default is today.
+    #[input(query)]
     date: Option<Day>,
+    #[input(query)]
     status: Option<Status>,
-}
-
-impl Input for OfDate {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        fields.paging(PAGE);
-        Some(Self { date: fields.query("date"), status: fields.query("status") })
-    }
 }
 
 /// Returns a page of one date's payments or transactions across all accounts. The page is merged

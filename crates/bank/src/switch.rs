@@ -7,6 +7,7 @@ use keys::{
     TimestampSeconds,
     bank::{SwitchPartition, SwitchSort},
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use table::{Item, Key};
 
@@ -40,9 +41,10 @@ impl Switch {
     }
 }
 
-/// Response body of the switch.
-#[derive(Debug, Clone, Copy, Serialize)]
+/// The switch of dispatch and execution.
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "DispatchSwitch")]
 pub struct SwitchBody {
     enabled: bool,
     #[serde(skip_serializing_if = "Option::is_none")]

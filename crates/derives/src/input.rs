@@ -15,6 +15,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<Tokens, Error> {
     let sources = sources.collect::<Result<Vec<_>, _>>()?;
     let options = Options::of(&input.attrs)?;
     let needs_body = options.body || sources.iter().any(|source| source.kind == "body" && source.is_required());
+    let parts = sources.iter().filter(|source| source.kind == "part").map(Source::wire);
     let reads = sources.iter().map(Source::read);
     let describes = sources.iter().map(Source::describe);
     let fields = sources.iter().map(Source::field);
@@ -24,7 +25,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<Tokens, Error> {
     Ok(quote! {
         #[automatically_derived]
         impl #generics ::function::Input for #ident #types #wheres {
-            const BODY: bool = #needs_body;
+            const BODY: bool = #needs_body #(|| <#parts as ::function::Input>::BODY)*;
 
             fn read(fields: &mut ::function::Fields) -> Option<Self> {
                 #(#more_reads)*
@@ -34,9 +35,9 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<Tokens, Error> {
             }
 
             fn describe(contract: &mut ::function::Contract) {
-                contract.name(#name);
                 #(#describes)*
                 #(#more_describes)*
+                contract.name(#name);
             }
         }
     })
@@ -74,7 +75,7 @@ impl Options {
                     parenthesized!(content in meta.input);
                     let names = Punctuated::<Ident, Token![,]>::parse_terminated(&content)?;
                     let names = names.iter();
-                    options.checks.push(quote!(#check(fields #(, &#names)*);));
+                    options.checks.push(quote!(#check(fields #(, #names.as_ref())*);));
                 } else {
                     return Err(meta.error("is not body, idempotency_key, page, schema or check"));
                 }
@@ -95,6 +96,7 @@ struct Source<'a> {
     /// The type without `Option`.
     inner: &'a Type,
     is_optional: bool,
+    /// The default of an absent field. Empty if it is that of the type.
     default: Option<Tokens>,
     via: Option<Type>,
     about: String,
@@ -136,8 +138,8 @@ impl<'a> Source<'a> {
                 self.name = meta.value()?.parse::<LitStr>()?.value();
             }
         } else if meta.path.is_ident("default") {
-            let value = if has_value { meta.value()?.parse::<Expr>()?.into_token_stream() } else { quote!(Default::default()) };
-            self.default = Some(value);
+            let value = has_value.then(|| meta.value()?.parse::<Expr>()).transpose()?;
+            self.default = Some(value.map(Expr::into_token_stream).unwrap_or_default());
         } else if meta.path.is_ident("via") {
             self.via = Some(meta.value()?.parse()?);
         } else {
@@ -150,9 +152,13 @@ impl<'a> Source<'a> {
         !self.is_optional && self.default.is_none()
     }
 
+    /// The type that is read.
+    fn wire(&self) -> &Type {
+        self.via.as_ref().unwrap_or(self.inner)
+    }
+
     fn read(&self) -> Tokens {
-        let (local, name) = (&self.local, &self.name);
-        let wire = self.via.as_ref().unwrap_or(self.inner);
+        let (local, name, wire) = (&self.local, &self.name, self.wire());
         let into = self.via.as_ref().map(|_| quote!(.map(Into::into)));
         let value = match self.kind.as_str() {
             "part" => quote!(<#wire as ::function::Input>::read(fields)),
@@ -169,6 +175,7 @@ impl<'a> Source<'a> {
     fn field(&self) -> Tokens {
         let (member, local) = (&self.member, &self.local);
         match &self.default {
+            Some(default) if default.is_empty() => quote!(#member: #local.unwrap_or_default()),
             Some(default) => quote!(#member: #local.unwrap_or_else(|| #default)),
             None if self.is_optional => quote!(#member: #local),
             None => quote!(#member: #local?),
@@ -176,20 +183,18 @@ impl<'a> Source<'a> {
     }
 
     fn describe(&self) -> Tokens {
-        let (name, about) = (&self.name, &self.about);
-        let wire = self.via.as_ref().unwrap_or(self.inner);
+        let (name, about, inner, wire) = (&self.name, &self.about, self.inner, self.wire());
+        let default = match &self.default {
+            None => quote!(None),
+            Some(default) if default.is_empty() => quote!(::serde_json::to_value(<#inner>::default()).ok()),
+            Some(default) => quote!(::serde_json::to_value(#default).ok()),
+        };
         match self.kind.as_str() {
             "part" => quote!(<#wire as ::function::Input>::describe(contract);),
             "path" => quote!(contract.path::<#wire>(#name, #about);),
-            "query" => {
-                let inner = self.inner;
-                let default = self.default.as_ref();
-                let default = default.map_or(quote!(None), |default| {
-                    quote!(::serde_json::to_value::<#inner>(#default).ok())
-                });
-                quote!(contract.query::<#wire>(#name, #about, #default);)
-            }
+            "query" => quote!(contract.query::<#wire>(#name, #about, #default);),
             "header" => quote!(contract.header::<#wire>(#name, #about);),
+            _ if self.default.is_some() => quote!(contract.body_or::<#wire>(#name, #about, #default);),
             _ => {
                 let is_required = self.is_required();
                 quote!(contract.body::<#wire>(#name, #about, #is_required);)
@@ -212,8 +217,7 @@ fn option_of(ty: &Type) -> Option<&Type> {
 fn camel_case(field: &str) -> String {
     let mut name = String::new();
     for (index, word) in field.split('_').enumerate() {
-        let first = if index == 0 { 0 } else { 1 };
-        let (head, tail) = word.split_at(first.min(word.len()));
+        let (head, tail) = word.split_at(usize::from(index > 0).min(word.len()));
         name += &head.to_uppercase();
         name += tail;
     }

@@ -57,8 +57,9 @@ pub fn key(input: TokenStream) -> TokenStream {
 /// - `body`: requests need a body although each member is optional.
 /// - `idempotency_key`: requests need the header `Idempotency-Key`.
 /// - `page = <limit>`: the request is for a list, with `limit` and `cursor`.
-/// - `check = <function>(<fields>)`: calls the function with the `Fields`, and with an `Option` for
-///   each named field. It records faults between fields, also if other fields are invalid.
+/// - `check = <function>(<fields>)`: calls the function with the `Fields`, and with an
+///   `Option<&T>` for each named field. It records faults between fields, also if
+///   other fields are invalid.
 /// - `schema = <function>`: changes the schema of the body, such as for rules between members.
 #[proc_macro_derive(Input, attributes(input))]
 pub fn input(input: TokenStream) -> TokenStream {

@@ -1,7 +1,8 @@
-use crate::Error;
+use crate::{Contract, Error};
 use http::{HeaderValue, StatusCode, header};
 use lambda_http::{Body, Response};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::Display;
 use table::{Binding, Cursor, Page};
@@ -22,6 +23,9 @@ pub trait Reply: Send {
     /// Returns [`Error::Internal`] if the body cannot be serialized, or if the `Location` is not a
     /// valid header.
     fn reply(self, path: &str) -> Result<Response<Body>, Error>;
+
+    /// Describes the statuses and the bodies.
+    fn describe(contract: &mut Contract);
 }
 
 /// 200 with a body.
@@ -111,49 +115,79 @@ impl<T> List<T> {
     }
 }
 
-impl<T: Serialize + Send> Reply for Json<T> {
+impl<T: Serialize + JsonSchema + Send> Reply for Json<T> {
     fn reply(self, _: &str) -> Result<Response<Body>, Error> {
         json(StatusCode::OK, &self.0)
     }
-}
 
-impl<T: Serialize + Send> Reply for List<T> {
-    fn reply(self, _: &str) -> Result<Response<Body>, Error> {
-        json(StatusCode::OK, &self)
+    fn describe(contract: &mut Contract) {
+        contract.answer::<T>(200, false);
     }
 }
 
-impl<T: Serialize + Send> Reply for Created<T> {
+impl<T: Serialize + JsonSchema + Send> Reply for List<T> {
+    fn reply(self, _: &str) -> Result<Response<Body>, Error> {
+        json(StatusCode::OK, &self)
+    }
+
+    fn describe(contract: &mut Contract) {
+        contract.answer::<Self>(200, false);
+    }
+}
+
+impl<T: Serialize + JsonSchema + Send> Reply for Created<T> {
     fn reply(self, path: &str) -> Result<Response<Body>, Error> {
         let location = format!("{path}/{}", percent_encoded(&self.id));
         located(json(StatusCode::CREATED, &self.body)?, &location)
     }
+
+    fn describe(contract: &mut Contract) {
+        contract.answer::<T>(201, true);
+    }
 }
 
-impl<T: Serialize + Send> Reply for Located<T> {
+impl<T: Serialize + JsonSchema + Send> Reply for Located<T> {
     fn reply(self, _: &str) -> Result<Response<Body>, Error> {
         located(json(StatusCode::CREATED, &self.body)?, &self.location)
     }
+
+    fn describe(contract: &mut Contract) {
+        contract.answer::<T>(201, true);
+    }
 }
 
-impl<T: Serialize + Send> Reply for Put<T> {
+impl<T: Serialize + JsonSchema + Send> Reply for Put<T> {
     fn reply(self, path: &str) -> Result<Response<Body>, Error> {
         if self.is_new { located(json(StatusCode::CREATED, &self.body)?, path) } else { Json(self.body).reply(path) }
     }
-}
 
-impl<T: Serialize + Send> Reply for Accepted<T> {
-    fn reply(self, _: &str) -> Result<Response<Body>, Error> {
-        located(json(StatusCode::ACCEPTED, &self.body)?, &self.location)
+    fn describe(contract: &mut Contract) {
+        contract.answer::<T>(200, false);
+        contract.answer::<T>(201, true);
     }
 }
 
-impl<T: Serialize + Send> Reply for Upserted<T> {
+impl<T: Serialize + JsonSchema + Send> Reply for Accepted<T> {
+    fn reply(self, _: &str) -> Result<Response<Body>, Error> {
+        located(json(StatusCode::ACCEPTED, &self.body)?, &self.location)
+    }
+
+    fn describe(contract: &mut Contract) {
+        contract.answer::<T>(202, true);
+    }
+}
+
+impl<T: Serialize + JsonSchema + Send> Reply for Upserted<T> {
     fn reply(self, path: &str) -> Result<Response<Body>, Error> {
         match self.created {
             Some(id) => Created { id, body: self.body }.reply(path),
             None => Json(self.body).reply(path),
         }
+    }
+
+    fn describe(contract: &mut Contract) {
+        contract.answer::<T>(200, false);
+        contract.answer::<T>(201, true);
     }
 }
 
@@ -162,6 +196,10 @@ impl Reply for NoContent {
         let mut response = Response::new(Body::Empty);
         *response.status_mut() = StatusCode::NO_CONTENT;
         Ok(response)
+    }
+
+    fn describe(contract: &mut Contract) {
+        contract.answers.insert(204, serde_json::json!({}));
     }
 }
 

@@ -1,11 +1,14 @@
-use crate::{Error, Input, List, Reply, Request};
+use crate::{Error, Input, List, Problem, Reply, Request};
 use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings, json_schema};
 use serde_json::{Map, Value, json};
 use std::{borrow::Cow, collections::BTreeMap};
 
+/// The greatest `limit` of a list.
+pub(crate) const MAX_LIMIT: usize = 100;
+
 /// What a function accepts and returns on a route, in the objects of OpenAPI 3.1.
 ///
-/// Inputs add themselves: [`Input::describe`]. Only the
+/// Inputs and responses add themselves: [`Input::describe`], [`Reply::describe`]. Only the
 /// documentation calls them, so that no function contains a schema
 /// ([decision](../../../docs/decisions/openapi.md)).
 #[derive(Debug)]
@@ -20,11 +23,14 @@ pub struct Contract {
     pub needs_body: bool,
     /// The responses by status, without errors.
     pub answers: BTreeMap<u16, Value>,
+    /// The further members of a problem: their type, in the form of an object.
+    pub problem: Option<(Problem, Schema)>,
     /// Generates the schemas of requests.
     pub requests: SchemaGenerator,
     /// Generates the schemas of responses.
     pub responses: SchemaGenerator,
     name: String,
+    has_own_name: bool,
 }
 
 /// Describes a handler: its input, and its response. [`crate::Pattern`] has this function.
@@ -36,30 +42,35 @@ where
     R: Reply,
     F: Future<Output = Result<R, Error>>,
 {
-    fn describe<I: Input>(contract: &mut Contract) {
+    fn describe<I: Input, R: Reply>(contract: &mut Contract) {
         contract.needs_body = I::BODY;
         I::describe(contract);
+        R::describe(contract);
     }
-    describe::<I>
+    describe::<I, R>
 }
 
 impl Contract {
     /// Creates the description of a route without parameters and responses.
     #[must_use]
     pub fn new(route: String) -> Self {
-        let settings = || SchemaSettings::draft2020_12().with(|settings| {
-            settings.definitions_path = "/components/schemas".into();
-            settings.meta_schema = None;
-        });
+        let settings = || {
+            SchemaSettings::draft2020_12().with(|settings| {
+                settings.definitions_path = "/components/schemas".into();
+                settings.meta_schema = None;
+            })
+        };
         Self {
             route,
             parameters: Vec::new(),
             body: None,
             needs_body: false,
             answers: BTreeMap::new(),
+            problem: None,
             requests: settings().for_deserialize().into_generator(),
             responses: settings().for_serialize().into_generator(),
             name: String::new(),
+            has_own_name: false,
         }
     }
 
@@ -84,7 +95,16 @@ impl Contract {
 
     /// Adds a member of the body. An `about` replaces the description of the type.
     pub fn body<T: JsonSchema>(&mut self, name: &str, about: &str, is_required: bool) {
-        let schema = described(self.requests.subschema_for::<T>(), about, None);
+        self.member::<T>(name, about, is_required, None);
+    }
+
+    /// Adds an optional member of the body that has a default.
+    pub fn body_or<T: JsonSchema>(&mut self, name: &str, about: &str, default: Option<Value>) {
+        self.member::<T>(name, about, false, default);
+    }
+
+    fn member<T: JsonSchema>(&mut self, name: &str, about: &str, is_required: bool, default: Option<Value>) {
+        let schema = described(self.requests.subschema_for::<T>(), about, default);
         let name = name.to_owned();
         self.adapt_body(|body| {
             if is_required {
@@ -104,12 +124,26 @@ impl Contract {
         adapt(body.ensure_object());
     }
 
+    /// Returns the schema of an object that is read like a body, such as an item of a list.
+    pub fn nested<I: Input>(&mut self) -> Schema {
+        let outer = (self.body.take(), std::mem::take(&mut self.name), std::mem::take(&mut self.has_own_name));
+        I::describe(self);
+        let (object, nested) = (self.body.take().unwrap_or_default(), std::mem::take(&mut self.name));
+        (self.body, self.name, self.has_own_name) = outer;
+        self.requests.definitions_mut().insert(nested.clone(), object.to_value());
+        Schema::new_ref(format!("#/components/schemas/{nested}"))
+    }
+
     /// Adds the parameters of a list.
     pub fn paging(&mut self, default_limit: usize) {
-        let limit = json!({"type": "integer", "minimum": 1, "maximum": 100, "default": default_limit.min(100)});
-        self.parameters.push(json!({
-            "name": "limit", "in": "query", "description": "Maximum number of items on a page.", "schema": limit,
-        }));
+        let mut limit = json!({"type": "integer", "minimum": 1, "maximum": MAX_LIMIT});
+        let about = if default_limit <= MAX_LIMIT {
+            limit["default"] = default_limit.into();
+            "Maximum number of items on a page.".to_owned()
+        } else {
+            format!("Maximum number of items on a page. Without it, a page has up to {default_limit}.")
+        };
+        self.parameters.push(json!({"name": "limit", "in": "query", "description": about, "schema": limit}));
         self.query::<table::Cursor>(
             "cursor",
             "The `nextCursor` of the previous page. A request with another path, query or caller gets 400.",
@@ -139,9 +173,17 @@ impl Contract {
         }
     }
 
-    /// The name of the input, for the schema of its body.
+    /// Names the schema of the body after the input, unless it has a name of its own.
     pub fn name(&mut self, name: &str) {
-        name.trim_end_matches("Input").clone_into(&mut self.name);
+        if !self.has_own_name {
+            name.trim_end_matches("Input").clone_into(&mut self.name);
+        }
+    }
+
+    /// Gives the schema of the body a name of its own.
+    pub fn name_body(&mut self, name: &str) {
+        name.clone_into(&mut self.name);
+        self.has_own_name = true;
     }
 
     /// The name of the schema of the body.
@@ -158,6 +200,28 @@ impl Contract {
             answer["headers"] = json!({"Location": {"$ref": "#/components/headers/Location"}});
         }
         self.answers.insert(status, answer);
+    }
+
+    /// Requires a member of the JSON responses that their type leaves optional.
+    pub fn requires(&mut self, member: &str) {
+        for answer in self.answers.values_mut() {
+            let schema = answer["content"]["application/json"]["schema"].take();
+            answer["content"]["application/json"]["schema"] = json!({"allOf": [schema, {"required": [member]}]});
+        }
+    }
+
+    /// Adds a media type to a response.
+    pub fn add_media_type(&mut self, status: u16, media_type: &str) {
+        let answer = self.answers.entry(status).or_insert_with(|| json!({}));
+        answer["content"][media_type] = json!({"schema": {"type": "string"}});
+        let about = "The `nextCursor` of a list in JSON.";
+        let cursor = self.responses.subschema_for::<table::Cursor>();
+        answer["headers"]["Next-Cursor"] = json!({"description": about, "schema": cursor});
+    }
+
+    /// Describes the members of a problem with [`Error::Differs`].
+    pub fn problem<T: JsonSchema>(&mut self, problem: Problem) {
+        self.problem = Some((problem, T::json_schema(&mut self.responses)));
     }
 
     fn parameter<T: JsonSchema>(&mut self, place: &str, name: &str, about: &str, default: Option<Value>) {

@@ -1,8 +1,9 @@
 //! Lists as CSV files (docs/decisions/csv.md).
 
-use crate::{Error, Json, List, Reply};
+use crate::{Contract, Error, Json, List, Reply};
 use http::{HeaderName, HeaderValue, header};
 use lambda_http::{Body, Response};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::{convert::Infallible, str::FromStr};
 
@@ -138,6 +139,10 @@ impl Reply for Csv {
         }
         Ok(response)
     }
+
+    fn describe(contract: &mut Contract) {
+        contract.add_media_type(200, "text/csv");
+    }
 }
 
 /// A list in the format that the caller accepts.
@@ -176,12 +181,17 @@ impl<T: CsvRow> List<T> {
     }
 }
 
-impl<T: Serialize + Send> Reply for JsonOrCsv<T> {
+impl<T: Serialize + JsonSchema + Send> Reply for JsonOrCsv<T> {
     fn reply(self, path: &str) -> Result<Response<Body>, Error> {
         match self {
             Self::Json(body) => Json(body).reply(path),
             Self::Csv(csv) => csv.reply(path),
         }
+    }
+
+    fn describe(contract: &mut Contract) {
+        Json::<T>::describe(contract);
+        Csv::describe(contract);
     }
 }
 

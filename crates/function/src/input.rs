@@ -39,7 +39,7 @@ pub trait Input: Sized + Send {
     fn read(fields: &mut Fields) -> Option<Self>;
 
     /// Describes the fields.
-    fn describe(_contract: &mut Contract) {}
+    fn describe(contract: &mut Contract);
 }
 
 /// The fields of a request. A field that is never read is reported as unknown.

@@ -13,7 +13,7 @@
 //! A function that doubles the number in its path:
 //!
 //! ```
-//! use function::{App, Clients, Error, Fields, Function, Input, Json, Request};
+//! use function::{App, Clients, Error, Function, Input, Json, Request};
 //! use function::{Settings, SettingsReader};
 //!
 //! #[derive(Clone)]
@@ -27,13 +27,8 @@
 //!     }
 //! }
 //!
-//! struct Number(u32);
-//!
-//! impl Input for Number {
-//!     fn read(fields: &mut Fields) -> Option<Self> {
-//!         fields.path("number").map(Self)
-//!     }
-//! }
+//! #[derive(Input)]
+//! struct Number(#[input(path = "number")] u32);
 //!
 //! async fn double(app: Doubler, request: Request<Number>) -> Result<Json<u32>, Error> {
 //!     let Number(number) = request.input;
@@ -88,9 +83,9 @@ pub use aws_lambda_events::dynamodb::EventRecord;
 pub use caller::Caller;
 pub use client::Clients;
 pub use contract::{Contract, Skipped, contract};
-pub use derives::Input;
 pub use csv::{Cell, Csv, CsvRow, JsonOrCsv, MediaType, unguarded};
 pub use deadline::Deadline;
+pub use derives::Input;
 pub use environment::{retries, timeouts};
 pub use error::{Error, Fault, optimistically};
 pub use fingerprint::Fingerprint;

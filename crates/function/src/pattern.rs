@@ -1,4 +1,4 @@
-use crate::{Function, path};
+use crate::{Contract, Function, Problem, path};
 use table::cost::{Cost, Sizes};
 
 /// The declaration of an access pattern, as a constant next to its handler.
@@ -16,6 +16,8 @@ pub struct Pattern<C: Sizes + 'static> {
     pub trigger: Trigger,
     /// The DynamoDB calls. A request variant with different calls has a separate entry.
     pub calls: &'static [Calls<C>],
+    /// Describes what HTTP requests and their responses contain: [`crate::contract`].
+    pub contract: fn(&mut Contract),
     /// Creates the function.
     pub function: fn() -> Function,
 }
@@ -58,6 +60,10 @@ pub struct Route {
     pub path: &'static str,
     /// The scopes. The caller needs at least one of these scopes.
     pub scopes: &'static [&'static str],
+    /// One line about the route.
+    pub summary: &'static str,
+    /// The problem types, without those of every route and every body.
+    pub problems: &'static [Problem],
 }
 
 /// The DynamoDB calls of a request, and the read and write request units that they consume.
@@ -114,6 +120,8 @@ pub struct Declared {
     pub name: &'static str,
     /// The trigger of the function.
     pub trigger: Trigger,
+    /// Describes what HTTP requests and their responses contain.
+    pub contract: fn(&mut Contract),
     /// Creates the function.
     pub function: fn() -> Function,
 }
@@ -127,8 +135,8 @@ impl Declared {
 }
 
 impl<C: Sizes> From<Pattern<C>> for Declared {
-    fn from(Pattern { id, name, trigger, function, .. }: Pattern<C>) -> Self {
-        Self { id, name, trigger, function }
+    fn from(Pattern { id, name, trigger, contract, function, .. }: Pattern<C>) -> Self {
+        Self { id, name, trigger, contract, function }
     }
 }
 

@@ -1,5 +1,6 @@
 use function::Error;
 use keys::TimestampSeconds;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use std::fmt::Display;
@@ -87,8 +88,9 @@ fn is_zero(skipped: &u64) -> bool {
 }
 
 /// The state of a job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(inline)]
 pub enum State {
     /// The job is running.
     Running,
@@ -176,8 +178,8 @@ impl Job {
     }
 }
 
-/// The response body for a job.
-#[derive(Debug, Clone, Serialize)]
+/// A background job.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct JobBody {
     job_id: String,
@@ -185,9 +187,11 @@ pub struct JobBody {
     status: State,
     done: u64,
     #[serde(skip_serializing_if = "is_zero")]
+    #[schemars(with = "function::Skipped")]
     skipped: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     left: Option<u64>,
+    /// Reason why the job failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
 }

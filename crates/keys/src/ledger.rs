@@ -155,7 +155,7 @@ names! {
 
 names! {
     /// The role of the caller that froze an account.
-    pub enum FrozenBy: "must be operator or owner" {
+    pub enum FrozenBy as "FrozenBy": "must be operator or owner" {
         /// An operator. Only operators may reactivate or close the account.
         Operator = "operator",
         /// The owner, who may also reactivate or close the account.

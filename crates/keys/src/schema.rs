@@ -176,7 +176,7 @@ schema!(crate::bank::ImportId as "ImportId": {
     "maxLength": 1024
 });
 
-schema!(crate::bank::ImportRun as "ImportRunId": {"type": "string", "pattern": "^[0-9A-F]{1,64}$"});
+schema!(crate::bank::ImportRun as "ImportRunId": {"type": "string", "pattern": "^[0-9A-Fa-f]{1,64}$"});
 
 schema!(crate::cart::ItemId as "ItemId": {"type": "string", "pattern": "^[0-9a-f]{32}$"});
 

@@ -709,6 +709,12 @@ pub enum Owner {
     Company(CompanyId),
 }
 
+impl From<CompanyId> for Owner {
+    fn from(company: CompanyId) -> Self {
+        Self::Company(company)
+    }
+}
+
 /// The singular name of a facet, which is part of the keys.
 struct Singular(Facet);
 
@@ -781,7 +787,7 @@ names! {
     /// (docs/requirements/wellness.md#pattern-4-get-an-activity).
     ///
     /// The level `Program` contains the whole activity. No other name is a prefix of another name.
-    pub enum Level: "must be Program, or Program# followed by Detail, GoalPrimary, Reward, Groups, Venue, File, Course, Tracker or Notification" {
+    pub enum Level as "Level": "must be Program, or Program# followed by Detail, GoalPrimary, Reward, Groups, Venue, File, Course, Tracker or Notification" {
         /// `Program`, the whole activity.
         Program = "Program",
         /// `Program#Course`.

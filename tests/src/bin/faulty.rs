@@ -21,6 +21,8 @@ impl Input for Wish {
     fn read(fields: &mut Fields) -> Option<Self> {
         Some(Self(fields.body_if_any("wish")))
     }
+
+    fn describe(_: &mut function::Contract) {}
 }
 
 #[expect(clippy::panic, reason = "the function panics on request")]

@@ -3,6 +3,8 @@
 
 #[path = "../../../crates/derives/src/attributes.rs"]
 mod attributes;
+#[path = "../../../crates/derives/src/input.rs"]
+mod input;
 #[path = "../../../crates/derives/src/key.rs"]
 mod key;
 
@@ -17,9 +19,12 @@ fn the_page_shows_the_expansions() {
         page.split("```rust\n").skip(1).map(|block| block.split("```").next().expect("a block")).collect();
     assert!(blocks.len() >= 4 && blocks.len().is_multiple_of(2), "items and expansions");
     for pair in blocks.chunks_exact(2) {
-        let item: DeriveInput = parse_str(pair[0]).expect("an item");
-        let is_key = pair[0].contains("#[key(");
-        let expanded = if is_key { key::expand(&item) } else { attributes::expand(&item) };
+        let parsed: DeriveInput = parse_str(pair[0]).expect("an item");
+        let expanded = match pair[0] {
+            item if item.contains("#[key(") => key::expand(&parsed),
+            item if item.contains("#[input(") => input::expand(&parsed),
+            _ => attributes::expand(&parsed),
+        };
         let shown: TokenStream = pair[1].parse().expect("code");
         let expanded = expanded.map(|code| code.to_string()).expect("an expansion");
         assert_eq!(tokens(&shown.to_string()), tokens(&expanded), "{}\n{expanded}", pair[0]);
@@ -56,5 +61,14 @@ fn mistakes_are_compile_errors() {
     ] {
         let item: DeriveInput = parse_str(item).expect("an item");
         assert_eq!(attributes::expand(&item).expect_err(error).to_string(), error);
+    }
+    for (item, error) in [
+        ("enum A { B }", "only structs are inputs"),
+        ("struct A { b: B }", "a field has a source: path, query, header, body or part"),
+        ("struct A { #[input(cookie)] b: B }", "is not a source, default or via"),
+        ("#[input(limit = 5)] struct A;", "is not body, idempotency_key, page, schema or check"),
+    ] {
+        let item: DeriveInput = parse_str(item).expect("an item");
+        assert_eq!(input::expand(&item).expect_err(error).to_string(), error);
     }
 }

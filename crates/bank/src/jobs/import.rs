@@ -6,7 +6,7 @@ use crate::{
     schedule::Scheduled,
     service::MEMBERS,
 };
-use function::{Deadline, Error, Fields, Input};
+use function::{Deadline, Error, Input};
 use futures::StreamExt;
 use intake::{Expected, File, Invalid, Opened, Place, RawRecord, Report, Row, Schema, Stop, Totals, described};
 use jobs::{Job, JobRunner, Next, Step};
@@ -42,20 +42,16 @@ pub(crate) struct Steps<'a> {
 }
 
 /// One record of a file.
+#[derive(Input)]
 struct Record {
+    #[input(body)]
     id: IdempotencyKey,
+    #[input(body = "accountId")]
     account: AccountId,
+    #[input(body)]
     scheduled_time: TimestampSeconds,
+    #[input(body, via = Box<RawValue>)]
     data: JsonText,
-}
-
-impl Input for Record {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        let (id, account) = (fields.body("id"), fields.body("accountId"));
-        let scheduled_time = fields.body("scheduledTime");
-        let data = fields.body::<Box<RawValue>>("data").map(JsonText::from);
-        Some(Self { id: id?, account: account?, scheduled_time: scheduled_time?, data: data? })
-    }
 }
 
 /// Result of a record.

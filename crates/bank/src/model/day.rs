@@ -8,7 +8,9 @@ use keys::{
     ledger::ItemHash,
 };
 use money::{Currency, Decimal, Money, payable};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use std::collections::BTreeMap;
 use table::{Item, JsonText, Key};
 
@@ -175,8 +177,9 @@ impl Item for OpenPayment {
 pub(crate) const MAX_KEPT: u64 = 1_000;
 
 /// Kind of a discrepancy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
+#[schemars(rename = "BankDiscrepancyKind")]
 pub(crate) enum Kind {
     /// An item that cannot be deserialized. A payment is counted, but not part of a sum. The
     /// payment of a ledger transaction is not compared.
@@ -207,7 +210,8 @@ pub(crate) struct Finding {
 }
 
 /// Primary key of an item, as stored.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "PrimaryKey")]
 pub(crate) struct ItemKey {
     #[serde(rename = "PK")]
     partition: String,
@@ -254,21 +258,35 @@ impl Discrepancy {
 }
 
 /// Counts and sums in a response. All statuses are counted.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct TallyBody {
+    #[schemars(with = "CountsBody")]
     counts: Counts,
     totals: Vec<TotalBody>,
     #[serde(skip_serializing_if = "is_nothing")]
+    #[schemars(range(min = 1))]
     without_amount: u64,
 }
 
-#[derive(Debug, Clone, Serialize)]
+/// Sum of the amounts of the payments with this status and currency.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "BankTotal")]
 struct TotalBody {
     status: Status,
     currency: Currency,
     amount: Decimal,
 }
+
+/// The schema of counts in a response.
+pub(crate) struct CountsBody;
+
+keys::schema!(CountsBody as "BankCounts", |generator| {
+    let mut schema = Counts::json_schema(generator);
+    schema.insert("description".to_owned(), "Number of payments by status.".into());
+    schema.insert("required".to_owned(), json!(Status::ALL));
+    schema
+});
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference to the field")]
 fn is_nothing(count: &u64) -> bool {
@@ -291,9 +309,11 @@ fn bodies(mut totals: Vec<Total>) -> Vec<TotalBody> {
     totals.into_iter().map(body).collect()
 }
 
-/// Transactions in the ledger, in a response.
-#[derive(Debug, Clone, Serialize)]
+/// The transactions of the settled payments in the ledger. The totals are by the status of the
+/// payments. Absent if the ledger does not execute the payments.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "BankLedgerTotals")]
 struct LedgerBody {
     transactions: u64,
     totals: Vec<TotalBody>,
@@ -315,9 +335,10 @@ impl TallyBody {
     }
 }
 
-/// Open payment in a response.
-#[derive(Debug, Clone, Serialize)]
+/// A payment that was not settled when the close counted the payments.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "OpenPayment")]
 pub(crate) struct OpenBody {
     account_id: AccountId,
     payment_id: PaymentId,
@@ -332,8 +353,12 @@ impl From<OpenPayment> for OpenBody {
     }
 }
 
-/// Discrepancy in a response.
-#[derive(Debug, Clone, Serialize)]
+/// A payment that cannot be read or cannot be archived, or a difference between the bank and the
+/// ledger. `key` is the primary key of the payment, of the unreadable transaction in the ledger,
+/// or, for `ledger-totals`, of the certificate. A difference has `expected`, which follows from the
+/// payments, and `actual`, which the ledger contains.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "BankDiscrepancy")]
 pub(crate) struct FindingBody {
     kind: Kind,
     key: ItemKey,
@@ -350,18 +375,21 @@ impl From<Discrepancy> for FindingBody {
 }
 
 /// What a close could not settle, in a response: the first entries of each list, and their number.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Details {
+    #[schemars(length(max = 100))]
     pub(crate) open: Vec<OpenBody>,
+    #[schemars(length(max = 100))]
     pub(crate) discrepancies: Vec<FindingBody>,
     /// Number of listed entries that cannot be read.
     #[serde(skip_serializing_if = "is_zero")]
+    #[schemars(with = "function::Skipped")]
     pub(crate) skipped: usize,
 }
 
 /// Certificate or supplement in a response.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct CertificateBody {
     #[serde(flatten)]

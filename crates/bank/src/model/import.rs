@@ -5,7 +5,8 @@ use keys::{
     TimestampSeconds,
     bank::{ImportId, ImportPartition, ImportRun, ImportSort},
 };
-use money::Money;
+use money::{Currency, Decimal};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use table::Key;
 
@@ -89,7 +90,7 @@ pub(crate) struct Ahead {
 }
 
 /// Numbers of records. Blank lines and the header are not records.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Counts {
     /// Number of records that were read.
@@ -115,11 +116,13 @@ impl std::ops::AddAssign for Counts {
 }
 
 /// Sum of the amounts of records in one currency.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "ImportTotal")]
 pub(crate) struct Total {
+    #[schemars(extend("enum" = ["scheduled", "duplicate", "rejected"]))]
     outcome: &'static str,
-    currency: &'static str,
-    amount: String,
+    currency: Currency,
+    amount: Decimal,
 }
 
 /// Last line of a report.
@@ -147,34 +150,35 @@ impl ImportProgress {
 
     fn totals(&self) -> Vec<Total> {
         let of = |outcome, totals: &Totals| -> Vec<Total> {
-            let total =
-                |sum: Money| Total { outcome, currency: sum.currency().code(), amount: sum.amount().to_string() };
-            totals.sums().map(total).collect()
+            totals.sums().map(|sum| Total { outcome, currency: sum.currency(), amount: sum.amount() }).collect()
         };
         let kinds = [("scheduled", &self.scheduled), ("duplicate", &self.duplicates), ("rejected", &self.rejected)];
         kinds.into_iter().flat_map(|(outcome, totals)| of(outcome, totals)).collect()
     }
 }
 
-/// Response body of an import: one of its runs, and the runs before it.
-#[derive(Debug, Clone, Serialize)]
+/// An import: one of its runs, and the runs before it.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ImportBody {
     #[serde(flatten)]
     pub(crate) run: RunBody,
-    /// The run and those before it, newest first.
+    /// This run and the runs before it, newest first.
+    #[schemars(length(max = 20))]
     pub(crate) runs: Vec<RunBody>,
     /// The run before the last one of `runs`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) earlier_run: Option<ImportRun>,
     /// Number of runs that cannot be read.
     #[serde(skip_serializing_if = "is_zero")]
+    #[schemars(with = "function::Skipped")]
     pub(crate) skipped: usize,
 }
 
-/// Response body of a run of an import.
-#[derive(Debug, Clone, Serialize)]
+/// A run of an import.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "ImportRun")]
 pub struct RunBody {
     #[serde(flatten)]
     job: JobBody,
@@ -186,6 +190,8 @@ pub struct RunBody {
     totals: Vec<Total>,
     /// Number of lines that the import has worked through, with the header and blank lines.
     lines: u64,
+    /// Location of the report of rejected lines, such as
+    /// `s3://inbox/reports/morning/0055AED6.jsonl`.
     #[serde(skip_serializing_if = "Option::is_none")]
     report: Option<String>,
 }

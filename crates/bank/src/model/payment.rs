@@ -3,6 +3,7 @@ use keys::{
     AccountId, RequestId, Shard, TimestampSeconds, TransactionId,
     bank::{DueSort, PaymentId, PaymentSort, Status},
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use table::{Attributes, Change, Item, JsonText, Key, Table};
 
@@ -191,8 +192,8 @@ impl Payment {
     }
 }
 
-/// Response body of a payment.
-#[derive(Debug, Clone, Serialize)]
+/// A payment.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PaymentBody {
     payment_id: PaymentId,
@@ -200,6 +201,7 @@ pub struct PaymentBody {
     scheduled_time: TimestampSeconds,
     status: Status,
     #[serde(with = "table::raw_json")]
+    #[schemars(with = "table::JsonText")]
     data: JsonText,
     created_at: TimestampSeconds,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -211,8 +213,10 @@ pub struct PaymentBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     settled_at: Option<TimestampSeconds>,
     #[serde(skip_serializing_if = "is_zero")]
+    #[schemars(range(min = 1, max = 99))]
     attempts: u8,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 256))]
     failure_reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_attempt_at: Option<TimestampSeconds>,

@@ -3,6 +3,7 @@ use keys::{
     AccountId, Shard, TimestampSeconds, TransactionId,
     bank::{DueSort, GuardPartition, GuardSort, PaymentId, PaymentSort, Status},
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use table::{Attributes, Item, JsonText};
 
@@ -131,9 +132,10 @@ impl TransactionGuard {
     }
 }
 
-/// Response body of a transaction.
-#[derive(Debug, Clone, Serialize)]
+/// An archived payment in the transaction history. Only a `PROCESSED` payment has a transaction id.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "ArchivedPayment")]
 pub struct TransactionBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     transaction_id: Option<TransactionId>,
@@ -142,6 +144,7 @@ pub struct TransactionBody {
     scheduled_time: TimestampSeconds,
     status: Status,
     #[serde(with = "table::raw_json")]
+    #[schemars(with = "table::JsonText")]
     data: JsonText,
     created_at: TimestampSeconds,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -151,8 +154,10 @@ pub struct TransactionBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     settled_at: Option<TimestampSeconds>,
     #[serde(skip_serializing_if = "is_zero")]
+    #[schemars(range(min = 1, max = 99))]
     attempts: u8,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 256))]
     failure_reason: Option<String>,
     archived_at: TimestampSeconds,
 }

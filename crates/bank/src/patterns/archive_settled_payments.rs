@@ -5,7 +5,7 @@ use crate::{
     Bank, Payment, Transaction,
     cost::{self, Calls, Pattern},
 };
-use function::{Deadline, Error, Fields, Function, Input, Scheduled, Trigger, is_zero};
+use function::{Deadline, Error, Function, Input, Scheduled, Trigger, is_zero};
 use futures::{StreamExt, stream::FuturesUnordered};
 use keys::{
     Day, KeyRange, TimestampSeconds,
@@ -44,19 +44,15 @@ pub const PATTERN: Pattern = Pattern {
             .write(cost::DUE_TRANSACTIONS, case.index_write().times(case.items))
             .write(cost::BY_TRANSACTION, case.items)
     })],
+    contract: |_| {},
     function,
 };
 
 /// Input of a manual run. The schedule sends no input.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Input)]
 pub struct ArchiveSettledPaymentsInput {
+    #[input(body)]
     date: Option<Day>,
-}
-
-impl Input for ArchiveSettledPaymentsInput {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        Some(Self { date: fields.body_if_any("date") })
-    }
 }
 
 /// Result of a run.

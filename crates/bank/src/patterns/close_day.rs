@@ -6,7 +6,7 @@ use crate::{
     cost::{Calls, Pattern},
     patterns::start_close::{self, must_be_over},
 };
-use function::{Error, Fields, Function, Input, Scheduled, Trigger};
+use function::{Error, Function, Input, Scheduled, Trigger};
 use keys::{Day, RequestId};
 use serde::Serialize;
 
@@ -22,19 +22,15 @@ pub const PATTERN: Pattern = Pattern {
     name: "close-day",
     trigger: Trigger::Schedule("cron(15 0 * * ? *)"),
     calls: &[Calls::new("", start_close::PATTERN.calls[0].cost)],
+    contract: |_| {},
     function,
 };
 
 /// Input of a manual run. The schedule sends no input.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Input)]
 pub struct CloseDayInput {
+    #[input(body)]
     date: Option<Day>,
-}
-
-impl Input for CloseDayInput {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        Some(Self { date: fields.body_if_any("date") })
-    }
 }
 
 /// Result of a run.

@@ -50,6 +50,7 @@ pub const PATTERN: Pattern = Pattern {
                 .write(cost::JOBS, 6)
         }),
     ],
+    contract: |_| {},
     function,
 };
 

@@ -26,6 +26,7 @@ pub const PATTERN: Pattern = Pattern {
     name: "dispatch-due-payments",
     trigger: Trigger::Schedule("rate(2 minutes)"),
     calls: &[Calls::new("", swept)],
+    contract: |_| {},
     function,
 };
 

@@ -34,6 +34,7 @@ pub const PATTERN: Pattern = Pattern {
             }
         }),
     ],
+    contract: |_| {},
     function,
 };
 

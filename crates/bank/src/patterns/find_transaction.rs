@@ -4,7 +4,7 @@ use crate::{
     Bank, DOMAIN, Transaction, TransactionBody,
     cost::{self, Calls, Pattern},
 };
-use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger};
+use function::{Error, Function, Input, Json, Problem, Request, Route, Trigger};
 use keys::TransactionId;
 use table::cost::Cost;
 
@@ -22,24 +22,21 @@ pub const PATTERN: Pattern = Pattern {
         method: "GET",
         path: "/bank/transactions/{transactionId}",
         scopes: &["bank:operate"],
+        summary: "Find a transaction by its id",
+        problems: &[Problem::NotFound],
     }]),
     calls: &[Calls::new("", |case| {
         Cost::default()
             .read(cost::BY_TRANSACTION, table::cost::read_eventually(case.entry))
             .read(cost::TRANSACTIONS, table::cost::read_eventually(case.item))
     })],
+    contract: function::contract(&find_transaction),
     function,
 };
 
 /// Path parameter of the request: the transaction id.
-#[derive(Debug, Clone)]
-pub struct FindTransactionInput(TransactionId);
-
-impl Input for FindTransactionInput {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        fields.path("transactionId").map(Self)
-    }
-}
+#[derive(Debug, Clone, Input)]
+pub struct FindTransactionInput(#[input(path = "transactionId")] TransactionId);
 
 /// Finds an archived payment by its transaction id.
 ///

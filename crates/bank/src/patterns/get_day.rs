@@ -4,15 +4,16 @@
 use crate::{
     Bank, DOMAIN,
     cost::{self, Calls, Pattern},
-    model::day::{Certificate, CertificateBody, Counts, Details, Discrepancy, OpenPayment, complete},
+    model::day::{Certificate, CertificateBody, Counts, CountsBody, Details, Discrepancy, OpenPayment, complete},
     patterns::start_close::DayInput,
 };
-use function::{Error, Function, Json, Request, Route, Trigger};
+use function::{Error, Function, Json, Problem, Request, Route, Trigger};
 use futures::future::try_join_all;
 use keys::{
     Day,
     bank::{CertificateSort, CloseNumber, DayPartition, DiscrepancySort, DueSort, OpenSort, Status},
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 use table::{
     Page, Query,
@@ -32,7 +33,13 @@ pub fn function() -> Function {
 pub const PATTERN: Pattern = Pattern {
     id: "B15",
     name: "get-day",
-    trigger: Trigger::Http(&[Route { method: "GET", path: "/bank/days/{date}", scopes: &["bank:operate"] }]),
+    trigger: Trigger::Http(&[Route {
+        method: "GET",
+        path: "/bank/days/{date}",
+        scopes: &["bank:operate"],
+        summary: "Get the certificate of a day, or its present counts if it is not closed",
+        problems: &[Problem::TooLarge],
+    }]),
     calls: &[
         Calls::new("", |_| Cost::default().read(cost::JOBS, read(0) + read_eventually(0).times(2))),
         Calls::new(" not closed", |case| {
@@ -42,44 +49,44 @@ pub const PATTERN: Pattern = Pattern {
                 .read(cost::DUE_TRANSACTIONS, case.empty_shards().times(5))
         }),
     ],
+    contract: function::contract(&get_day),
     function,
 };
 
 /// Whether a day is closed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(inline)]
 enum DayStatus {
     Open,
     Closed,
 }
 
-/// Response body of a day.
-#[derive(Debug, Clone, Serialize)]
+/// A day. If it is not closed, it has only `counts`. `open` and `discrepancies` have the first 100
+/// entries. `withoutAmount` is the number of settled payments that are not part of a total, because
+/// their `data` has no valid `amount` and `currency`, or an amount of 10^28 minor units or more.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "BankDay", extend("required" = ["date", "status", "counts"]))]
 pub struct DayBody {
     date: Day,
     status: DayStatus,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "CountsBody")]
+    counts: Option<Counts>,
     #[serde(flatten)]
-    content: Content,
+    certificate: Option<CertificateBody>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    supplements: Vec<Supplement>,
 }
 
-/// Content of the response: the certificate with its supplements, or the present counts.
-#[derive(Debug, Clone, Serialize)]
-#[serde(untagged)]
-enum Content {
-    Closed {
-        #[serde(flatten)]
-        certificate: CertificateBody,
-        #[serde(skip_serializing_if = "Vec::is_empty")]
-        supplements: Vec<Supplement>,
-    },
-    Open {
-        counts: Counts,
-    },
-}
-
-#[derive(Debug, Clone, Serialize)]
+/// Result of a later close. The counts and totals of settled payments are those since the close
+/// before. The counts of `SCHEDULED` and `PENDING` payments are those that were still open. Only
+/// the last supplement has `open` and `discrepancies`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "BankSupplement")]
 struct Supplement {
+    #[schemars(range(min = 2, max = 9_999))]
     number: u16,
     #[serde(flatten)]
     certificate: CertificateBody,
@@ -96,8 +103,8 @@ pub async fn get_day(bank: Bank, request: Request<DayInput>) -> Result<Json<DayB
     let DayInput(date) = request.input;
     let certificates = bank.certificates(date).await?;
     let Some((first, others)) = certificates.split_first() else {
-        let content = Content::Open { counts: bank.counts(date).await? };
-        return Ok(Json(DayBody { date, status: DayStatus::Open, content }));
+        let counts = Some(bank.counts(date).await?);
+        return Ok(Json(DayBody { date, status: DayStatus::Open, counts, certificate: None, supplements: Vec::new() }));
     };
     let details = bank.details(date, first.sort.0).await?;
     let certificate = CertificateBody::of(first.clone(), None, Some(details));
@@ -108,7 +115,8 @@ pub async fn get_day(bank: Bank, request: Request<DayInput>) -> Result<Json<DayB
         let body = CertificateBody::of(supplement.clone(), certificates.get(position), details);
         supplements.push(Supplement { number: supplement.sort.0.number(), certificate: body });
     }
-    Ok(Json(DayBody { date, status: DayStatus::Closed, content: Content::Closed { certificate, supplements } }))
+    let certificate = Some(certificate);
+    Ok(Json(DayBody { date, status: DayStatus::Closed, counts: None, certificate, supplements }))
 }
 
 impl Bank {

@@ -18,8 +18,15 @@ pub fn function() -> Function {
 pub const PATTERN: Pattern = Pattern {
     id: "B18",
     name: "get-dispatching",
-    trigger: Trigger::Http(&[Route { method: "GET", path: "/bank/dispatching", scopes: &["bank:operate"] }]),
+    trigger: Trigger::Http(&[Route {
+        method: "GET",
+        path: "/bank/dispatching",
+        scopes: &["bank:operate"],
+        summary: "Get the dispatch switch",
+        problems: &[],
+    }]),
     calls: &[Calls::new("", |_| Cost::default().read(cost::PAYMENTS, read(0)))],
+    contract: function::contract(&get_dispatching),
     function,
 };
 

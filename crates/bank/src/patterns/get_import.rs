@@ -6,7 +6,7 @@ use crate::{
     jobs::Task,
     model::import::{ImportBody, ImportedFile, RunBody},
 };
-use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger};
+use function::{Error, Function, Input, Json, Problem, Request, Route, Trigger};
 use jobs::Job;
 use keys::bank::{ImportId, ImportPartition, ImportRun, ImportSort};
 use table::{
@@ -27,33 +27,30 @@ pub fn function() -> Function {
 pub const PATTERN: Pattern = Pattern {
     id: "B13",
     name: "get-import",
-    trigger: Trigger::Http(&[Route { method: "GET", path: "/bank/imports/{importId}", scopes: &["bank:operate"] }]),
+    trigger: Trigger::Http(&[Route {
+        method: "GET",
+        path: "/bank/imports/{importId}",
+        scopes: &["bank:operate"],
+        summary: "Get the progress of a run of an import, by default the latest, and the runs before it",
+        problems: &[Problem::NotFound],
+    }]),
     calls: &[Calls::new("", |_| Cost::default().read(cost::JOBS, read(0)))],
+    contract: function::contract(&get_import),
     function,
 };
 
 /// Path parameter of the requests of an import: the import id.
-#[derive(Debug, Clone)]
-pub struct ImportInput(pub(crate) ImportId);
-
-impl Input for ImportInput {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        fields.path("importId").map(Self)
-    }
-}
+#[derive(Debug, Clone, Input)]
+pub struct ImportInput(#[input(path = "importId")] pub(crate) ImportId);
 
 /// Path and query of the request.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Input)]
 pub struct GetImportInput {
+    #[input(path = "importId")]
     import: ImportId,
+    /// The first run to return.
+    #[input(query)]
     run: Option<ImportRun>,
-}
-
-impl Input for GetImportInput {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        let (import, run) = (fields.path("importId"), fields.query("run"));
-        Some(Self { import: import?, run })
-    }
 }
 
 fn file_of(job: &Job) -> Result<ImportedFile, Error> {

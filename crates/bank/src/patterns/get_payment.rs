@@ -4,7 +4,7 @@ use crate::{
     Bank, DOMAIN, Payment, PaymentBody, Transaction,
     cost::{self, Calls, Pattern},
 };
-use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger};
+use function::{Error, Function, Input, Json, Problem, Request, Route, Trigger};
 use keys::{
     AccountId,
     bank::{PaymentId, PaymentSort},
@@ -25,6 +25,8 @@ pub const PATTERN: Pattern = Pattern {
         method: "GET",
         path: "/bank/accounts/{accountId}/payments/{paymentId}",
         scopes: &["bank:read", "bank:operate"],
+        summary: "Get a payment",
+        problems: &[Problem::NotFound],
     }]),
     calls: &[
         Calls::new("", |case| Cost::default().read(cost::PAYMENTS, table::cost::read(case.item))),
@@ -34,21 +36,17 @@ pub const PATTERN: Pattern = Pattern {
                 .read(cost::TRANSACTIONS, table::cost::read(case.item))
         }),
     ],
+    contract: function::contract(&get_payment),
     function,
 };
 
 /// Path parameters of the request: the account and the payment id.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Input)]
 pub struct PaymentInput {
+    #[input(path = "accountId")]
     pub(crate) account: AccountId,
+    #[input(path = "paymentId")]
     pub(crate) payment: PaymentId,
-}
-
-impl Input for PaymentInput {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        let (account, payment) = (fields.path("accountId"), fields.path("paymentId"));
-        Some(Self { account: account?, payment: payment? })
-    }
 }
 
 /// Reads one payment with strong consistency, first from `PaymentScheduler` and then from

@@ -28,6 +28,7 @@ pub const PATTERN: Pattern = Pattern {
     name: "import-payments",
     trigger: Trigger::Objects("Inbox", INBOX),
     calls: &[Calls::new("", |_| Cost::default().write(cost::JOBS, 1))],
+    contract: |_| {},
     function,
 };
 

@@ -24,10 +24,13 @@ pub const PATTERN: Pattern = Pattern {
         method: "GET",
         path: "/bank/accounts/{accountId}/payments",
         scopes: &["bank:read", "bank:operate"],
+        summary: "List the payments of an account in time order, by default for the next 90 days",
+        problems: &[],
     }]),
     calls: &[Calls::new("", |case| {
         Cost::default().read(cost::PAYMENTS, table::cost::read_eventually(case.item * case.items))
     })],
+    contract: function::contract(&list_account_payments),
     function,
 };
 

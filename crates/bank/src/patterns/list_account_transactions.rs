@@ -24,10 +24,13 @@ pub const PATTERN: Pattern = Pattern {
         method: "GET",
         path: "/bank/accounts/{accountId}/transactions",
         scopes: &["bank:read", "bank:operate"],
+        summary: "List the archived payments of an account in time order",
+        problems: &[],
     }]),
     calls: &[Calls::new("", |case| {
         Cost::default().read(cost::TRANSACTIONS, table::cost::read_eventually(case.item * case.items))
     })],
+    contract: function::contract(&list_account_transactions),
     function,
 };
 

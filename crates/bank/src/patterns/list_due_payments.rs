@@ -20,8 +20,15 @@ pub fn function() -> Function {
 pub const PATTERN: Pattern = Pattern {
     id: "B3",
     name: "list-due-payments",
-    trigger: Trigger::Http(&[Route { method: "GET", path: "/bank/payments/due", scopes: &["bank:operate"] }]),
+    trigger: Trigger::Http(&[Route {
+        method: "GET",
+        path: "/bank/payments/due",
+        scopes: &["bank:operate"],
+        summary: "List the payments of all accounts that are due on a day, by default SCHEDULED ones",
+        problems: &[],
+    }]),
     calls: &[Calls::new("", |case| case.sharded_page(cost::PAYMENTS, cost::DUE_PAYMENTS))],
+    contract: function::contract(&list_due_payments),
     function,
 };
 

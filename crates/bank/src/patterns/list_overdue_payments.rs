@@ -5,11 +5,12 @@ use crate::{
     Bank, DOMAIN, Payment, PaymentBody,
     cost::{self, Calls, Pattern},
 };
-use function::{Error, Fields, Function, Input, List, Request, Route, Trigger};
+use function::{Error, Function, Input, List, Request, Route, Trigger};
 use keys::{
     KeyRange, TimestampSeconds,
     bank::{DueSort, Status},
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 use table::Page;
 
@@ -29,28 +30,30 @@ pub fn function() -> Function {
 pub const PATTERN: Pattern = Pattern {
     id: "B16",
     name: "list-overdue-payments",
-    trigger: Trigger::Http(&[Route { method: "GET", path: "/bank/payments/overdue", scopes: &["bank:operate"] }]),
+    trigger: Trigger::Http(&[Route {
+        method: "GET",
+        path: "/bank/payments/overdue",
+        scopes: &["bank:operate"],
+        summary: "List the payments that are PENDING for too long, or SCHEDULED for a past day",
+        problems: &[],
+    }]),
     calls: &[Calls::new("", |case| {
         let pages = case.sharded_page(cost::PAYMENTS, cost::DUE_PAYMENTS);
         pages.read(cost::DUE_PAYMENTS, case.empty_shards())
     })],
+    contract: function::contract(&list_overdue_payments),
     function,
 };
 
 /// Query parameters of the request: only those of pages.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Input)]
+#[input(page = PAGE)]
 pub struct ListOverduePaymentsInput;
 
-impl Input for ListOverduePaymentsInput {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        fields.paging(PAGE);
-        Some(Self)
-    }
-}
-
 /// Why a payment is overdue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
 enum Reason {
     /// The payment has been `PENDING` for longer than `OverdueMinutes`, or is out of attempts.
     PendingTooLong,
@@ -58,8 +61,8 @@ enum Reason {
     DayIsOver,
 }
 
-/// Response body of an overdue payment.
-#[derive(Debug, Clone, Serialize)]
+/// A payment, and why it is overdue.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct OverduePayment {
     #[serde(flatten)]
     payment: PaymentBody,

@@ -19,8 +19,15 @@ pub fn function() -> Function {
 pub const PATTERN: Pattern = Pattern {
     id: "B7",
     name: "list-transactions-by-date",
-    trigger: Trigger::Http(&[Route { method: "GET", path: "/bank/transactions", scopes: &["bank:operate"] }]),
+    trigger: Trigger::Http(&[Route {
+        method: "GET",
+        path: "/bank/transactions",
+        scopes: &["bank:operate"],
+        summary: "List the archived payments of all accounts on a day, by default PROCESSED ones",
+        problems: &[],
+    }]),
     calls: &[Calls::new("", |case| case.sharded_page(cost::TRANSACTIONS, cost::DUE_TRANSACTIONS))],
+    contract: function::contract(&list_transactions_by_date),
     function,
 };
 

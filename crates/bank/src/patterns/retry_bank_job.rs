@@ -4,7 +4,7 @@ use crate::{
     Bank,
     cost::{self, Calls, Pattern},
 };
-use function::{Function, Route, Trigger};
+use function::{Function, Problem, Route, Trigger};
 use table::cost::{Cost, read};
 
 /// Entry point of the Lambda.
@@ -17,7 +17,14 @@ pub fn function() -> Function {
 pub const PATTERN: Pattern = Pattern {
     id: "B19",
     name: "retry-bank-job",
-    trigger: Trigger::Http(&[Route { method: "POST", path: "/bank/jobs/{jobId}/retry", scopes: &["bank:operate"] }]),
+    trigger: Trigger::Http(&[Route {
+        method: "POST",
+        path: "/bank/jobs/{jobId}/retry",
+        scopes: &["bank:operate"],
+        summary: "Retry a failed job",
+        problems: &[Problem::NotFound, Problem::JobNotFailed],
+    }]),
     calls: &[Calls::new("", |_| Cost::default().read(cost::JOBS, read(0)).write(cost::JOBS, 1))],
+    contract: function::contract(&jobs::retry_job::<Bank>),
     function,
 };

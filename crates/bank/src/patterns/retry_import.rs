@@ -23,8 +23,11 @@ pub const PATTERN: Pattern = Pattern {
         method: "POST",
         path: "/bank/imports/{importId}/retry",
         scopes: &["bank:operate"],
+        summary: "Retry a failed import",
+        problems: &[Problem::NotFound, Problem::ImportRejected, Problem::JobNotFailed],
     }]),
     calls: &[Calls::new("", |_| Cost::default().read(cost::JOBS, read(0)).write(cost::JOBS, 1))],
+    contract: function::contract(&retry_import),
     function,
 };
 

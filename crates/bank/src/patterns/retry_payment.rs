@@ -28,6 +28,8 @@ pub const PATTERN: Pattern = Pattern {
         method: "POST",
         path: "/bank/accounts/{accountId}/payments/{paymentId}/retry",
         scopes: &["bank:operate"],
+        summary: "Schedule a failed payment again, as a new payment",
+        problems: &[Problem::NotFound, Problem::StatusConflict, Problem::TransactionIdUsed, Problem::ExecutionUnderWay],
     }]),
     calls: &[
         Calls::new("", |case| scheduled(case).read(cost::PAYMENTS, table::cost::read(case.item))),
@@ -36,6 +38,7 @@ pub const PATTERN: Pattern = Pattern {
             read.read(cost::TRANSACTIONS, table::cost::read(case.item))
         }),
     ],
+    contract: function::contract(&retry_payment),
     function,
 };
 

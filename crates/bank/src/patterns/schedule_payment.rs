@@ -5,7 +5,7 @@ use crate::{
     cost::{self, Calls, Pattern},
     schedule::must_not_be_past,
 };
-use function::{Created, Error, Function, Input, Request, Route, Trigger};
+use function::{Created, Error, Function, Input, Problem, Request, Route, Trigger};
 use keys::{AccountId, TimestampSeconds, bank::PaymentId};
 use serde_json::value::RawValue;
 use table::{JsonText, cost::Cost};
@@ -24,6 +24,8 @@ pub const PATTERN: Pattern = Pattern {
         method: "POST",
         path: "/bank/accounts/{accountId}/payments",
         scopes: &["bank:write", "bank:operate"],
+        summary: "Schedule a payment",
+        problems: &[Problem::IdempotencyKeyReused],
     }]),
     calls: &[Calls::new("", |case| {
         Cost::default()
@@ -31,6 +33,7 @@ pub const PATTERN: Pattern = Pattern {
             .write(cost::PAYMENTS, table::cost::Term::whole(usize::from(case.keyed)))
             .write(cost::DUE_PAYMENTS, case.index_write())
     })],
+    contract: function::contract(&schedule_payment),
     function,
 };
 
@@ -43,7 +46,8 @@ pub struct SchedulePaymentInput {
     #[input(body)]
     scheduled_time: TimestampSeconds,
     /// Any JSON, returned unchanged. The payment has at most 8 KB. If the ledger executes the
-    /// payments, data with `creditAccountId` must have an `amount` and a `currency` that it can pay.
+    /// payments, data with `creditAccountId` must have an `amount` and a `currency` that it can
+    /// pay.
     #[input(body, via = Box<RawValue>)]
     data: JsonText,
 }

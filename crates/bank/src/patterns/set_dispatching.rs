@@ -6,7 +6,7 @@ use crate::{
     cost::{self, Calls, Pattern},
     switch::{Switch, SwitchBody},
 };
-use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger};
+use function::{Error, Function, Input, Json, Request, Route, Trigger};
 use table::cost::{Cost, read};
 
 /// Entry point of the Lambda.
@@ -19,23 +19,23 @@ pub fn function() -> Function {
 pub const PATTERN: Pattern = Pattern {
     id: "B18",
     name: "set-dispatching",
-    trigger: Trigger::Http(&[Route { method: "PUT", path: "/bank/dispatching", scopes: &["bank:operate"] }]),
+    trigger: Trigger::Http(&[Route {
+        method: "PUT",
+        path: "/bank/dispatching",
+        scopes: &["bank:operate"],
+        summary: "Stop or resume dispatch and execution",
+        problems: &[],
+    }]),
     calls: &[Calls::new("", |_| Cost::default().read(cost::PAYMENTS, read(0)).write(cost::PAYMENTS, 1))],
+    contract: function::contract(&set_dispatching),
     function,
 };
 
 /// Body of the request.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Input)]
 pub struct SetDispatchingInput {
+    #[input(body)]
     enabled: bool,
-}
-
-impl Input for SetDispatchingInput {
-    const BODY: bool = true;
-
-    fn read(fields: &mut Fields) -> Option<Self> {
-        Some(Self { enabled: fields.body("enabled")? })
-    }
 }
 
 /// Stops or resumes dispatch and execution. Functions read the switch once per batch, so payments

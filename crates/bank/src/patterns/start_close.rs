@@ -6,7 +6,7 @@ use crate::{
     jobs::{Task, accepted, job_key},
     model::day::CertificateKey,
 };
-use function::{Accepted, Error, Fields, Fingerprint, Function, Input, Request, Route, Trigger};
+use function::{Accepted, Error, Fingerprint, Function, Input, Problem, Request, Route, Trigger};
 use jobs::{Job, JobBody, State};
 use keys::{
     Day, TimestampSeconds,
@@ -28,20 +28,21 @@ pub fn function() -> Function {
 pub const PATTERN: Pattern = Pattern {
     id: "B14",
     name: "start-close",
-    trigger: Trigger::Http(&[Route { method: "POST", path: "/bank/days/{date}/close", scopes: &["bank:operate"] }]),
+    trigger: Trigger::Http(&[Route {
+        method: "POST",
+        path: "/bank/days/{date}/close",
+        scopes: &["bank:operate"],
+        summary: "Close a day that is over, or add a supplement to its certificate",
+        problems: &[Problem::IdempotencyKeyReused],
+    }]),
     calls: &[Calls::new("", |_| Cost::default().read(cost::JOBS, read(0)).write(cost::JOBS, 1))],
+    contract: function::contract(&start_close),
     function,
 };
 
 /// Path parameter of the request: the day.
-#[derive(Debug, Clone, Copy)]
-pub struct DayInput(pub(crate) Day);
-
-impl Input for DayInput {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        fields.path("date").map(Self)
-    }
-}
+#[derive(Debug, Clone, Copy, Input)]
+pub struct DayInput(#[input(path = "date")] pub(crate) Day);
 
 /// Starts a job that closes a day. The first close of a day puts its certificate. Each later close
 /// adds a supplement. While a close of the day is running, the response is its job.

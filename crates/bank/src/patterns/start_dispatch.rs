@@ -20,8 +20,15 @@ pub fn function() -> Function {
 pub const PATTERN: Pattern = Pattern {
     id: "B10",
     name: "start-dispatch",
-    trigger: Trigger::Http(&[Route { method: "POST", path: "/bank/dispatches", scopes: &["bank:operate"] }]),
+    trigger: Trigger::Http(&[Route {
+        method: "POST",
+        path: "/bank/dispatches",
+        scopes: &["bank:operate"],
+        summary: "Dispatch the payments that are due now",
+        problems: &[Problem::DispatchingDisabled, Problem::IdempotencyKeyReused],
+    }]),
     calls: &[Calls::new("", |_| Cost::default().read(cost::PAYMENTS, read(0)).write(cost::JOBS, 1))],
+    contract: function::contract(&start_dispatch),
     function,
 };
 

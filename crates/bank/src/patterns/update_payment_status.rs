@@ -11,6 +11,7 @@ use keys::{
     AccountId, RequestId, TimestampSeconds, TransactionId,
     bank::{DueSort, PaymentId, PaymentSort, Status},
 };
+use serde_json::{Map, json};
 use table::{Change, Condition, Key, Value, cost::Cost};
 
 /// Entry point of the Lambda.
@@ -27,6 +28,8 @@ pub const PATTERN: Pattern = Pattern {
         method: "PATCH",
         path: "/bank/accounts/{accountId}/payments/{paymentId}",
         scopes: &["bank:write", "bank:operate"],
+        summary: "Change the status of a payment",
+        problems: &[Problem::NotFound, Problem::StatusConflict, Problem::TransactionIdUsed, Problem::ExecutionUnderWay],
     }]),
     calls: &[
         Calls::new("", move_cost),
@@ -34,6 +37,7 @@ pub const PATTERN: Pattern = Pattern {
             move_cost(case).write(cost::PAYMENTS, table::cost::write(case.item)).write(cost::PAYMENTS, 2)
         }),
     ],
+    contract: function::contract(&update_payment_status),
     function,
 };
 
@@ -45,37 +49,37 @@ fn move_cost(case: &Named) -> Cost {
 }
 
 /// Path and body of the request.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Input)]
+#[input(check = must_fit(status, transaction), schema = only_if_processed)]
 pub struct UpdatePaymentStatusInput {
+    #[input(path = "accountId")]
     account: AccountId,
+    #[input(path = "paymentId")]
     payment: PaymentId,
-    to: Target,
+    /// Without `bank:operate`, the only allowed status is CANCELLED.
+    #[input(body)]
+    status: Status,
+    #[input(body = "expectedStatus")]
     expected: Option<Status>,
+    /// Required for status PROCESSED. No other status allows it.
+    #[input(body = "transactionId")]
+    transaction: Option<TransactionId>,
 }
 
-/// Requested status. `PROCESSED` requires a transaction id. The other statuses do not allow a
-/// transaction id.
-#[derive(Debug, Clone)]
-enum Target {
-    Processed(TransactionId),
-    Other(Status),
+fn must_fit(fields: &mut Fields, status: Option<&Status>, transaction: Option<&TransactionId>) {
+    let Some(status) = status else { return };
+    let detail = match (*status == Status::Processed, transaction.is_some()) {
+        (true, false) => "is required for status PROCESSED",
+        (false, true) => "is only allowed for status PROCESSED",
+        _ => return,
+    };
+    fields.fault::<()>("/body/transactionId", detail);
 }
 
-impl Input for UpdatePaymentStatusInput {
-    const BODY: bool = true;
-
-    fn read(fields: &mut Fields) -> Option<Self> {
-        let (account, payment) = (fields.path("accountId"), fields.path("paymentId"));
-        let (status, expected) = (fields.body("status"), fields.body_if_any("expectedStatus"));
-        let transaction = fields.body_if_any::<TransactionId>("transactionId");
-        let to = match (status?, transaction) {
-            (Status::Processed, Some(transaction)) => Some(Target::Processed(transaction)),
-            (Status::Processed, None) => fields.fault("/body/transactionId", "is required for status PROCESSED"),
-            (_, Some(_)) => fields.fault("/body/transactionId", "is only allowed for status PROCESSED"),
-            (other, None) => Some(Target::Other(other)),
-        };
-        Some(Self { account: account?, payment: payment?, to: to?, expected })
-    }
+fn only_if_processed(body: &mut Map<String, serde_json::Value>) {
+    body.insert("if".to_owned(), json!({"properties": {"status": {"type": "string", "enum": ["PROCESSED"]}}}));
+    body.insert("then".to_owned(), json!({"required": ["transactionId"]}));
+    body.insert("else".to_owned(), json!({"properties": {"transactionId": false}}));
 }
 
 impl UpdatePaymentStatusInput {
@@ -83,23 +87,16 @@ impl UpdatePaymentStatusInput {
         Key::new(&self.account, &PaymentSort(self.payment))
     }
 
-    fn target(&self) -> Status {
-        match self.to {
-            Target::Processed(_) => Status::Processed,
-            Target::Other(status) => status,
-        }
-    }
-
     /// Returns whether an earlier attempt of this request already changed the status. The response
     /// to that attempt was lost (docs/decisions/lost-answers.md).
     fn moved(&self, payment: &Payment, id: RequestId) -> bool {
-        payment.moved_by == Some(id) && payment.due.status == self.target()
+        payment.moved_by == Some(id) && payment.due.status == self.status
     }
 
     /// Returns the status that the payment must have before the change. Each status has at most one
     /// predecessor.
     fn origin(&self) -> Result<Status, Error> {
-        let to = self.target();
+        let to = self.status;
         let from = to.predecessor().filter(|from| self.expected.is_none_or(|expected| expected == *from));
         from.ok_or_else(|| {
             let from = self.expected.map(|status| format!(" from {status}")).unwrap_or_default();
@@ -135,13 +132,13 @@ pub async fn update_payment_status(
 ) -> Result<Json<PaymentBody>, Error> {
     let Request { input: wanted, caller, id, now, .. } = &request;
     caller.must_own(&wanted.account, DOMAIN)?;
-    if wanted.target() != Status::Cancelled {
+    if wanted.status != Status::Cancelled {
         caller.must_operate(DOMAIN)?;
     }
     let from = wanted.origin()?;
-    let payment = match &wanted.to {
-        Target::Processed(transaction) => bank.process(wanted, from, transaction, (*id, *now)).await?,
-        Target::Other(_) => bank.advance(wanted, from, (*id, *now)).await?,
+    let payment = match &wanted.transaction {
+        Some(transaction) => bank.process(wanted, from, transaction, (*id, *now)).await?,
+        None => bank.advance(wanted, from, (*id, *now)).await?,
     };
     Ok(Json(payment.into()))
 }
@@ -163,8 +160,8 @@ impl Bank {
 
     fn advancement(&self, wanted: &UpdatePaymentStatusInput, from: Status, (id, now): By) -> Result<Change, Error> {
         let sort = |status| DueSort { status, payment: wanted.payment };
-        let moved_at = if wanted.target() == Status::Pending { Payment::DISPATCHED_AT } else { Payment::SETTLED_AT };
-        let change = Payment::update(&self.payments, wanted.key()).set(Payment::DUE, &sort(wanted.target()));
+        let moved_at = if wanted.status == Status::Pending { Payment::DISPATCHED_AT } else { Payment::SETTLED_AT };
+        let change = Payment::update(&self.payments, wanted.key()).set(Payment::DUE, &sort(wanted.status));
         let change = change.set(Payment::MOVED_BY, &id).set(moved_at, &now);
         let change = change.only_if(Condition::is(Payment::DUE, &sort(from)));
         if from != Status::Pending {

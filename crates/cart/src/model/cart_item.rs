@@ -4,6 +4,7 @@ use keys::{
     cart::{CartItemSort, ItemId, Status},
 };
 use money::{Currency, Decimal, Money};
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use std::{borrow::Cow, str::FromStr};
 use table::{Attributes, Item, Key};
@@ -107,6 +108,8 @@ impl Item for CartItem {
 #[serde(from = "Whole<1, 9_999>", into = "u32")]
 pub struct Quantity(u32);
 
+keys::schema!(Quantity as "Quantity": {"type": "integer", "minimum": 1, "maximum": Quantity::MAX});
+
 impl Quantity {
     /// Maximum quantity of one cart item.
     pub const MAX: u32 = 9_999;
@@ -169,7 +172,8 @@ impl Move {
 }
 
 /// Status that customers can list. The default is `ACTIVE`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(inline)]
 pub struct Listed(pub Status);
 
 impl Default for Listed {
@@ -195,6 +199,8 @@ pub enum NewStatus {
     /// Saved for later.
     Saved,
 }
+
+keys::schema!(NewStatus as "NewCartItemStatus": {"type": "string", "enum": ["ACTIVE", "SAVED"]});
 
 impl<'de> Deserialize<'de> for NewStatus {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
@@ -359,8 +365,8 @@ impl CartItem {
     }
 }
 
-/// Response body of a cart item.
-#[derive(Debug, Clone, Serialize)]
+/// A cart item.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CartItemBody {
     item_id: ItemId,

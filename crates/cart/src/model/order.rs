@@ -6,6 +6,7 @@ use keys::{
     cart::{CartItemSort, ItemId, LinesSort, OrderSort, Status},
 };
 use money::{Currency, Decimal, Money};
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use std::{borrow::Cow, str::FromStr};
 use table::{Attributes, Change, Condition, Item, Key, MAX_CHANGES, Value};
@@ -83,7 +84,7 @@ pub struct Line {
 }
 
 /// Status of an order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum OrderStatus {
     /// The order was placed by a checkout.
@@ -99,6 +100,14 @@ pub enum OrderStatus {
 /// Status that a request sets. A checkout places an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NewStatus(pub(crate) OrderStatus);
+
+keys::schema!(NewStatus as "NewOrderStatus": {"type": "string", "enum": ["SHIPPED", "DELIVERED", "CANCELLED"]});
+
+impl From<NewStatus> for OrderStatus {
+    fn from(NewStatus(status): NewStatus) -> Self {
+        status
+    }
+}
 
 impl FromStr for NewStatus {
     type Err = &'static str;
@@ -330,8 +339,8 @@ fn readable(key: Key, lines: Option<OrderLines>) -> Result<Vec<Line>, Error> {
     lines.ok_or_else(unreadable)
 }
 
-/// Response body of an order. Lists omit the items.
-#[derive(Debug, Clone, Serialize)]
+/// An order.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OrderBody {
     order_id: OrderId,
@@ -341,14 +350,17 @@ pub struct OrderBody {
     currency: Currency,
     placed_at: TimestampMillis,
     status_changed_at: TimestampMillis,
+    /// The lines. Lists of orders and changes of their status omit them.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 200))]
     items: Option<Vec<OrderLineBody>>,
     #[serde(skip_serializing_if = "is_zero")]
+    #[schemars(with = "function::Skipped")]
     skipped: usize,
 }
 
-/// Response body of a line of an order.
-#[derive(Debug, Clone, Serialize)]
+/// A line of an order.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct OrderLineBody {
     item_id: ItemId,

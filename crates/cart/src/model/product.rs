@@ -1,10 +1,11 @@
 use crate::{Cart, CartItem, CartItemBody};
-use function::{BoundedText, Error, Fields, Problem};
+use function::{BoundedText, Contract, Error, Fields, Input, Problem};
 use keys::{
     Sku,
     cart::{ProductSort, ProductsPartition, SkuSort},
 };
 use money::{Currency, Decimal, JsonDecimal, Money};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use table::{Attributes, Found, Item, Key, Page};
@@ -75,16 +76,38 @@ pub(crate) fn unavailable<'a>(skus: impl IntoIterator<Item = &'a Sku>) -> Error 
 /// Prices must be below this limit. The limit leaves enough digits for the sums in reports.
 const LARGEST_PRICE: i128 = 1_000_000_000_000;
 
-/// Reads `price` and `currency`.
-pub(crate) fn read_price(fields: &mut Fields) -> Option<Money> {
-    let (amount, currency) = (fields.body::<JsonDecimal>("price"), fields.body::<Currency>("currency"));
-    let (JsonDecimal(amount), currency) = (amount?, currency?);
-    match Money::new(amount, currency) {
-        Ok(price) if (0..LARGEST_PRICE * 10_i128.pow(currency.places().into())).contains(&price.minor()) => Some(price),
-        Ok(_) => fields.fault("/body/price", "must be at least 0 and less than 1000000000000"),
-        Err(error) => fields.fault("/body/price", error),
+/// The members `price` and `currency` of a request.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Price(pub(crate) Money);
+
+impl Input for Price {
+    const BODY: bool = true;
+
+    fn read(fields: &mut Fields) -> Option<Self> {
+        let (amount, currency) = (fields.body::<JsonDecimal>("price"), fields.body::<Currency>("currency"));
+        let (JsonDecimal(amount), currency) = (amount?, currency?);
+        let below = LARGEST_PRICE * 10_i128.pow(currency.places().into());
+        match Money::new(amount, currency) {
+            Ok(price) if (0..below).contains(&price.minor()) => Some(Self(price)),
+            Ok(_) => fields.fault("/body/price", "must be at least 0 and less than 1000000000000"),
+            Err(error) => fields.fault("/body/price", error),
+        }
+    }
+
+    fn describe(contract: &mut Contract) {
+        contract.body::<NewPrice>("price", "", true);
+        contract.body::<Currency>("currency", "", true);
     }
 }
+
+struct NewPrice;
+keys::schema!(NewPrice as "NewPrice": {
+    "description": "Unit price, less than 10^12, with at most as many decimal places as its currency.",
+    "oneOf": [
+        {"title": "PriceText", "type": "string", "pattern": r"^(0|[1-9][0-9]{0,11})(\.[0-9]+)?$"},
+        {"title": "PriceNumber", "type": "number", "minimum": 0, "exclusiveMaximum": 1_000_000_000_000_i64}
+    ]
+});
 
 /// Products that a request has read.
 #[derive(Debug)]
@@ -147,14 +170,15 @@ impl Cart {
     }
 }
 
-/// Response body of a product.
-#[derive(Debug, Clone, Serialize)]
+/// A product.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ProductBody {
     sku: Sku,
     name: ProductName,
     price: Decimal,
     currency: Currency,
     active: bool,
+    #[schemars(range(min = 1))]
     version: i64,
 }
 

@@ -8,7 +8,7 @@ use crate::{
     model::contents::Contents,
 };
 use function::{
-    Error, Fields, Fingerprint, Function, IdempotentRequest, Input, Request, Route, Trigger, Upserted, optimistically,
+    Error, Fingerprint, Function, IdempotentRequest, Input, Problem, Request, Route, Trigger, Upserted, optimistically,
 };
 use futures::future::join3;
 use keys::{AccountId, Sku, cart::ItemId};
@@ -29,11 +29,20 @@ pub const PATTERN: Pattern = Pattern {
         method: "POST",
         path: "/cart/accounts/{accountId}/items",
         scopes: &["cart:write", "cart:operate"],
+        summary: "Add a product to the cart, or increase its quantity",
+        problems: &[
+            Problem::ProductUnavailable,
+            Problem::CartCurrency,
+            Problem::CartFull,
+            Problem::QuantityLimit,
+            Problem::IdempotencyKeyReused,
+        ],
     }]),
     calls: &[
         Calls::new("", |case| added(case).read(cost::CART, case.read_if_empty())),
         Calls::new(", in the cart already", |case| added(case).read(cost::CART, read(case.cart_item))),
     ],
+    contract: function::contract(&add_cart_item),
     function,
 };
 
@@ -46,21 +55,14 @@ fn added(case: &Named) -> Cost {
 }
 
 /// Path and body of the request.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Input)]
 pub struct AddCartItemInput {
+    #[input(path = "accountId")]
     account: AccountId,
+    #[input(body)]
     sku: Sku,
+    #[input(body, default = Quantity::ONE)]
     quantity: Quantity,
-}
-
-impl Input for AddCartItemInput {
-    const BODY: bool = true;
-
-    fn read(fields: &mut Fields) -> Option<Self> {
-        let (account, sku) = (fields.path("accountId"), fields.body("sku"));
-        let quantity = fields.body_if_any("quantity");
-        Some(Self { account: account?, sku: sku?, quantity: quantity.unwrap_or(Quantity::ONE) })
-    }
 }
 
 /// Adds a product to the cart with its current name and price. If the product is already in the

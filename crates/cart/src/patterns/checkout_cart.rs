@@ -6,13 +6,13 @@ use crate::{
     cost::{self, Calls, Named, Pattern},
     jobs::Task,
     model::{
-        order::{Line, OrderBody},
+        order::{Line, OrderBody, OrderLineBody},
         product::{Products, unavailable},
     },
 };
 use function::{
-    Error, Fields, Fingerprint, Function, IdempotentRequest, Input, Json, Problem, Request, Route, Trigger, is_zero,
-    optimistically,
+    Contract, Error, Fields, Fingerprint, Function, IdempotentRequest, Input, Json, Problem, Request, Route, Trigger,
+    is_zero, optimistically,
 };
 use jiff::SignedDuration;
 use keys::{
@@ -20,6 +20,7 @@ use keys::{
     cart::{LinesSort, OrderSort},
 };
 use money::{Currency, Decimal, JsonDecimal, Money};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::{cmp::Reverse, collections::BTreeSet};
@@ -39,6 +40,14 @@ pub const PATTERN: Pattern = Pattern {
         method: "POST",
         path: "/cart/accounts/{accountId}/checkout",
         scopes: &["cart:write", "cart:operate"],
+        summary: "Purchase all active items of the cart, or none",
+        problems: &[
+            Problem::CartEmpty,
+            Problem::ProductUnavailable,
+            Problem::CartCurrency,
+            Problem::TotalChanged,
+            Problem::IdempotencyKeyReused,
+        ],
     }]),
     calls: &[
         Calls::new("", |case| {
@@ -48,6 +57,7 @@ pub const PATTERN: Pattern = Pattern {
         }),
         Calls::new(", over 32 items", |case| ordered(case).write(cost::JOBS, 2)),
     ],
+    contract: function::contract(&checkout_cart),
     function,
 };
 
@@ -85,7 +95,30 @@ impl Input for CheckoutCartInput {
         let expected = total.map(|JsonDecimal(total)| Expected { total, currency });
         Some(Self { account: account?, expected })
     }
+
+    fn describe(contract: &mut Contract) {
+        contract.path::<AccountId>("accountId", "");
+        contract.name_body("Checkout");
+        let total = "The total that the customer has seen, in the currency of the cart items. If the total or its currency \
+            differs, the response is 409.";
+        contract.body::<ExpectedTotal>("expectedTotal", total, false);
+        let currency =
+            "The currency of `expectedTotal`, which it requires. The default is the currency of the cart items.";
+        contract.body::<Currency>("expectedCurrency", currency, false);
+        contract.problem::<Current>(Problem::TotalChanged);
+        contract.adapt_body(|body| {
+            body.insert("dependentRequired".to_owned(), json!({"expectedCurrency": ["expectedTotal"]}));
+        });
+    }
 }
+
+struct ExpectedTotal;
+keys::schema!(ExpectedTotal as "ExpectedTotal": {
+    "oneOf": [
+        {"title": "TotalText", "type": "string", "pattern": r"^-?(0|[1-9][0-9]{0,37})(\.[0-9]+)?$"},
+        {"title": "TotalNumber", "type": "number"}
+    ]
+});
 
 impl Expected {
     /// Returns whether the total is the expected one. `shown` is the currency of the cart items.
@@ -228,10 +261,18 @@ fn sum(lines: &[Line]) -> Result<Money, Error> {
     total.ok_or_else(|| Error::Conflict(Problem::CartCurrency, detail.to_owned()))
 }
 
+/// What a checkout would buy now.
+#[derive(Serialize, JsonSchema)]
+struct Current {
+    total: Decimal,
+    currency: Currency,
+    items: Vec<OrderLineBody>,
+}
+
 fn total_changed(total: Money, lines: Vec<Line>) -> Error {
-    let items: Vec<_> = lines.into_iter().map(crate::model::order::OrderLineBody::from).collect();
-    let current = [("total", json!(total.amount())), ("currency", json!(total.currency())), ("items", json!(items))];
-    let current = current.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    let items = lines.into_iter().map(OrderLineBody::from).collect();
+    let current = json!(Current { total: total.amount(), currency: total.currency(), items });
+    let current = current.as_object().cloned().unwrap_or_default();
     let detail = format!(
         "The total is {total}. Nothing was bought. To buy at this total, send it as expectedTotal and expectedCurrency."
     );

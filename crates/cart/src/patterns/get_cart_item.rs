@@ -6,7 +6,7 @@ use crate::{
     cost::{self, Calls, Pattern},
     store::Days,
 };
-use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger, optimistically};
+use function::{Error, Function, Input, Json, Problem, Request, Route, Trigger, optimistically};
 use keys::{
     AccountId,
     cart::{ItemId, Status},
@@ -27,6 +27,8 @@ pub const PATTERN: Pattern = Pattern {
         method: "GET",
         path: "/cart/accounts/{accountId}/items/{itemId}",
         scopes: &["cart:read", "cart:operate"],
+        summary: "Get a cart item",
+        problems: &[Problem::NotFound],
     }]),
     calls: &[
         Calls::new("", |case| {
@@ -36,21 +38,17 @@ pub const PATTERN: Pattern = Pattern {
             Cost::default().read(cost::CART, case.located()).read(cost::PRODUCTS, read_eventually(case.product))
         }),
     ],
+    contract: function::contract(&get_cart_item),
     function,
 };
 
 /// Path parameters of the request: the account and the item id.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Input)]
 pub struct CartItemInput {
+    #[input(path = "accountId")]
     pub(crate) account: AccountId,
+    #[input(path = "itemId")]
     pub(crate) item: ItemId,
-}
-
-impl Input for CartItemInput {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        let (account, item) = (fields.path("accountId"), fields.path("itemId"));
-        Some(Self { account: account?, item: item? })
-    }
 }
 
 /// Reads one cart item with strong consistency. Marks an item whose product has another price, or

@@ -4,7 +4,7 @@ use crate::{
     Cart,
     cost::{self, Calls, Pattern},
 };
-use function::{Function, Route, Trigger};
+use function::{Function, Problem, Route, Trigger};
 use table::cost::{Cost, read};
 
 /// Entry point of the Lambda.
@@ -17,7 +17,14 @@ pub fn function() -> Function {
 pub const PATTERN: Pattern = Pattern {
     id: "C14",
     name: "get-cart-job",
-    trigger: Trigger::Http(&[Route { method: "GET", path: "/cart/jobs/{jobId}", scopes: &["cart:operate"] }]),
+    trigger: Trigger::Http(&[Route {
+        method: "GET",
+        path: "/cart/jobs/{jobId}",
+        scopes: &["cart:operate"],
+        summary: "Get the progress of a job",
+        problems: &[Problem::NotFound],
+    }]),
     calls: &[Calls::new("", |_| Cost::default().read(cost::JOBS, read(0)))],
+    contract: function::contract(&jobs::get_job::<Cart>),
     function,
 };

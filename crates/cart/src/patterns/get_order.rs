@@ -5,7 +5,7 @@ use crate::{
     cost::{self, Calls, Pattern},
     model::order::OrderBody,
 };
-use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger};
+use function::{Error, Function, Input, Json, Problem, Request, Route, Trigger};
 use keys::{AccountId, OrderId};
 use table::cost::{Cost, read};
 
@@ -23,23 +23,21 @@ pub const PATTERN: Pattern = Pattern {
         method: "GET",
         path: "/cart/accounts/{accountId}/orders/{orderId}",
         scopes: &["cart:read", "cart:operate"],
+        summary: "Get an order with its lines",
+        problems: &[Problem::NotFound],
     }]),
     calls: &[Calls::new("", |case| Cost::default().read(cost::CART, read(case.order) + read(case.lines)))],
+    contract: function::contract(&get_order),
     function,
 };
 
 /// Path parameters of the request: the account and the order id.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Input)]
 pub struct GetOrderInput {
+    #[input(path = "accountId")]
     account: AccountId,
+    #[input(path = "orderId")]
     order: OrderId,
-}
-
-impl Input for GetOrderInput {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        let (account, order) = (fields.path("accountId"), fields.path("orderId"));
-        Some(Self { account: account?, order: order? })
-    }
 }
 
 /// Reads one order with strong consistency.

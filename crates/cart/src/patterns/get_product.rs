@@ -5,7 +5,7 @@ use crate::{
     cost::{self, Calls, Pattern},
     model::product::ProductBody,
 };
-use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger};
+use function::{Error, Function, Input, Json, Problem, Request, Route, Trigger};
 use keys::Sku;
 use table::cost::{Cost, read};
 
@@ -23,20 +23,17 @@ pub const PATTERN: Pattern = Pattern {
         method: "GET",
         path: "/cart/products/{sku}",
         scopes: &["cart:read", "cart:operate"],
+        summary: "Get a product",
+        problems: &[Problem::NotFound],
     }]),
     calls: &[Calls::new("", |case| Cost::default().read(cost::PRODUCTS, read(case.product)))],
+    contract: function::contract(&get_product),
     function,
 };
 
 /// Path parameter of the request: the product.
-#[derive(Debug, Clone)]
-pub struct GetProductInput(Sku);
-
-impl Input for GetProductInput {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        fields.path("sku").map(Self)
-    }
-}
+#[derive(Debug, Clone, Input)]
+pub struct GetProductInput(#[input(path = "sku")] Sku);
 
 /// Reads one product. Only operators can read an inactive product.
 ///

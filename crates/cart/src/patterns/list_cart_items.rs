@@ -6,7 +6,7 @@ use crate::{
     cost::{self, Calls, Named, Pattern},
     store::unexpired,
 };
-use function::{Error, Fields, Function, Input, List, Listing, Request, Route, Trigger, optimistically};
+use function::{Error, Function, Input, List, Listing, Request, Route, Trigger, optimistically};
 use keys::{
     AccountId, TimestampMillis,
     cart::{CartItemSort, Status},
@@ -28,6 +28,8 @@ pub const PATTERN: Pattern = Pattern {
         method: "GET",
         path: "/cart/accounts/{accountId}/items",
         scopes: &["cart:read", "cart:operate"],
+        summary: "List the items of a cart, newest first",
+        problems: &[],
     }]),
     calls: &[
         Calls::new("", |case| saved(case).read(cost::CART, case.contents_read())),
@@ -35,6 +37,7 @@ pub const PATTERN: Pattern = Pattern {
         Calls::new(", purchased", |case| Cost::default().read(cost::CART, case.contents_read() + case.read_all())),
         Calls::new(", shipped or cancelled", |case| Cost::default().read(cost::CART, case.listed())),
     ],
+    contract: function::contract(&list_cart_items),
     function,
 };
 
@@ -43,18 +46,13 @@ fn saved(case: &Named) -> Cost {
 }
 
 /// Account and status to list.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Input)]
+#[input(page = 50)]
 pub struct ListCartItemsInput {
+    #[input(path = "accountId")]
     account: AccountId,
+    #[input(query, default)]
     status: Listed,
-}
-
-impl Input for ListCartItemsInput {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        fields.paging(50);
-        let (account, status) = (fields.path("accountId"), fields.query("status"));
-        Some(Self { account: account?, status: status.unwrap_or_default() })
-    }
 }
 
 /// Lists a customer's cart items that have the requested status. Items are sorted by the time of

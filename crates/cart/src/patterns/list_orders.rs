@@ -5,7 +5,7 @@ use crate::{
     cost::{self, Calls, Pattern},
     model::order::OrderBody,
 };
-use function::{Error, Fields, Function, Input, List, Request, Route, Trigger};
+use function::{Error, Function, Input, List, Request, Route, Trigger};
 use keys::{AccountId, cart::OrderSort};
 use table::{
     Query,
@@ -26,21 +26,18 @@ pub const PATTERN: Pattern = Pattern {
         method: "GET",
         path: "/cart/accounts/{accountId}/orders",
         scopes: &["cart:read", "cart:operate"],
+        summary: "List the orders of a customer, newest first",
+        problems: &[],
     }]),
     calls: &[Calls::new("", |case| Cost::default().read(cost::CART, read_eventually(case.order * case.orders)))],
+    contract: function::contract(&list_orders),
     function,
 };
 
 /// Path parameter of the request: the account.
-#[derive(Debug, Clone)]
-pub struct ListOrdersInput(AccountId);
-
-impl Input for ListOrdersInput {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        fields.paging(50);
-        fields.path("accountId").map(Self)
-    }
-}
+#[derive(Debug, Clone, Input)]
+#[input(page = 50)]
+pub struct ListOrdersInput(#[input(path = "accountId")] AccountId);
 
 /// Lists the orders of a customer without their lines, newest first.
 ///

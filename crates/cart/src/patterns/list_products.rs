@@ -5,7 +5,7 @@ use crate::{
     cost::{self, Calls, Pattern},
     model::product::ProductBody,
 };
-use function::{Error, Fields, Function, Input, List, Request, Route, Trigger};
+use function::{Error, Function, Input, List, Request, Route, Trigger};
 use keys::cart::{ProductsPartition, SkuSort};
 use table::{
     Condition, Query, Value,
@@ -22,23 +22,24 @@ pub fn function() -> Function {
 pub const PATTERN: Pattern = Pattern {
     id: "C10",
     name: "list-products",
-    trigger: Trigger::Http(&[Route { method: "GET", path: "/cart/products", scopes: &["cart:read", "cart:operate"] }]),
+    trigger: Trigger::Http(&[Route {
+        method: "GET",
+        path: "/cart/products",
+        scopes: &["cart:read", "cart:operate"],
+        summary: "List the products by SKU",
+        problems: &[],
+    }]),
     calls: &[Calls::new("", |case| {
         Cost::default().read(cost::BY_PRODUCT, read_eventually(case.product * case.products))
     })],
+    contract: function::contract(&list_products),
     function,
 };
 
 /// The request has no parameters except those of paging.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Input)]
+#[input(page = 50)]
 pub struct ListProductsInput;
-
-impl Input for ListProductsInput {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        fields.paging(50);
-        Some(Self)
-    }
-}
 
 /// Lists the products by SKU. Only operators see inactive products.
 ///

@@ -7,7 +7,7 @@ use crate::{
     store::unexpired,
 };
 use function::{Error, Fields, Function, Input, List, Request, Route, Trigger};
-use keys::{Day, KeyRange, Sku, TimestampMillis, cart::CartItemSort};
+use keys::{Bounds, Day, KeyRange, Sku, cart::CartItemSort};
 use table::{
     Query,
     cost::{Cost, read_eventually},
@@ -23,50 +23,47 @@ pub fn function() -> Function {
 pub const PATTERN: Pattern = Pattern {
     id: "C6",
     name: "list-sku-items",
-    trigger: Trigger::Http(&[Route { method: "GET", path: "/cart/skus/{sku}/items", scopes: &["cart:operate"] }]),
+    trigger: Trigger::Http(&[Route {
+        method: "GET",
+        path: "/cart/skus/{sku}/items",
+        scopes: &["cart:operate"],
+        summary: "List the cart items of a product for all customers, newest first",
+        problems: &[],
+    }]),
     calls: &[Calls::new("", |case| {
         Cost::default().read(cost::BY_SKU, case.listed()).read(cost::PRODUCTS, read_eventually(case.product))
     })],
+    contract: function::contract(&list_sku_items),
     function,
 };
 
 /// Product, status and time range to list.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Input)]
+#[input(page = 50, check = must_be_alone(date, period))]
 pub struct ListSkuItemsInput {
+    #[input(path)]
     sku: Sku,
+    #[input(query, default)]
     status: Listed,
-    when: When,
+    /// A day in UTC. It cannot be combined with `from` or `to`.
+    #[input(query)]
+    date: Option<Day>,
+    #[input(part)]
+    period: Bounds,
 }
 
-#[derive(Debug, Clone)]
-enum When {
-    Day(Day),
-    Between(Option<TimestampMillis>, Option<TimestampMillis>),
-}
-
-impl Input for ListSkuItemsInput {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        fields.paging(50);
-        let (sku, status) = (fields.path("sku"), fields.query("status"));
-        let date = fields.query("date");
-        let (from, to) = fields.bounds("from", "to").millis();
-        let when = match date {
-            Some(_) if from.is_some() || to.is_some() => {
-                fields.fault("/query/date", "cannot be combined with from or to")
-            }
-            Some(day) => Some(When::Day(day)),
-            None => Some(When::Between(from, to)),
-        };
-        Some(Self { sku: sku?, status: status.unwrap_or_default(), when: when? })
+fn must_be_alone(fields: &mut Fields, date: Option<&Day>, period: Option<&Bounds>) {
+    let (from, to) = period.copied().unwrap_or_default().millis();
+    if date.is_some() && (from.is_some() || to.is_some()) {
+        fields.fault::<()>("/query/date", "cannot be combined with from or to");
     }
 }
 
 impl ListSkuItemsInput {
     fn range(&self) -> KeyRange {
-        let range = match self.when {
-            When::Day(day) => CartItemSort::on(day, self.status.0),
-            When::Between(from, to) => CartItemSort::between(self.status.0, from, to),
-        };
+        let (from, to) = self.period.millis();
+        let between = || CartItemSort::between(self.status.0, from, to);
+        let range = self.date.map_or_else(between, |day| CartItemSort::on(day, self.status.0));
         range.newest_first()
     }
 }

@@ -15,6 +15,7 @@ use function::{
 };
 use futures::future::try_join;
 use keys::{AccountId, TimestampMillis, cart::ItemId};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use table::{Change, MAX_CHANGES, cost::Cost};
 
@@ -36,6 +37,14 @@ pub const PATTERN: Pattern = Pattern {
         method: "POST",
         path: "/cart/accounts/{accountId}/merge",
         scopes: &["cart:write", "cart:operate"],
+        summary: "Merge the cart of a guest into the cart of an account",
+        problems: &[
+            Problem::ProductUnavailable,
+            Problem::CartCurrency,
+            Problem::CartFull,
+            Problem::QuantityLimit,
+            Problem::IdempotencyKeyReused,
+        ],
     }]),
     calls: &[Calls::new("", |case| {
         let moved = case.moved() + case.cart_item_write();
@@ -45,30 +54,28 @@ pub const PATTERN: Pattern = Pattern {
             .write(cost::CART, (case.contents_write() + 1 + case.record_write()).times(2))
             .write(cost::BY_SKU, case.cart_item_write().times(2 * case.cart_items))
     })],
+    contract: function::contract(&merge_carts),
     function,
 };
 
 /// Path and body of the request.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Input)]
+#[input(check = must_differ(account, from))]
 pub struct MergeCartsInput {
+    #[input(path = "accountId")]
     account: AccountId,
+    #[input(body = "fromAccountId")]
     from: AccountId,
 }
 
-impl Input for MergeCartsInput {
-    const BODY: bool = true;
-
-    fn read(fields: &mut Fields) -> Option<Self> {
-        let (account, from) = (fields.path::<AccountId>("accountId"), fields.body("fromAccountId"));
-        if from.is_some() && from == account {
-            return fields.fault("/body/fromAccountId", "must be another account");
-        }
-        Some(Self { account: account?, from: from? })
+fn must_differ(fields: &mut Fields, account: Option<&AccountId>, from: Option<&AccountId>) {
+    if from.is_some() && from == account {
+        fields.fault::<()>("/body/fromAccountId", "must be another account");
     }
 }
 
-/// Response body, and the outcome that the idempotency record stores.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+/// The outcome of a merge.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MergeResult {
     /// Number of items that this request took out of the cart of the guest.

@@ -3,9 +3,10 @@
 use crate::{
     Cart, DOMAIN, Product,
     cost::{self, Calls, Pattern},
-    model::product::{ProductBody, read_price},
+    model::product::{Price, ProductBody, ProductName},
 };
-use function::{Error, Fields, Function, Input, Put, Request, Route, Trigger, Version, optimistically};
+use function::{Error, Function, Input, Problem, Put, Request, Route, Trigger, Version, optimistically};
+use keys::Sku;
 use table::{
     Condition,
     cost::{Cost, read, write},
@@ -21,35 +22,38 @@ pub fn function() -> Function {
 pub const PATTERN: Pattern = Pattern {
     id: "C9",
     name: "put-product",
-    trigger: Trigger::Http(&[Route { method: "PUT", path: "/cart/products/{sku}", scopes: &["cart:operate"] }]),
+    trigger: Trigger::Http(&[Route {
+        method: "PUT",
+        path: "/cart/products/{sku}",
+        scopes: &["cart:operate"],
+        summary: "Create or change a product",
+        problems: &[Problem::AnotherVersion],
+    }]),
     calls: &[Calls::new("", |case| {
         Cost::default()
             .read(cost::PRODUCTS, read(case.product))
             .write(cost::PRODUCTS, write(case.product))
             .write(cost::BY_PRODUCT, write(case.product))
     })],
+    contract: function::contract(&put_product),
     function,
 };
 
 /// Path and body of the request.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Input)]
 pub struct PutProductInput {
-    product: Product,
-    /// The version that the caller has read. `None` replaces any version.
-    version: Option<i64>,
-}
-
-impl Input for PutProductInput {
-    const BODY: bool = true;
-
-    fn read(fields: &mut Fields) -> Option<Self> {
-        let (sku, name, price) = (fields.path("sku"), fields.body("name"), read_price(fields));
-        let (active, version) = (fields.body_if_any("active"), fields.body_if_any::<Version>("version"));
-        Some(Self {
-            product: Product::new(sku?, name?, price?, active.unwrap_or(true)),
-            version: version.map(i64::from),
-        })
-    }
+    #[input(path)]
+    sku: Sku,
+    #[input(body)]
+    name: ProductName,
+    #[input(part)]
+    price: Price,
+    #[input(body, default = true)]
+    active: bool,
+    /// Version of the item that the change is based on. If the current version differs, the
+    /// response is 412.
+    #[input(body)]
+    version: Option<Version>,
 }
 
 /// Creates or changes a product. If the product is unchanged, nothing is written.
@@ -59,16 +63,15 @@ impl Input for PutProductInput {
 /// have the version in the request.
 pub async fn put_product(cart: Cart, request: Request<PutProductInput>) -> Result<Put<ProductBody>, Error> {
     request.caller.must_operate(DOMAIN)?;
-    let (is_new, product) = optimistically(|| cart.put_product(&request.input)).await?;
+    let PutProductInput { sku, name, price: Price(price), active, version } = request.input;
+    let (product, version) = (Product::new(sku, name, price, active), version.map(i64::from));
+    let (is_new, product) = optimistically(|| cart.put_product(&product, version)).await?;
     Ok(Put { is_new, body: product.into() })
 }
 
 impl Cart {
     /// Puts the product. Returns whether it is new, and the stored product.
-    async fn put_product(
-        &self,
-        PutProductInput { product, version }: &PutProductInput,
-    ) -> Result<(bool, Product), Error> {
+    async fn put_product(&self, product: &Product, version: Option<i64>) -> Result<(bool, Product), Error> {
         let old = self.products.get::<Product>(&Product::key(&product.sku)).await?;
         let before = old.as_ref().map_or(0, |old| old.version);
         let new = Product { version: before + 1, ..product.clone() };

@@ -7,7 +7,7 @@ use crate::{
     model::cart_item::Move,
     patterns::get_cart_item::CartItemInput,
 };
-use function::{Error, Function, NoContent, Request, Route, Trigger, optimistically};
+use function::{Error, Function, NoContent, Problem, Request, Route, Trigger, optimistically};
 use keys::cart::Status;
 use table::cost::Cost;
 
@@ -25,6 +25,8 @@ pub const PATTERN: Pattern = Pattern {
         method: "DELETE",
         path: "/cart/accounts/{accountId}/items/{itemId}",
         scopes: &["cart:write", "cart:operate"],
+        summary: "Remove an item from the cart",
+        problems: &[Problem::NotFound, Problem::Purchased],
     }]),
     calls: &[
         Calls::new("", |case| {
@@ -40,6 +42,7 @@ pub const PATTERN: Pattern = Pattern {
                 .write(cost::BY_SKU, case.cart_item_write())
         }),
     ],
+    contract: function::contract(&remove_cart_item),
     function,
 };
 

@@ -4,7 +4,7 @@ use crate::{
     Cart,
     cost::{self, Calls, Pattern},
 };
-use function::{Function, Route, Trigger};
+use function::{Function, Problem, Route, Trigger};
 use table::cost::{Cost, read};
 
 /// Entry point of the Lambda.
@@ -17,7 +17,14 @@ pub fn function() -> Function {
 pub const PATTERN: Pattern = Pattern {
     id: "C14",
     name: "retry-cart-job",
-    trigger: Trigger::Http(&[Route { method: "POST", path: "/cart/jobs/{jobId}/retry", scopes: &["cart:operate"] }]),
+    trigger: Trigger::Http(&[Route {
+        method: "POST",
+        path: "/cart/jobs/{jobId}/retry",
+        scopes: &["cart:operate"],
+        summary: "Retry a failed job",
+        problems: &[Problem::NotFound, Problem::JobNotFailed],
+    }]),
     calls: &[Calls::new("", |_| Cost::default().read(cost::JOBS, read(0)).write(cost::JOBS, 1))],
+    contract: function::contract(&jobs::retry_job::<Cart>),
     function,
 };

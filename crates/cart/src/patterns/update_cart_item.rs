@@ -7,11 +7,12 @@ use crate::{
     cost::{self, Calls, Named, Pattern},
     model::{cart_item::Move, pointer::Pointer},
 };
-use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger, optimistically};
+use function::{Error, Fields, Function, Input, Json, Problem, Request, Route, Trigger, optimistically};
 use keys::{
     AccountId, TimestampMillis,
     cart::{ItemId, Status},
 };
+use serde_json::{Map, Value};
 use table::{
     Change,
     cost::{Cost, read},
@@ -31,6 +32,14 @@ pub const PATTERN: Pattern = Pattern {
         method: "PATCH",
         path: "/cart/accounts/{accountId}/items/{itemId}",
         scopes: &["cart:write", "cart:operate"],
+        summary: "Change the quantity or status of a cart item",
+        problems: &[
+            Problem::NotFound,
+            Problem::Purchased,
+            Problem::CartCurrency,
+            Problem::CartFull,
+            Problem::QuantityLimit,
+        ],
     }]),
     calls: &[
         Calls::new(", quantity", |case| {
@@ -53,6 +62,7 @@ pub const PATTERN: Pattern = Pattern {
                 .write(cost::CART, case.cart_item_write().times(2))
         }),
     ],
+    contract: function::contract(&update_cart_item),
     function,
 };
 
@@ -63,25 +73,28 @@ fn moved(case: &Named) -> Cost {
 }
 
 /// Path and body of the request: a quantity, a status, or both.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Input)]
+#[input(body, check = must_have_any(), schema = needs_any)]
 pub struct UpdateCartItemInput {
+    #[input(path = "accountId")]
     account: AccountId,
+    #[input(path = "itemId")]
     item: ItemId,
+    #[input(body)]
     quantity: Option<Quantity>,
+    /// A checkout buys items.
+    #[input(body = "status")]
     to: Option<NewStatus>,
 }
 
-impl Input for UpdateCartItemInput {
-    const BODY: bool = true;
-
-    fn read(fields: &mut Fields) -> Option<Self> {
-        let (account, item) = (fields.path("accountId"), fields.path("itemId"));
-        let (quantity, to) = (fields.body_if_any("quantity"), fields.body_if_any("status"));
-        if !fields.has_body("quantity") && !fields.has_body("status") {
-            fields.fault::<()>("/body", "must have a quantity or a status");
-        }
-        Some(Self { account: account?, item: item?, quantity, to })
+fn must_have_any(fields: &mut Fields) {
+    if !fields.has_body("quantity") && !fields.has_body("status") {
+        fields.fault::<()>("/body", "must have a quantity or a status");
     }
+}
+
+fn needs_any(body: &mut Map<String, Value>) {
+    body.insert("minProperties".to_owned(), 1.into());
 }
 
 /// Changes the quantity and the status of a cart item. An `ACTIVE` item can become `SAVED`, and a

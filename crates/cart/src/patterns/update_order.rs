@@ -6,7 +6,7 @@ use crate::{
     cost::{self, Calls, Named, Pattern},
     model::order::{Line, NewStatus, OrderBody},
 };
-use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger, optimistically};
+use function::{Error, Function, Input, Json, Problem, Request, Route, Trigger, optimistically};
 use jiff::SignedDuration;
 use keys::{AccountId, OrderId, RequestId, TimestampMillis};
 use table::{
@@ -28,6 +28,8 @@ pub const PATTERN: Pattern = Pattern {
         method: "PATCH",
         path: "/cart/accounts/{accountId}/orders/{orderId}",
         scopes: &["cart:write", "cart:operate"],
+        summary: "Ship, deliver or cancel an order",
+        problems: &[Problem::NotFound, Problem::OrderStatus],
     }]),
     calls: &[
         Calls::new(", to SHIPPED or CANCELLED", |case| {
@@ -40,6 +42,7 @@ pub const PATTERN: Pattern = Pattern {
             Cost::default().read(cost::CART, read(case.order)).write(cost::CART, write(case.order))
         }),
     ],
+    contract: function::contract(&update_order),
     function,
 };
 
@@ -51,21 +54,15 @@ fn changed(case: &Named) -> Cost {
 const PATIENCE: SignedDuration = SignedDuration::from_mins(1);
 
 /// Path and body of the request.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Input)]
 pub struct UpdateOrderInput {
+    #[input(path = "accountId")]
     account: AccountId,
+    #[input(path = "orderId")]
     order: OrderId,
+    /// Customers may cancel. The other statuses require `cart:operate`.
+    #[input(body, via = NewStatus)]
     status: OrderStatus,
-}
-
-impl Input for UpdateOrderInput {
-    const BODY: bool = true;
-
-    fn read(fields: &mut Fields) -> Option<Self> {
-        let (account, order) = (fields.path("accountId"), fields.path("orderId"));
-        let status = fields.body::<NewStatus>("status");
-        Some(Self { account: account?, order: order?, status: status?.0 })
-    }
 }
 
 /// Changes the status of an order: PLACED to SHIPPED or CANCELLED, and SHIPPED to DELIVERED. The

@@ -23,8 +23,14 @@ pub fn function() -> Function {
 
 /// Declares the workflow that invokes the function. There is no cost to declare, because the
 /// function does not call DynamoDB.
-pub const PATTERN: Pattern<()> =
-    Pattern { id: "K1", name: "convert-export", trigger: Trigger::Workflow("RefreshLake"), calls: &[], function };
+pub const PATTERN: Pattern<()> = Pattern {
+    id: "K1",
+    name: "convert-export",
+    trigger: Trigger::Workflow("RefreshLake"),
+    calls: &[],
+    contract: |_| {},
+    function,
+};
 
 /// A file of an export, as the workflow reads it from the manifest of the export.
 #[derive(Debug)]
@@ -40,6 +46,8 @@ impl Input for ConvertExportInput {
         let (summary, file) = (fields.body("summary"), fields.body("file"));
         Some(Self { summary: summary?, file: file? })
     }
+
+    fn describe(_: &mut function::Contract) {}
 }
 
 /// Numbers of a converted file.

@@ -40,6 +40,7 @@ pub const PATTERN: Pattern<()> = Pattern {
     name: "export-changes",
     trigger: Trigger::Streams(&["Cart", "PaymentScheduler", "TransactionHistory", "FinancialTransactions"]),
     calls: &[],
+    contract: |_| {},
     function,
 };
 

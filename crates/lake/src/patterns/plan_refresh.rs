@@ -2,7 +2,7 @@
 //! in Athena (docs/requirements/lake.md#verification, docs/decisions/lake-refresh.md).
 
 use crate::{Lake, SCHEMAS, Schema, sql};
-use function::{Error, Fields, Function, Input, Pattern, Scheduled, Trigger};
+use function::{Error, Function, Input, Pattern, Scheduled, Trigger};
 use jiff::{ToSpan, civil::DateTime};
 use keys::TimestampSeconds;
 use serde::Serialize;
@@ -18,30 +18,33 @@ pub fn function() -> Function {
 
 /// Declares the workflow that invokes the function. There is no cost to declare, because the
 /// function calls no service.
-pub const PATTERN: Pattern<()> =
-    Pattern { id: "K3", name: "plan-refresh", trigger: Trigger::Workflow("RefreshLake"), calls: &[], function };
+pub const PATTERN: Pattern<()> = Pattern {
+    id: "K3",
+    name: "plan-refresh",
+    trigger: Trigger::Workflow("RefreshLake"),
+    calls: &[],
+    contract: |_| {},
+    function,
+};
 
 /// A table to refresh.
-#[derive(Debug)]
+#[derive(Debug, Input)]
 pub struct PlanRefreshInput {
     /// Name of the view of its items.
+    #[input(body)]
     items: String,
     /// Names of its state tables, in any order.
+    #[input(body)]
     states: Vec<String>,
     /// Start of the workflow.
+    #[input(body)]
     at: TimestampSeconds,
     /// The export of the table that is compared with the lake.
+    #[input(body)]
     export: String,
     /// Time of the export.
+    #[input(body)]
     exported_at: TimestampSeconds,
-}
-
-impl Input for PlanRefreshInput {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        let (items, states, at) = (fields.body("items"), fields.body("states"), fields.body("at"));
-        let (export, exported_at) = (fields.body("export"), fields.body("exportedAt"));
-        Some(Self { items: items?, states: states?, at: at?, export: export?, exported_at: exported_at? })
-    }
 }
 
 /// The statements of a refresh.

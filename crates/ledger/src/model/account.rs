@@ -1,5 +1,5 @@
 use crate::{ChainHash, DOMAIN, Leg, Posting, model::posting_plan::too_large, store::IdempotentItem};
-use function::{Caller, Error, Fingerprint};
+use function::{Caller, Error, Fingerprint, Input};
 use keys::{
     AccountId, TimestampMillis, TransactionId,
     ledger::{
@@ -8,6 +8,7 @@ use keys::{
     },
 };
 use money::{Currency, Decimal, Money};
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de};
 use table::{Attribute, Attributes, Change, Condition, Item, Key, Table, Value};
 
@@ -193,12 +194,19 @@ impl IdempotentItem for Account {
 }
 
 /// The requested properties of a new account.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Input)]
 pub(crate) struct Terms {
+    #[input(body = "userId")]
     pub(crate) user: UserId,
+    #[input(body)]
     pub(crate) account_type: AccountType,
+    #[input(body)]
     pub(crate) currency: Currency,
+    /// Requires the operator scope.
+    #[input(body, default)]
     pub(crate) allow_negative: bool,
+    /// The value `grouped` requires the operator scope.
+    #[input(body, default)]
     pub(crate) posting: PostingMode,
 }
 
@@ -383,7 +391,7 @@ impl Account {
 }
 
 /// An account in a response.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AccountBody {
     account_id: AccountId,

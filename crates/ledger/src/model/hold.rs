@@ -10,6 +10,7 @@ use keys::{
     },
 };
 use money::{Currency, Decimal, Money};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use table::{Attribute, Attributes, Change, Condition, Item, Key, Table, Value};
 
@@ -278,7 +279,7 @@ pub(crate) fn no_hold(caller: &Caller) -> Error {
 }
 
 /// A hold in a response.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HoldBody {
     hold_id: HoldId,

@@ -8,6 +8,7 @@ use keys::{
     },
 };
 use money::{Currency, Decimal, Money};
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de};
 use table::{Attribute, Attributes, Item, Key};
 
@@ -284,7 +285,7 @@ impl Leg {
 }
 
 /// A leg in a response.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LegBody {
     pub(crate) leg_id: LegId,

@@ -4,6 +4,7 @@ use keys::{
     TimestampMillis,
     ledger::{MerchantId, MerchantPartition, MerchantsPartition, Metadata},
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use table::{Item, Key};
 
@@ -67,7 +68,7 @@ impl Merchant {
 }
 
 /// A merchant in a response.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MerchantBody {
     merchant_id: MerchantId,

@@ -17,6 +17,7 @@ use keys::{
     totals::TotalScope,
 };
 use money::{Currency, Decimal, Money};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use table::{Item, Key, Page};
 
@@ -159,7 +160,7 @@ impl Reconciliation {
 }
 
 /// The part of the requested time that a reconciliation checks, in a response.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Coverage {
     from: TimestampMillis,
@@ -173,7 +174,8 @@ pub(crate) struct Coverage {
 }
 
 /// A range that includes both ends, in a response.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+#[schemars(inline)]
 struct Span<T> {
     from: T,
     to: T,
@@ -184,8 +186,9 @@ struct Span<T> {
 pub(crate) const MAX_KEPT: u64 = 1_000;
 
 /// The kind of a discrepancy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
+#[schemars(rename = "DiscrepancyKind")]
 pub(crate) enum Kind {
     MissingLeg,
     OrphanLeg,
@@ -210,8 +213,9 @@ pub(crate) enum Kind {
     UnreadableItem,
 }
 
-/// The primary key of an unreadable item, as stored.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// Primary key of an item, as stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "PrimaryKey")]
 pub(crate) struct ItemKey {
     #[serde(rename = "PK")]
     partition: String,
@@ -269,7 +273,7 @@ pub(crate) struct WrongTotal {
 }
 
 /// A sum of a total.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Sum {
     Debits,
@@ -435,7 +439,7 @@ impl Finding {
 }
 
 /// A reconciliation in a response, with its progress and findings.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReconciliationBody {
     reconciliation_id: ReconciliationId,
@@ -449,13 +453,14 @@ pub struct ReconciliationBody {
     more: bool,
     /// Number of stored discrepancies that cannot be deserialized.
     #[serde(skip_serializing_if = "is_zero")]
+    #[schemars(with = "function::Skipped")]
     skipped: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
 }
 
 /// A discrepancy in a response.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct DiscrepancyBody {
     kind: Kind,
@@ -474,7 +479,7 @@ pub(crate) struct DiscrepancyBody {
 }
 
 /// A wrong total in a response.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct WrongTotalBody {
     date: Day,

@@ -4,12 +4,13 @@ use keys::{
     TimestampMillis, TransactionId,
     ledger::{Metadata, TransactionPartition},
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use table::Item;
 
 /// The reason why the ledger rejects a transfer. Its text discloses nothing about the credited
 /// account ([decision](../../../../docs/decisions/ledger-access.md)).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, thiserror::Error, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rejection {
     /// The debit would overdraw the account.

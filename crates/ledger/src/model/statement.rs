@@ -12,11 +12,13 @@ use keys::{
     ledger::{MerchantId, TransactionType},
 };
 use money::{Currency, Decimal, Money};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A page of an account's statement.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "StatementPage")]
 pub struct Statement {
     #[serde(flatten)]
     pub(crate) legs: List<StatementLeg>,
@@ -29,7 +31,7 @@ pub struct Statement {
 }
 
 /// The balances at the start and at the end of a period.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct PeriodBalances {
     pub(crate) currency: Currency,
@@ -49,7 +51,7 @@ impl PeriodBalances {
 }
 
 /// A leg in a statement, with attributes of its transaction.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct StatementLeg {
     #[serde(flatten)]
     leg: LegBody,
@@ -59,7 +61,7 @@ pub(crate) struct StatementLeg {
 }
 
 /// The attributes of a transaction that a statement shows.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Purpose {
     transaction_type: TransactionType,

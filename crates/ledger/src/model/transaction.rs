@@ -16,6 +16,7 @@ use keys::{
     },
 };
 use money::{Currency, Decimal, Money};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use table::{Attribute, Attributes, Item, Key};
@@ -234,7 +235,7 @@ impl Posted {
 }
 
 /// The reversals of a transaction in a response.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ReversedBody {
     /// The last reversal.
@@ -260,7 +261,7 @@ impl ReversedBody {
 }
 
 /// A transaction with its legs in a response.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TransactionBody {
     #[serde(flatten)]
@@ -269,8 +270,9 @@ pub struct TransactionBody {
 }
 
 /// A transaction in a list.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "TransactionSummary")]
 pub struct HeaderBody {
     transaction_id: TransactionId,
     status: TransactionStatus,

@@ -12,7 +12,7 @@ use crate::{
     post::Payer,
     store::user,
 };
-use function::{Error, Fields, Fingerprint, Function, Input, Located, Request, Route, Trigger};
+use function::{Error, Fingerprint, Function, Input, Located, Problem, Request, Route, Trigger};
 use keys::{TransactionId, ledger::HoldId};
 use money::{JsonDecimal, Money};
 use table::cost::{Cost, read, write};
@@ -31,8 +31,22 @@ pub const PATTERN: Pattern = Pattern {
         method: "POST",
         path: "/ledger/holds/{holdId}/capture",
         scopes: &["ledger:write", "ledger:operate"],
+        summary: "Capture a hold in full or in part",
+        problems: &[
+            Problem::NotFound,
+            Problem::HoldClosed,
+            Problem::HoldExceeded,
+            Problem::InsufficientFunds,
+            Problem::AccountFrozen,
+            Problem::AccountClosed,
+            Problem::CurrencyMismatch,
+            Problem::AccountUnavailable,
+            Problem::BalanceTooLarge,
+            Problem::IdempotencyKeyReused,
+        ],
     }]),
     calls: &[Calls::new("", |case| open_entries(captured(case), case)), Calls::new(", part", captured)],
+    contract: function::contract(&capture_hold),
     function,
 };
 
@@ -42,18 +56,13 @@ fn captured(case: &Named) -> Cost {
 }
 
 /// The hold and the amount to capture.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Input)]
+#[input(idempotency_key)]
 pub struct CaptureHoldInput {
+    #[input(path = "holdId")]
     hold: HoldId,
+    #[input(body)]
     amount: Option<JsonDecimal>,
-}
-
-impl Input for CaptureHoldInput {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        fields.needs_header("idempotency-key");
-        let amount = fields.body_if_any("amount");
-        Some(Self { hold: fields.path("holdId")?, amount })
-    }
 }
 
 /// Posts a payment from the account of the hold to the payee: the given amount, or the whole rest.

@@ -6,7 +6,7 @@ use crate::{
     model::account::Terms,
     store::user,
 };
-use function::{Created, Error, Fields, Fingerprint, Function, Input, Request, Route, Trigger};
+use function::{Created, Error, Fingerprint, Function, Input, Problem, Request, Route, Trigger};
 use keys::{AccountId, ledger::PostingMode};
 use money::Money;
 use table::cost::{Cost, write};
@@ -25,11 +25,14 @@ pub const PATTERN: Pattern = Pattern {
         method: "POST",
         path: "/ledger/accounts",
         scopes: &["ledger:write", "ledger:operate"],
+        summary: "Open an account",
+        problems: &[Problem::AccountLimit, Problem::IdempotencyKeyReused],
     }]),
     calls: &[
         Calls::new("", |case| entries(case).write(cost::LEDGER, (write(case.account) + 1).times(2))),
         Calls::new(", ledger:operate", |case| entries(case).write(cost::LEDGER, write(case.account))),
     ],
+    contract: function::contract(&create_account),
     function,
 };
 
@@ -39,20 +42,8 @@ fn entries(case: &Named) -> Cost {
 }
 
 /// The request body.
-#[derive(Debug, Clone)]
-pub struct CreateAccountInput(Terms);
-
-impl Input for CreateAccountInput {
-    const BODY: bool = true;
-
-    fn read(fields: &mut Fields) -> Option<Self> {
-        let (user, account_type) = (fields.body("userId"), fields.body("accountType"));
-        let (currency, allow_negative) = (fields.body("currency"), fields.body_if_any("allowNegative"));
-        let allow_negative = allow_negative.unwrap_or_default();
-        let posting = fields.body_if_any("posting").unwrap_or_default();
-        Some(Self(Terms { user: user?, account_type: account_type?, currency: currency?, allow_negative, posting }))
-    }
-}
+#[derive(Debug, Clone, Input)]
+pub struct CreateAccountInput(#[input(part)] Terms);
 
 impl Terms {
     fn fingerprint(&self) -> Fingerprint {

@@ -11,8 +11,10 @@ use crate::{
     patterns::process_payment::read_amount,
     store::user,
 };
-use function::{Created, Error, Fields, Fingerprint, Function, Input, Request, Route, Trigger};
+use function::{Contract, Created, Error, Fields, Fingerprint, Function, Input, Problem, Request, Route, Trigger};
 use keys::{AccountId, TimestampMillis, TransactionId, ledger::HoldId};
+use money::Currency;
+use money::JsonDecimal;
 use money::Money;
 use table::cost::{Cost, read, write};
 
@@ -30,11 +32,23 @@ pub const PATTERN: Pattern = Pattern {
         method: "POST",
         path: "/ledger/holds",
         scopes: &["ledger:write", "ledger:operate"],
+        summary: "Reserve an amount on an account",
+        problems: &[
+            Problem::NotFound,
+            Problem::InsufficientFunds,
+            Problem::AccountFrozen,
+            Problem::AccountClosed,
+            Problem::CurrencyMismatch,
+            Problem::AccountUnavailable,
+            Problem::BalanceTooLarge,
+            Problem::IdempotencyKeyReused,
+        ],
     }]),
     calls: &[Calls::new("", |case| {
         let writes = (write(case.hold) + write(case.account)).times(2);
         open_entries(Cost::default(), case).read(cost::LEDGER, read(case.account).times(2)).write(cost::LEDGER, writes)
     })],
+    contract: function::contract(&create_hold),
     function,
 };
 
@@ -70,6 +84,17 @@ impl Input for CreateHoldInput {
             fields.fault::<()>("/body/creditAccountId", "must be a different account from debitAccountId");
         }
         Some(Self { debit: debit?, credit: credit?, amount: amount?, expires_at })
+    }
+
+    fn describe(contract: &mut Contract) {
+        contract.needs_key();
+        contract.name_body("NewHold");
+        contract.body::<AccountId>("debitAccountId", "", true);
+        contract.body::<AccountId>("creditAccountId", "", true);
+        contract.body::<JsonDecimal>("amount", "", true);
+        contract.body::<Currency>("currency", "", true);
+        let expiry = "The time from which the hold cannot be captured, at most 366 days away. The default is 7 days.";
+        contract.body::<TimestampMillis>("expiresAt", expiry, false);
     }
 }
 

@@ -7,7 +7,7 @@ use crate::{
     model::merchant::Name,
     store::user,
 };
-use function::{Created, Error, Fields, Fingerprint, Function, Input, Request, Route, Trigger};
+use function::{Created, Error, Fingerprint, Function, Input, Problem, Request, Route, Trigger};
 use keys::ledger::MerchantId;
 use table::cost::{Cost, write};
 
@@ -21,27 +21,27 @@ pub fn function() -> Function {
 pub const PATTERN: Pattern = Pattern {
     id: "L1",
     name: "create-merchant",
-    trigger: Trigger::Http(&[Route { method: "POST", path: "/ledger/merchants", scopes: &["ledger:operate"] }]),
+    trigger: Trigger::Http(&[Route {
+        method: "POST",
+        path: "/ledger/merchants",
+        scopes: &["ledger:operate"],
+        summary: "Create a merchant",
+        problems: &[Problem::IdempotencyKeyReused],
+    }]),
     calls: &[Calls::new("", |case| {
         Cost::default().write(cost::LEDGER, write(case.account)).write(cost::BY_KEY, write(0))
     })],
+    contract: function::contract(&create_merchant),
     function,
 };
 
 /// The request body.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Input)]
 pub struct CreateMerchantInput {
+    #[input(body)]
     name: Name,
+    #[input(body)]
     category: Name,
-}
-
-impl Input for CreateMerchantInput {
-    const BODY: bool = true;
-
-    fn read(fields: &mut Fields) -> Option<Self> {
-        let (name, category) = (fields.body("name"), fields.body("category"));
-        Some(Self { name: name?, category: category? })
-    }
 }
 
 /// Creates a merchant.

@@ -6,7 +6,7 @@ use crate::{
     cost::{self, Calls, Pattern},
     store::Books,
 };
-use function::{Caller, Error, Fields, Function, Input, Json, Request, Route, Trigger};
+use function::{Caller, Error, Function, Input, Json, Problem, Request, Route, Trigger};
 use keys::AccountId;
 use table::cost::{Cost, read};
 
@@ -24,11 +24,14 @@ pub const PATTERN: Pattern = Pattern {
         method: "GET",
         path: "/ledger/accounts/{accountId}",
         scopes: &["ledger:read", "ledger:operate"],
+        summary: "Get an account",
+        problems: &[Problem::NotFound],
     }]),
     calls: &[
         Calls::new("", |case| Cost::default().read(cost::LEDGER, read(case.account))),
         Calls::new(", grouped", |case| case.with_inbox(Cost::default())),
     ],
+    contract: function::contract(&get_account),
     function,
 };
 
@@ -36,14 +39,8 @@ pub const PATTERN: Pattern = Pattern {
 const ATTEMPTS: usize = 3;
 
 /// The requested account.
-#[derive(Debug, Clone)]
-pub struct GetAccountInput(AccountId);
-
-impl Input for GetAccountInput {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        fields.path("accountId").map(Self)
-    }
-}
+#[derive(Debug, Clone, Input)]
+pub struct GetAccountInput(#[input(path = "accountId")] AccountId);
 
 /// Reads an account.
 ///

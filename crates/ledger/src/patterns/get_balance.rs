@@ -6,10 +6,11 @@ use crate::{
     cost::{self, Calls, Pattern},
     history::NewestLeg,
 };
-use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger};
+use function::{Error, Function, Input, Json, Problem, Request, Route, Trigger};
 use futures::future::try_join;
 use keys::{AccountId, Bound, TimestampMillis};
 use money::{Currency, Decimal, Money};
+use schemars::JsonSchema;
 use serde::Serialize;
 use table::{
     Item,
@@ -30,6 +31,8 @@ pub const PATTERN: Pattern = Pattern {
         method: "GET",
         path: "/ledger/accounts/{accountId}/balance",
         scopes: &["ledger:read", "ledger:operate"],
+        summary: "Get the balance of an account at a time",
+        problems: &[Problem::NotFound],
     }]),
     calls: &[
         Calls::new("", |case| Cost::default().read(cost::LEDGER, read(case.account))),
@@ -37,25 +40,21 @@ pub const PATTERN: Pattern = Pattern {
             Cost::default().read(cost::LEDGER, read(case.account)).read(cost::BY_TIME, read_eventually(case.leg))
         }),
     ],
+    contract: function::contract(&get_balance),
     function,
 };
 
 /// The requested account and time.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Input)]
 pub struct GetBalanceInput {
+    #[input(path = "accountId")]
     account: AccountId,
+    #[input(query)]
     at: Option<Bound>,
 }
 
-impl Input for GetBalanceInput {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        let at = fields.query("at");
-        Some(Self { account: fields.path("accountId")?, at })
-    }
-}
-
 /// The balance of an account at a time.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BalanceBody {
     account_id: AccountId,

@@ -4,7 +4,7 @@ use crate::{
     HoldBody, Ledger,
     cost::{self, Calls, Pattern},
 };
-use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger};
+use function::{Error, Function, Input, Json, Problem, Request, Route, Trigger};
 use keys::ledger::HoldId;
 use table::cost::{Cost, read};
 
@@ -22,20 +22,17 @@ pub const PATTERN: Pattern = Pattern {
         method: "GET",
         path: "/ledger/holds/{holdId}",
         scopes: &["ledger:read", "ledger:operate"],
+        summary: "Get a hold",
+        problems: &[Problem::NotFound],
     }]),
     calls: &[Calls::new("", |case| Cost::default().read(cost::LEDGER, read(case.hold)))],
+    contract: function::contract(&get_hold),
     function,
 };
 
 /// The requested hold.
-#[derive(Debug, Clone)]
-pub struct HoldInput(pub(crate) HoldId);
-
-impl Input for HoldInput {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        fields.path("holdId").map(Self)
-    }
-}
+#[derive(Debug, Clone, Input)]
+pub struct HoldInput(#[input(path = "holdId")] pub(crate) HoldId);
 
 /// Reads a hold. From `expiresAt` on, its status is `expired`, even if its amount is still
 /// reserved.

@@ -5,7 +5,7 @@ use crate::{
     Ledger, Merchant, MerchantBody,
     cost::{self, Calls, Pattern},
 };
-use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger};
+use function::{Error, Function, Input, Json, Problem, Request, Route, Trigger};
 use keys::ledger::MerchantId;
 use table::cost::{Cost, read};
 
@@ -23,20 +23,17 @@ pub const PATTERN: Pattern = Pattern {
         method: "GET",
         path: "/ledger/merchants/{merchantId}",
         scopes: &["ledger:read", "ledger:operate"],
+        summary: "Get a merchant",
+        problems: &[Problem::NotFound],
     }]),
     calls: &[Calls::new("", |case| Cost::default().read(cost::LEDGER, read(case.account)))],
+    contract: function::contract(&get_merchant),
     function,
 };
 
 /// The requested merchant.
-#[derive(Debug, Clone)]
-pub struct GetMerchantInput(MerchantId);
-
-impl Input for GetMerchantInput {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        fields.path("merchantId").map(Self)
-    }
-}
+#[derive(Debug, Clone, Input)]
+pub struct GetMerchantInput(#[input(path = "merchantId")] MerchantId);
 
 /// Reads a merchant. Every caller may read every merchant.
 ///

@@ -6,7 +6,7 @@ use crate::{
     cost::{self, Calls, Pattern},
     model::reconciliation::{Finding, Reconciliation, ReconciliationBody},
 };
-use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger};
+use function::{Error, Function, Input, Json, Problem, Request, Route, Trigger};
 use keys::{
     KeyRange,
     ledger::{FindingSort, ReconciliationId, ReconciliationPartition},
@@ -27,20 +27,17 @@ pub const PATTERN: Pattern = Pattern {
         method: "GET",
         path: "/ledger/reconciliations/{reconciliationId}",
         scopes: &["ledger:operate"],
+        summary: "Get the progress and the discrepancies of a reconciliation",
+        problems: &[Problem::NotFound],
     }]),
     calls: &[Calls::new("", |_| Cost::default().read(cost::JOBS, 2))],
+    contract: function::contract(&get_reconciliation),
     function,
 };
 
 /// The requested reconciliation.
-#[derive(Debug, Clone)]
-pub struct ReconciliationInput(pub(crate) ReconciliationId);
-
-impl Input for ReconciliationInput {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        fields.path("reconciliationId").map(Self)
-    }
-}
+#[derive(Debug, Clone, Input)]
+pub struct ReconciliationInput(#[input(path = "reconciliationId")] pub(crate) ReconciliationId);
 
 /// Reads a reconciliation with its findings so far.
 ///

@@ -11,8 +11,9 @@ use crate::{
         statement::{PeriodBalances, Statement, StatementLeg},
     },
 };
-use function::{Error, Fields, Function, Input, JsonOrCsv, MediaType, Request, Route, Trigger};
+use function::{Contract, Error, Fields, Function, Input, JsonOrCsv, MediaType, Problem, Request, Route, Trigger};
 use futures::future::{try_join, try_join3};
+use keys::Bounds;
 use keys::{
     AccountId, TimestampMillis,
     ledger::{AccountPartition, LegTimeSort},
@@ -38,11 +39,14 @@ pub const PATTERN: Pattern = Pattern {
         method: "GET",
         path: "/ledger/accounts/{accountId}/statement",
         scopes: &["ledger:read", "ledger:operate"],
+        summary: "List the legs of an account, newest first",
+        problems: &[Problem::NotFound],
     }]),
     calls: &[
         Calls::new("", Named::statement),
         Calls::new(", from and to", |case| case.statement().read(cost::BY_TIME, read_eventually(case.leg))),
     ],
+    contract: function::contract(&get_statement),
     function,
 };
 
@@ -70,6 +74,12 @@ impl Input for GetStatementInput {
         let (from, to) = fields.bounds("from", "to").millis();
         let format = fields.header("accept").unwrap_or_default();
         Some(Self { account: fields.path("accountId")?, from, to, format })
+    }
+
+    fn describe(contract: &mut Contract) {
+        contract.paging(100);
+        Bounds::describe(contract);
+        contract.path::<AccountId>("accountId", "");
     }
 }
 

@@ -7,7 +7,7 @@ use crate::{
     cost::{self, Calls, Pattern},
     model::total::{Dimensions, Sums},
 };
-use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger, is_zero};
+use function::{Error, Function, Input, Json, Problem, Request, Route, Trigger, is_zero};
 use futures::future::join;
 use keys::{
     Day, TimestampMillis,
@@ -15,6 +15,7 @@ use keys::{
     totals::{TotalScope, TotalSort},
 };
 use money::{Currency, Decimal};
+use schemars::JsonSchema;
 use serde::Serialize;
 use table::cost::{Cost, read};
 
@@ -32,10 +33,13 @@ pub const PATTERN: Pattern = Pattern {
         method: "GET",
         path: "/ledger/merchants/{merchantId}/totals",
         scopes: &["ledger:operate"],
+        summary: "Get the totals of a merchant in a period",
+        problems: &[Problem::NotFound],
     }]),
     calls: &[Calls::new("", |case| {
         Cost::default().read(cost::TOTALS, case.added_up()).read(cost::LEDGER, read(case.account))
     })],
+    contract: function::contract(&get_totals),
     function,
 };
 
@@ -44,18 +48,14 @@ const MAX_DAYS: i64 = 366;
 
 /// The requested merchant and period. Both dates are inclusive. The default of `to` is today, and
 /// the default of `from` is `to`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Input)]
 pub struct GetTotalsInput {
+    #[input(path = "merchantId")]
     merchant: MerchantId,
+    #[input(query)]
     from: Option<Day>,
+    #[input(query)]
     to: Option<Day>,
-}
-
-impl Input for GetTotalsInput {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        let (from, to) = (fields.query("from"), fields.query("to"));
-        Some(Self { merchant: fields.path("merchantId")?, from, to })
-    }
 }
 
 impl GetTotalsInput {
@@ -74,8 +74,9 @@ impl GetTotalsInput {
 }
 
 /// The totals of a merchant in a period.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "MerchantTotals")]
 pub struct TotalsBody {
     merchant_id: MerchantId,
     from: Day,
@@ -83,11 +84,12 @@ pub struct TotalsBody {
     items: Vec<TotalBody>,
     /// Number of unreadable totals, which the sums lack, and of lines with more than 38 digits.
     #[serde(skip_serializing_if = "is_zero")]
+    #[schemars(with = "function::Skipped")]
     skipped: usize,
 }
 
 /// The total of a transaction type, an account type and a currency.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct TotalBody {
     transaction_type: TransactionType,

@@ -6,7 +6,7 @@ use crate::{
     cost::{self, Calls, Pattern},
     model::transaction::TransactionBody,
 };
-use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger};
+use function::{Error, Function, Input, Json, Problem, Request, Route, Trigger};
 use keys::TransactionId;
 use table::cost::Cost;
 
@@ -24,20 +24,17 @@ pub const PATTERN: Pattern = Pattern {
         method: "GET",
         path: "/ledger/transactions/{transactionId}",
         scopes: &["ledger:read", "ledger:operate"],
+        summary: "Get a transaction with its legs",
+        problems: &[Problem::NotFound],
     }]),
     calls: &[Calls::new("", |case| Cost::default().read(cost::LEDGER, case.collection()))],
+    contract: function::contract(&get_transaction),
     function,
 };
 
 /// The requested transaction.
-#[derive(Debug, Clone)]
-pub struct GetTransactionInput(TransactionId);
-
-impl Input for GetTransactionInput {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        fields.path("transactionId").map(Self)
-    }
-}
+#[derive(Debug, Clone, Input)]
+pub struct GetTransactionInput(#[input(path = "transactionId")] TransactionId);
 
 /// Reads a transaction. Operators may read any transaction. Other callers may read a transaction if
 /// it has a leg on one of their accounts.

@@ -7,13 +7,14 @@ use crate::{
     cost::{self, Calls, Pattern},
     model::total::Sums,
 };
-use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger, is_zero};
+use function::{Error, Function, Input, Json, Request, Route, Trigger, is_zero};
 use keys::{
     Day,
     ledger::AccountType,
     totals::{TotalScope, TotalSort},
 };
 use money::{Currency, Decimal};
+use schemars::JsonSchema;
 use serde::Serialize;
 use table::cost::Cost;
 
@@ -27,33 +28,35 @@ pub fn function() -> Function {
 pub const PATTERN: Pattern = Pattern {
     id: "L15",
     name: "get-trial-balance",
-    trigger: Trigger::Http(&[Route { method: "GET", path: "/ledger/trial-balance", scopes: &["ledger:operate"] }]),
+    trigger: Trigger::Http(&[Route {
+        method: "GET",
+        path: "/ledger/trial-balance",
+        scopes: &["ledger:operate"],
+        summary: "Get the trial balance as of a date",
+        problems: &[],
+    }]),
     calls: &[Calls::new("", |case| Cost::default().read(cost::TOTALS, case.added_up()))],
+    contract: function::contract(&get_trial_balance),
     function,
 };
 
 /// The requested date. The default is today.
-#[derive(Debug, Clone)]
-pub struct GetTrialBalanceInput(Option<Day>);
-
-impl Input for GetTrialBalanceInput {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        Some(Self(fields.query("date")))
-    }
-}
+#[derive(Debug, Clone, Input)]
+pub struct GetTrialBalanceInput(#[input(query = "date")] Option<Day>);
 
 /// The trial balance as of a date.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct TrialBalance {
     date: Day,
     items: Vec<Line>,
     /// Number of unreadable totals, which the sums lack, and of lines with more than 38 digits.
     #[serde(skip_serializing_if = "is_zero")]
+    #[schemars(with = "function::Skipped")]
     skipped: usize,
 }
 
 /// The sums of an account type and a currency, through the date.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Line {
     account_type: AccountType,

@@ -6,7 +6,7 @@ use crate::{
     cost::{self, Calls, Pattern},
     model::merchant::ListedMerchant,
 };
-use function::{Error, Fields, Function, Input, List, Request, Route, Trigger};
+use function::{Error, Function, Input, List, Request, Route, Trigger};
 use keys::ledger::{MerchantPartition, MerchantsPartition};
 use table::{
     Page, Query,
@@ -27,12 +27,15 @@ pub const PATTERN: Pattern = Pattern {
         method: "GET",
         path: "/ledger/merchants",
         scopes: &["ledger:read", "ledger:operate"],
+        summary: "List the merchants",
+        problems: &[],
     }]),
     calls: &[Calls::new("", |case| {
         Cost::default()
             .read(cost::BY_KEY, case.listed(KEYS))
             .read(cost::LEDGER, read_eventually(case.account).times(case.items))
     })],
+    contract: function::contract(&list_merchants),
     function,
 };
 
@@ -40,15 +43,9 @@ pub const PATTERN: Pattern = Pattern {
 const KEYS: usize = 150;
 
 /// The list has no parameters except those of its pages.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Input)]
+#[input(page = 50)]
 pub struct ListMerchantsInput;
-
-impl Input for ListMerchantsInput {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        fields.paging(50);
-        Some(Self)
-    }
-}
 
 /// Lists the merchants, sorted by id. Every caller may read every merchant.
 ///

@@ -7,7 +7,8 @@ use crate::{
     cost::{self, Calls, Pattern},
     model::transaction::HeaderBody,
 };
-use function::{Error, Fields, Function, Input, List, Listing, Request, Route, Trigger};
+use function::{Contract, Error, Fields, Function, Input, List, Listing, Request, Route, Trigger};
+use keys::Bound;
 use keys::{
     IdempotencyKey, KeyRange, TimestampMillis, TransactionId,
     ledger::{
@@ -29,7 +30,13 @@ pub fn function() -> Function {
 pub const PATTERN: Pattern = Pattern {
     id: "L5",
     name: "list-transactions",
-    trigger: Trigger::Http(&[Route { method: "GET", path: "/ledger/transactions", scopes: &["ledger:operate"] }]),
+    trigger: Trigger::Http(&[Route {
+        method: "GET",
+        path: "/ledger/transactions",
+        scopes: &["ledger:operate"],
+        summary: "List the transactions of all accounts by status and time, or by idempotency key, oldest first",
+        problems: &[],
+    }]),
     calls: &[
         Calls::new("", |case| {
             Cost::default().read(cost::BY_TIME, case.listed(case.of_status)).read(cost::LEDGER, case.markers())
@@ -40,6 +47,7 @@ pub const PATTERN: Pattern = Pattern {
                 .read(cost::LEDGER, read_eventually(case.transaction) + case.markers())
         }),
     ],
+    contract: function::contract(&list_transactions),
     function,
 };
 
@@ -65,6 +73,18 @@ impl Input for ListTransactionsInput {
             Some(key) => Some(Self::ByKey(key)),
             None => Some(Self::ByTime(status.unwrap_or_default(), since, until)),
         }
+    }
+
+    fn describe(contract: &mut Contract) {
+        contract.paging(50);
+        let status = serde_json::to_value(TransactionStatus::default()).ok();
+        contract.query::<TransactionStatus>("status", "", status);
+        let since = "Start of the period, inclusive. The default is 24 hours before `until`, or 24 hours ago if `until` is in the \
+            future.";
+        contract.query::<Bound>("since", since, None);
+        contract.query::<Bound>("until", "End of the period, inclusive. The default is no limit.", None);
+        let key = "It cannot be combined with `status`, `since` or `until`.";
+        contract.query::<IdempotencyKey>("idempotencyKey", key, None);
     }
 }
 

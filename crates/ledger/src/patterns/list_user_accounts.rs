@@ -6,7 +6,7 @@ use crate::{
     cost::{self, Calls, Pattern},
     model::account::Listed,
 };
-use function::{Error, Fields, Function, Input, List, Request, Route, Trigger};
+use function::{Error, Function, Input, List, Request, Route, Trigger};
 use keys::ledger::{AccountPartition, UserId, UserPartition};
 use table::{
     Page, Query,
@@ -27,25 +27,22 @@ pub const PATTERN: Pattern = Pattern {
         method: "GET",
         path: "/ledger/users/{userId}/accounts",
         scopes: &["ledger:read", "ledger:operate"],
+        summary: "List the accounts of a user",
+        problems: &[],
     }]),
     calls: &[Calls::new("", |case| {
         Cost::default()
             .read(cost::BY_TIME, case.listed(case.of_user))
             .read(cost::LEDGER, read(case.account).times(case.items))
     })],
+    contract: function::contract(&list_user_accounts),
     function,
 };
 
 /// The requested user.
-#[derive(Debug, Clone)]
-pub struct ListUserAccountsInput(UserId);
-
-impl Input for ListUserAccountsInput {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        fields.paging(50);
-        fields.path("userId").map(Self)
-    }
-}
+#[derive(Debug, Clone, Input)]
+#[input(page = 50)]
+pub struct ListUserAccountsInput(#[input(path = "userId")] UserId);
 
 /// Lists a user's accounts, sorted by id, with their current balances. The balances are read from
 /// the table by key, because the index does not contain them

@@ -2,6 +2,7 @@
 //! ([requirement](../../../../docs/requirements/ledger.md#batches-of-transfers),
 //! [decision](../../../../docs/decisions/ledger-batch.md)).
 
+use crate::patterns::process_payment::describe_transaction;
 use crate::{
     Ledger,
     batch::BatchRequest,
@@ -10,9 +11,11 @@ use crate::{
     patterns::process_payment::ProcessPaymentInput,
     store::user,
 };
-use function::{Error, Fault, Fields, Function, Input, Json, Request, Route, Trigger, read_record};
+use function::{Contract, Error, Fault, Fields, Function, Input, Json, Request, Route, Trigger, read_record};
 use keys::IdempotencyKey;
+use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::json;
 use serde_json::{Value, value::RawValue};
 use std::collections::BTreeSet;
 
@@ -30,8 +33,11 @@ pub const PATTERN: Pattern = Pattern {
         method: "POST",
         path: "/ledger/transactions/batch",
         scopes: &["ledger:write", "ledger:operate"],
+        summary: "Post up to 100 transactions, each with its own outcome",
+        problems: &[],
     }]),
     calls: &[Calls::new("", |case| case.posted(true).read(crate::cost::LEDGER, case.looked_at()))],
+    contract: function::contract(&process_batch),
     function,
 };
 
@@ -53,6 +59,12 @@ impl Input for NewEntry {
     fn read(fields: &mut Fields) -> Option<Self> {
         let (key, transaction) = (fields.body("idempotencyKey"), ProcessPaymentInput::read_body(fields));
         Some(Self { key: key?, transaction: transaction? })
+    }
+
+    fn describe(contract: &mut Contract) {
+        contract.body::<IdempotencyKey>("idempotencyKey", "", true);
+        describe_transaction(contract);
+        contract.name_body("BatchEntry");
     }
 }
 
@@ -78,6 +90,21 @@ impl Input for ProcessBatchInput {
         }
         Some(Self(entries))
     }
+
+    fn describe(contract: &mut Contract) {
+        let entry = contract.nested::<NewEntry>();
+        contract.body::<Vec<IdempotencyKey>>("transactions", "The keys must differ.", true);
+        contract.name_body("NewBatch");
+        contract.adapt_body(|body| {
+            body["properties"]["transactions"] = json!({
+                "description": "The keys must differ.",
+                "type": "array",
+                "minItems": 1,
+                "maxItems": MAX_TRANSACTIONS,
+                "items": entry,
+            });
+        });
+    }
 }
 
 /// Reports the faults of a transaction at its place in the body.
@@ -93,14 +120,15 @@ fn refuse(fields: &mut Fields, at: &str, error: Error) {
 }
 
 /// The outcomes of a batch, in the order of the request.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct BatchBody {
     results: Vec<ResultBody>,
 }
 
 /// The outcome of a transaction: its status and body as of a single request.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "BatchResult")]
 struct ResultBody {
     idempotency_key: IdempotencyKey,
     status: u16,

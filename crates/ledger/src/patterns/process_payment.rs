@@ -12,13 +12,16 @@ use crate::{
     post::Payer,
     store::user,
 };
-use function::{Created, Error, Fields, Fingerprint, Function, Input, Request, Route, Trigger};
+use function::{Contract, Created, Error, Fields, Fingerprint, Function, Input, Problem, Request, Route, Trigger};
 use keys::{
     AccountId, IdempotencyKey, Random, TimestampMillis, TransactionId,
     ledger::{LegType, MerchantId, TransactionType, UserId},
 };
 use money::{Currency, JsonDecimal, Money};
+use schemars::{JsonSchema, json_schema};
 use serde::Deserialize;
+use serde_json::Map;
+use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use table::MAX_CHANGES;
 
@@ -36,11 +39,23 @@ pub const PATTERN: Pattern = Pattern {
         method: "POST",
         path: "/ledger/transactions",
         scopes: &["ledger:write", "ledger:operate"],
+        summary: "Post a transaction",
+        problems: &[
+            Problem::NotFound,
+            Problem::InsufficientFunds,
+            Problem::AccountFrozen,
+            Problem::AccountClosed,
+            Problem::CurrencyMismatch,
+            Problem::AccountUnavailable,
+            Problem::BalanceTooLarge,
+            Problem::IdempotencyKeyReused,
+        ],
     }]),
     calls: &[
         Calls::new("", |case| case.posted(true).read(crate::cost::LEDGER, case.looked_at())),
         Calls::new(", grouped", |case| case.posted_to_inbox().read(crate::cost::LEDGER, case.looked_at())),
     ],
+    contract: function::contract(&process_payment),
     function,
 };
 
@@ -59,7 +74,7 @@ pub struct ProcessPaymentInput {
 }
 
 /// A leg of the request body.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct NewLeg {
     account_id: AccountId,
@@ -75,6 +90,12 @@ impl Input for ProcessPaymentInput {
         fields.needs_header("idempotency-key");
         Self::read_body(fields)
     }
+
+    fn describe(contract: &mut Contract) {
+        contract.needs_key();
+        describe_transaction(contract);
+        contract.name_body("NewTransaction");
+    }
 }
 
 impl ProcessPaymentInput {
@@ -85,6 +106,53 @@ impl ProcessPaymentInput {
             if fields.has_body("legs") { read_legs(fields) } else { read_payment(fields) };
         Some(Self { transaction_type: transaction_type?, merchant, description, postings: postings? })
     }
+}
+
+/// Describes a transaction: a payment from one account to another, or legs.
+pub(crate) fn describe_transaction(contract: &mut Contract) {
+    contract.body::<PostedType>(
+        "transactionType",
+        "Without a type, a transaction with legs has the type `journal`.",
+        false,
+    );
+    contract.body::<AccountId>("debitAccountId", "", false);
+    contract.body::<AccountId>("creditAccountId", "", false);
+    contract.body::<JsonDecimal>("amount", "", false);
+    contract.body::<Currency>("currency", "", false);
+    contract.body::<Vec<NewLeg>>("legs", "", false);
+    contract.body::<MerchantId>("merchantId", "", false);
+    contract.body::<Description>("description", "", false);
+    contract.adapt_body(|body| {
+        const OF_PAYMENT: [&str; 4] = ["debitAccountId", "creditAccountId", "amount", "currency"];
+        let about = "A payment from one account to another, or legs with equal debits and credits in each currency. An \
+            account is either debited or credited. The number of legs plus the number of distinct accounts is at most \
+            98. Amounts are greater than 0.";
+        body.insert("description".to_owned(), about.into());
+        body["properties"]["legs"]["minItems"] = 2.into();
+        body["properties"]["legs"]["maxItems"] = MAX_LEGS.into();
+        let needed = [&["transactionType"], &OF_PAYMENT[..]].concat();
+        let with_legs = OF_PAYMENT.map(|name| (name.to_owned(), false.into()));
+        let shapes = json!([
+            {"title": "OfPayment", "required": needed, "properties": {"legs": false}},
+            {"title": "OfLegs", "required": ["legs"], "properties": Map::from_iter(with_legs)},
+        ]);
+        body.insert("allOf".to_owned(), json!([{"oneOf": shapes}]));
+    });
+}
+
+/// A type that a caller may post.
+struct PostedType;
+keys::schema!(PostedType as "NewTransactionType", |generator| json_schema!({
+    "description": "The types `reversal`, `closing`, `journal` and `capture` are reserved, in upper and lower case, with \
+        `-` and `_` anywhere, and with digits that look like letters. The ledger itself writes these types.",
+    "allOf": [generator.subschema_for::<TransactionType>()],
+    "not": {"pattern": RESERVED.map(any_case).join("|")},
+}));
+
+/// A pattern of the word in upper and lower case.
+fn any_case(word: &str) -> String {
+    let letters = word.chars().map(|letter| format!("[{}{letter}]", letter.to_ascii_uppercase()));
+    format!("^{}$", letters.collect::<String>())
 }
 
 /// Reads the type, which must not be one that the ledger itself writes.

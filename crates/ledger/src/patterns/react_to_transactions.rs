@@ -29,6 +29,7 @@ pub const PATTERN: Pattern = Pattern {
             .read(cost::LEDGER, read_eventually(case.account).times(case.legs))
             .write(cost::TOTALS, (Term::whole(1) + totals).times(2))
     })],
+    contract: |_| {},
     function,
 };
 

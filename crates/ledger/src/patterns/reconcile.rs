@@ -31,6 +31,7 @@ pub const PATTERN: Pattern = Pattern {
             direct(case).read(cost::LEDGER, credit.times(case.items) + 8)
         }),
     ],
+    contract: |_| {},
     function,
 };
 

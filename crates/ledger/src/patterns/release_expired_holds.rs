@@ -15,6 +15,7 @@ use keys::{
     AccountId, Shard, TimestampMillis,
     ledger::{ExpiryPartition, HoldExpirySort},
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::{collections::BTreeMap, time::Duration};
 use table::{
@@ -44,17 +45,19 @@ pub const PATTERN: Pattern = Pattern {
         let entries = open_entries(Cost::default(), case).read(cost::BY_KEY, read_eventually(0));
         entries.read(cost::LEDGER, reads).write(cost::LEDGER, writes)
     })],
+    contract: |_| {},
     function,
 };
 
 /// The result of a run.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReleaseRun {
     released: usize,
     /// Number of holds that were not released, because an item is unreadable, or because the
     /// account lacks their reserve.
     #[serde(skip_serializing_if = "is_zero")]
+    #[schemars(with = "function::Skipped")]
     skipped: usize,
     /// Whether expired holds may remain. The next run continues.
     left: bool,

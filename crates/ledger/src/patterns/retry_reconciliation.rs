@@ -7,7 +7,7 @@ use crate::{
     model::reconciliation::{Progress, Reconciliation, ReconciliationBody},
     patterns::get_reconciliation::{self, ReconciliationInput},
 };
-use function::{Accepted, Error, Function, Request, Route, Trigger};
+use function::{Accepted, Error, Function, Problem, Request, Route, Trigger};
 use keys::ledger::FindingSort;
 use table::cost::Cost;
 
@@ -25,8 +25,11 @@ pub const PATTERN: Pattern = Pattern {
         method: "POST",
         path: "/ledger/reconciliations/{reconciliationId}/retry",
         scopes: &["ledger:operate"],
+        summary: "Retry a failed reconciliation",
+        problems: &[Problem::NotFound, Problem::JobNotFailed],
     }]),
     calls: &[Calls::new("", |_| Cost::default().read(cost::JOBS, 2).write(cost::JOBS, 1))],
+    contract: function::contract(&retry_reconciliation),
     function,
 };
 

@@ -14,7 +14,7 @@ use crate::{
     post::Payer,
     store::user,
 };
-use function::{Error, Fields, Fingerprint, Function, Input, Located, Problem, Request, Route, Trigger};
+use function::{Contract, Error, Fields, Fingerprint, Function, Input, Located, Problem, Request, Route, Trigger};
 use keys::TransactionId;
 use money::{JsonDecimal, Money};
 
@@ -32,11 +32,26 @@ pub const PATTERN: Pattern = Pattern {
         method: "POST",
         path: "/ledger/transactions/{transactionId}/reversal",
         scopes: &["ledger:write", "ledger:operate"],
+        summary: "Reverse a transaction, in whole or in part",
+        problems: &[
+            Problem::NotFound,
+            Problem::InsufficientFunds,
+            Problem::AccountFrozen,
+            Problem::AccountClosed,
+            Problem::CurrencyMismatch,
+            Problem::AccountUnavailable,
+            Problem::BalanceTooLarge,
+            Problem::AlreadyReversed,
+            Problem::ReversalExceeded,
+            Problem::IsReversal,
+            Problem::IdempotencyKeyReused,
+        ],
     }]),
     calls: &[Calls::new("", |case| {
         let reads = case.collection() + case.looked_at();
         case.posted(false).read(crate::cost::LEDGER, reads).write(crate::cost::LEDGER, 2)
     })],
+    contract: function::contract(&reverse_transaction),
     function,
 };
 
@@ -55,6 +70,14 @@ impl Input for ReverseTransactionInput {
             fields.needs_header("idempotency-key");
         }
         Some(Self { transaction: fields.path("transactionId")?, amount })
+    }
+
+    fn describe(contract: &mut Contract) {
+        contract.path::<TransactionId>("transactionId", "");
+        contract.name_body("NewReversal");
+        let amount = "The amount to reverse, for a transaction with two legs. It requires an `Idempotency-Key`. The default is all \
+            that remains.";
+        contract.body::<JsonDecimal>("amount", amount, false);
     }
 }
 

@@ -33,6 +33,7 @@ pub const PATTERN: Pattern = Pattern {
             .read(cost::JOBS, 1)
             .write(cost::JOBS, 2)
     })],
+    contract: |_| {},
     function,
 };
 

@@ -7,7 +7,7 @@ use crate::{
     model::reconciliation::{Reconciliation, Window},
     patterns::start_reconciliation::{self, Started},
 };
-use function::{Error, Fields, Fingerprint, Function, Input, Scheduled, Trigger};
+use function::{Error, Fingerprint, Function, Input, Scheduled, Trigger};
 use keys::{Day, TimestampMillis, ledger::ReconciliationId};
 
 /// The Lambda.
@@ -22,19 +22,15 @@ pub const PATTERN: Pattern = Pattern {
     name: "start-daily-reconciliation",
     trigger: Trigger::Schedule("cron(20 0 * * ? *)"),
     calls: &[Calls { ..start_reconciliation::PATTERN.calls[0] }],
+    contract: |_| {},
     function,
 };
 
 /// The input of a manual invocation. The schedule sends no day.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Input)]
 pub struct StartDailyReconciliationInput {
+    #[input(body)]
     day: Option<Day>,
-}
-
-impl Input for StartDailyReconciliationInput {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        Some(Self { day: fields.body_if_any("day") })
-    }
 }
 
 /// Starts the reconciliation of a day, by default the previous day. The job checks the transactions

@@ -9,9 +9,10 @@ use crate::{
     patterns::get_reconciliation,
     store::user,
 };
-use function::{Accepted, Error, Fields, Fingerprint, Function, Input, Request, Route, Trigger};
+use function::{Accepted, Contract, Error, Fields, Fingerprint, Function, Input, Problem, Request, Route, Trigger};
 use jobs::Job;
 use keys::{Bound, Bounds, TimestampMillis, ledger::ReconciliationId};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::Display;
 use table::cost::Cost;
@@ -26,8 +27,15 @@ pub fn function() -> Function {
 pub const PATTERN: Pattern = Pattern {
     id: "L8",
     name: "start-reconciliation",
-    trigger: Trigger::Http(&[Route { method: "POST", path: "/ledger/reconciliations", scopes: &["ledger:operate"] }]),
+    trigger: Trigger::Http(&[Route {
+        method: "POST",
+        path: "/ledger/reconciliations",
+        scopes: &["ledger:operate"],
+        summary: "Start a reconciliation of all accounts and the transactions of a period",
+        problems: &[Problem::IdempotencyKeyReused],
+    }]),
     calls: &[Calls::new("", |_| Cost::default().write(cost::JOBS, 1))],
+    contract: function::contract(&start_reconciliation),
     function,
 };
 
@@ -51,12 +59,19 @@ impl Input for StartReconciliationInput {
             _ => fields.fault("/body/to", "must not be before from"),
         }
     }
+
+    fn describe(contract: &mut Contract) {
+        contract.name_body("NewReconciliation");
+        contract.body::<Bound>("from", "Must be at least 90 seconds before the request.", true);
+        contract.body::<Bound>("to", "Must not be before `from`, and not in the future.", true);
+    }
 }
 
 /// A started reconciliation. The window may end earlier than requested, because the newest
 /// transactions may not be written yet.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "StartedReconciliation")]
 pub struct Started {
     reconciliation_id: ReconciliationId,
     #[serde(flatten)]

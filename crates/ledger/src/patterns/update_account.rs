@@ -16,7 +16,7 @@ use crate::{
     store::user,
 };
 use function::{
-    Caller, Error, Fields, Fingerprint, Function, Input, Json, Problem, Request, Route, Trigger, Version,
+    Caller, Contract, Error, Fields, Fingerprint, Function, Input, Json, Problem, Request, Route, Trigger, Version,
     optimistically,
 };
 use keys::{
@@ -25,6 +25,7 @@ use keys::{
 };
 use money::Money;
 use serde::de::IgnoredAny;
+use serde_json::json;
 use table::cost::{Cost, read, write};
 
 /// The Lambda.
@@ -41,6 +42,20 @@ pub const PATTERN: Pattern = Pattern {
         method: "PATCH",
         path: "/ledger/accounts/{accountId}",
         scopes: &["ledger:write", "ledger:operate"],
+        summary: "Freeze, reactivate or close an account",
+        problems: &[
+            Problem::NotFound,
+            Problem::AccountClosed,
+            Problem::BalanceNotZero,
+            Problem::BalanceUnverified,
+            Problem::HoldsOpen,
+            Problem::InsufficientFunds,
+            Problem::AccountFrozen,
+            Problem::CurrencyMismatch,
+            Problem::BalanceTooLarge,
+            Problem::AccountUnavailable,
+            Problem::AnotherVersion,
+        ],
     }]),
     calls: &[
         Calls::new("", Named::changed),
@@ -55,6 +70,7 @@ pub const PATTERN: Pattern = Pattern {
             case.posted(false).read(cost::LEDGER, reads).write(cost::BY_TIME, write(case.of_user))
         }),
     ],
+    contract: function::contract(&update_account),
     function,
 };
 
@@ -76,6 +92,10 @@ enum What {
     },
     Posting(PostingMode),
 }
+
+/// The statuses that a request can set.
+struct WantedStatus;
+keys::schema!(WantedStatus as "WantedAccountStatus": {"type": "string", "enum": ["active", "frozen", "closed"]});
 
 impl Input for UpdateAccountInput {
     const BODY: bool = true;
@@ -105,6 +125,24 @@ impl Input for UpdateAccountInput {
             fields.fault::<()>("/body/transferTo", "must be another account");
         }
         Some(Self { account: account?, what: What::Status { status: status?, transfer_to }, version })
+    }
+
+    fn describe(contract: &mut Contract) {
+        contract.path::<AccountId>("accountId", "");
+        contract.name_body("AccountPatch");
+        contract.body::<WantedStatus>("status", "", false);
+        contract.body::<PostingMode>("posting", "Requires the operator scope.", false);
+        contract.body::<Version>("version", "", false);
+        let to = "The account that receives the balance of the closed account. Only with the status `closed`.";
+        contract.body::<AccountId>("transferTo", to, false);
+        contract.adapt_body(|body| {
+            body.insert("description".to_owned(), "Either `status` or `posting`.".into());
+            let shapes = json!([
+                {"title": "OfStatus", "required": ["status"], "not": {"required": ["posting"]}},
+                {"title": "OfPosting", "required": ["posting"], "properties": {"status": false, "transferTo": false}},
+            ]);
+            body.insert("allOf".to_owned(), json!([{"oneOf": shapes}]));
+        });
     }
 }
 

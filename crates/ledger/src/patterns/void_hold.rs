@@ -7,7 +7,7 @@ use crate::{
     patterns::{create_hold::open_entries, get_hold::HoldInput},
     store::user,
 };
-use function::{Error, Fingerprint, Function, Json, Request, Route, Trigger};
+use function::{Error, Fingerprint, Function, Json, Problem, Request, Route, Trigger};
 use table::cost::{Cost, read, write};
 
 /// The Lambda.
@@ -24,11 +24,14 @@ pub const PATTERN: Pattern = Pattern {
         method: "POST",
         path: "/ledger/holds/{holdId}/void",
         scopes: &["ledger:write", "ledger:operate"],
+        summary: "Release the rest of a hold",
+        problems: &[Problem::NotFound, Problem::HoldClosed, Problem::TooLarge, Problem::IdempotencyKeyReused],
     }]),
     calls: &[Calls::new("", |case| {
         let (reads, writes) = (read(case.hold) + read(case.account), write(case.hold) + write(case.account));
         open_entries(Cost::default(), case).read(cost::LEDGER, reads).write(cost::LEDGER, writes.times(2))
     })],
+    contract: function::contract(&void_hold),
     function,
 };
 

@@ -7,7 +7,7 @@ use crate::{
     },
     patterns::put_employee::{PlacedName, Placement, PutEmployeeInput},
 };
-use function::{Deadline, Error, Fields, Input, optimistically, unguarded};
+use function::{Contract, Deadline, Error, Fields, Input, optimistically, unguarded};
 use futures::{StreamExt, TryStreamExt, stream};
 use intake::{Invalid, Schema, Stop};
 use jobs::{Job, JobRunner, Next, Step};
@@ -87,6 +87,8 @@ impl Input for Record {
         };
         Some(Self { user: user?.0, role: role?.0, department: department?.0, name })
     }
+
+    fn describe(_: &mut Contract) {}
 }
 
 /// Returns the user of a line that is not valid otherwise.

@@ -1,24 +1,22 @@
 //! Which users and activities a caller may see (docs/decisions/wellness-visibility.md).
 
 use crate::DOMAIN;
-use function::{Caller, Error, Fields};
+use function::{Caller, Error, Input};
 use keys::wellness::{CompanyId, EmployeeKey, Status, UserId};
 
 /// The employee in a path below `/wellness/users/{userId}`. The path names only the user, and two
 /// companies may have an employee with the same user id.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Input)]
 pub(crate) struct OfUser {
+    #[input(path = "userId")]
     user: UserId,
+    /// The company of the user. Required for operators. Other callers may only name their own
+    /// company.
+    #[input(query = "companyId")]
     company: Option<CompanyId>,
 }
 
 impl OfUser {
-    /// Reads `userId` from the path and `companyId` from the query string.
-    pub(crate) fn read(fields: &mut Fields) -> Option<Self> {
-        let (user, company) = (fields.path("userId"), fields.query("companyId"));
-        Some(Self { user: user?, company })
-    }
-
     /// Returns the employee if the caller may access it: the employee, an administrator of the
     /// company, or an operator. Operators name the company, and other callers have it in the token.
     ///

@@ -7,6 +7,7 @@ use keys::{
         PlanTime, ProgramPartition, ProgramSort, Role, SectionId, ShownStatus, Status, SubType, TemplateId, UseSort,
     },
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeSet, fmt, str::FromStr};
 use table::{Attributes, Item, JsonText, Key};
@@ -105,8 +106,9 @@ impl Activity {
 }
 
 /// The `status` filter of a list: comma-separated names. The default is `active`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Statuses(BTreeSet<ShownStatus>);
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub(crate) struct Statuses(#[schemars(with = "Vec<ShownStatus>", length(min = 1))] BTreeSet<ShownStatus>);
 
 impl Statuses {
     pub(crate) fn have(&self, status: ShownStatus) -> bool {
@@ -176,9 +178,10 @@ impl Filters {
     }
 }
 
-/// Filters in requests and responses.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+/// Roles and departments that can take part. An empty list admits everybody.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "Filters")]
 pub struct FiltersBody {
     #[serde(default)]
     roles: Vec<Role>,
@@ -202,7 +205,7 @@ impl From<FiltersBody> for Filters {
 pub type Name = function::BoundedText<200>;
 
 /// An activity in a response.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ActivityBody {
     activity_id: ActivityId,

@@ -8,6 +8,7 @@ use keys::{
         ActivityId, ActivityPartition, CorrectionId, CorrectionSort, Level, PointsPartition, ProgramSort, RewardKind,
     },
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use table::{Attributes, Change, Condition, Item, Query, Value};
 
@@ -56,6 +57,13 @@ pub type Reason = function::BoundedText<200>;
 #[serde(try_from = "Whole<-1_000_000, 1_000_000>")]
 pub(crate) struct Difference(i32);
 
+keys::schema!(Difference as "Difference": {
+    "type": "integer",
+    "minimum": -1_000_000,
+    "maximum": 1_000_000,
+    "not": {"const": 0}
+});
+
 impl TryFrom<Whole<-1_000_000, 1_000_000>> for Difference {
     type Error = &'static str;
 
@@ -72,7 +80,7 @@ impl From<Difference> for i32 {
 }
 
 /// A correction in a response.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CorrectionBody {
     correction_id: CorrectionId,

@@ -6,13 +6,14 @@ use crate::{
         parts::{GoalBody, MAX_REFERENCES, MAX_REWARDS, ReferenceBody, RewardBody},
     },
 };
-use function::{Error, Fault, Fields};
+use function::{Contract, Error, Fault, Fields, Input};
 use keys::wellness::{ActivityType, SubType};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::collections::BTreeSet;
 
 /// The fields that activities and templates share, in requests, responses and stored templates.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Content {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -28,10 +29,12 @@ pub(crate) struct Content {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) goal: Option<GoalBody>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_REWARDS))]
     pub(crate) rewards: Option<Vec<RewardBody>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) groups: Option<GroupsBody>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_REFERENCES))]
     pub(crate) references: Option<Vec<ReferenceBody>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) data: Option<JsonObject>,
@@ -48,10 +51,9 @@ pub(crate) struct Essentials {
     pub(crate) sub_type: SubType,
 }
 
-impl Content {
-    /// Reads the content from the request body, and reports a fault for each invalid field.
-    pub(crate) fn read(fields: &mut Fields) -> Self {
-        Self {
+impl Input for Content {
+    fn read(fields: &mut Fields) -> Option<Self> {
+        Some(Self {
             name: fields.body_if_any("name"),
             activity_type: fields.body_if_any("type"),
             sub_type: fields.body_if_any("subType"),
@@ -62,9 +64,28 @@ impl Content {
             groups: read_groups(fields),
             references: list(fields, "references", MAX_REFERENCES, "facet and id", ReferenceBody::of),
             data: fields.body_if_any("data"),
-        }
+        })
     }
 
+    fn describe(contract: &mut Contract) {
+        contract.body::<Name>("name", "", false);
+        contract.body::<ActivityType>("type", "", false);
+        contract.body::<SubType>("subType", "", false);
+        contract.body::<FiltersBody>("filters", "", false);
+        contract.body::<JsonObject>("detail", "", false);
+        contract.body::<GoalBody>("goal", "", false);
+        contract.body::<Vec<RewardBody>>("rewards", "", false);
+        contract.body::<GroupsBody>("groups", "", false);
+        contract.body::<Vec<ReferenceBody>>("references", "The references must be distinct.", false);
+        contract.body::<JsonObject>("data", "", false);
+        contract.adapt_body(|body| {
+            body["properties"]["rewards"]["maxItems"] = MAX_REWARDS.into();
+            body["properties"]["references"]["maxItems"] = MAX_REFERENCES.into();
+        });
+    }
+}
+
+impl Content {
     /// Fills each missing field from the template.
     pub(crate) fn or(self, template: Self) -> Self {
         Self {

@@ -1,8 +1,9 @@
 use crate::{Name, Wellness};
-use function::{Cell, Csv, CsvRow, Error};
+use function::{Cell, Csv, CsvRow, Error, Input};
 use keys::wellness::{
     CompanyId, Department, EmployeeKey, EmployeeSort, EmployeesPartition, EmployeesPosition, Role, UserId,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use table::{Attributes, Condition, Item, Key, Page, Query};
 
@@ -56,8 +57,23 @@ impl Employee {
     }
 }
 
+/// The employee in a path below `/wellness/companies/{companyId}`.
+#[derive(Debug, Clone, Input)]
+pub(crate) struct EmployeePath {
+    #[input(path = "companyId")]
+    company: CompanyId,
+    #[input(path = "userId")]
+    user: UserId,
+}
+
+impl From<EmployeePath> for EmployeeKey {
+    fn from(EmployeePath { company, user }: EmployeePath) -> Self {
+        Self { company, user }
+    }
+}
+
 /// An employee in a response.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EmployeeBody {
     user_id: UserId,
@@ -136,7 +152,7 @@ impl From<Employee> for EmployeeBody {
 }
 
 /// Kind of a change to an employee.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum LastChange {
     /// The employee is new, or has a new role or department.

@@ -7,6 +7,7 @@ use keys::{
     RequestId, TimestampSeconds,
     wellness::{ActivityType, JobId, PlanTime, Status},
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use table::{Change, Condition, Key, Value};
 
@@ -16,8 +17,9 @@ use super::{
     ticket::MAX_CAPACITY,
 };
 
-/// How employees come to take part in an activity.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// How employees come to take part. The default is `automatic` for a challenge and `open` for an
+/// event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Enrolment {
     /// The service enrols every eligible employee. This is the default of a challenge.

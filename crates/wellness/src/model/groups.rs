@@ -1,11 +1,12 @@
 //! The groups of an activity (docs/decisions/wellness-groups.md).
 
 use crate::{Name, Progress};
-use function::Fields;
+use function::{Contract, Fields, Input};
 use keys::{
     Random, TimestampMillis, TimestampSeconds,
     wellness::{ActivityId, ActivityPartition, CompanyId, GroupId, GroupsPartition, GroupsSort, ProgramSort},
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -68,19 +69,24 @@ impl Item for Group {
 }
 
 /// Groups in requests and responses.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "Groups")]
 pub(crate) struct GroupsBody {
     #[serde(rename = "type")]
     group_type: Name,
+    /// Any JSON. The member `progress` of an object must be `average` or `sum`.
     #[serde(with = "table::raw_json")]
+    #[schemars(with = "table::JsonText")]
     rules: JsonText,
+    #[schemars(length(max = MAX_GROUPS))]
     pub(crate) items: Vec<GroupBody>,
 }
 
 /// A group in requests and responses. A request contains only the name.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "Group")]
 pub(crate) struct GroupBody {
     #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
     group_id: Option<GroupId>,
@@ -98,6 +104,12 @@ pub(crate) struct GroupBody {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(try_from = "f64", into = "f64")]
 pub struct GroupProgress(u64);
+
+keys::schema!(GroupProgress as "GroupProgress": {
+    "description": "Percentage of the goal. It has no maximum. Templates have none.",
+    "type": "number",
+    "minimum": 0
+});
 
 impl GroupProgress {
     /// The maximum, in hundredths of a percent. Numbers below it are exact in floating point.
@@ -123,7 +135,7 @@ impl From<GroupProgress> for f64 {
 }
 
 /// How the progress of a group follows from the progress of its members.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum Rule {
     #[default]
@@ -180,14 +192,25 @@ impl Groups {
     }
 }
 
-impl GroupsBody {
-    /// Reads `type` and `rules` from the request body.
-    pub(crate) fn read(fields: &mut Fields) -> Option<Self> {
+/// The members `type` and `rules` of a body.
+impl Input for GroupsBody {
+    fn read(fields: &mut Fields) -> Option<Self> {
         let (group_type, rules) = (fields.body("type"), fields.body::<Box<RawValue>>("rules"));
         let body = Self { group_type: group_type?, rules: rules?.into(), items: Vec::new() };
         body.checked(fields, "/body")
     }
 
+    fn describe(contract: &mut Contract) {
+        contract.body::<Name>("type", "", true);
+        contract.body::<JsonText>(
+            "rules",
+            "Any JSON. The member `progress` of an object must be `average` or `sum`.",
+            true,
+        );
+    }
+}
+
+impl GroupsBody {
     /// Checks the rule of the group progress. `pointer` is the place of the body.
     pub(crate) fn checked(self, fields: &mut Fields, pointer: &str) -> Option<Self> {
         match Rule::of(&self.rules) {

@@ -2,6 +2,7 @@
 
 use function::is_zero;
 use keys::wellness::UserId;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Maximum size of a file in bytes.
@@ -10,7 +11,7 @@ pub(crate) const MAX_IMPORT: i64 = 5 * 1024 * 1024;
 pub(crate) const MAX_REJECTED: usize = 100;
 
 /// What becomes of the employees that the file does not contain.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Missing {
     /// They stay.
@@ -20,7 +21,7 @@ pub(crate) enum Missing {
 }
 
 /// Numbers of lines and employees. Blank lines and the header do not count.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Counts {
     /// Number of lines that were read.
@@ -38,7 +39,7 @@ pub(crate) struct Counts {
 }
 
 /// A line that is not valid.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RejectedLine {
     /// Number of the line in the file, starting at 1.

@@ -1,7 +1,8 @@
 use crate::{Activity, Name, Progress, Reference, model::object::JsonObject};
-use function::{Fields, Whole};
+use function::{Contract, Fields, Input, Whole};
 use keys::wellness::{ActivityId, ActivityPartition, Facet, FacetId, FacetRef, ProgramSort, RewardKind, UseSort};
 use money::{Decimal, JsonDecimal};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use table::{Item, JsonText, Key};
@@ -57,21 +58,18 @@ impl Item for Goal {
 }
 
 /// A goal in requests and responses.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Input)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "Goal")]
 pub(crate) struct GoalBody {
     #[serde(rename = "type")]
+    #[input(body = "type")]
     goal_type: Name,
+    /// Any JSON.
+    #[input(body, via = Box<RawValue>)]
     #[serde(with = "table::raw_json")]
+    #[schemars(with = "table::JsonText")]
     parameters: JsonText,
-}
-
-impl GoalBody {
-    /// Reads `type` and `parameters` from the request body.
-    pub(crate) fn read(fields: &mut Fields) -> Option<Self> {
-        let (goal_type, parameters) = (fields.body("type"), fields.body::<Box<RawValue>>("parameters"));
-        Some(Self { goal_type: goal_type?, parameters: parameters?.into() })
-    }
 }
 
 impl Goal {
@@ -134,9 +132,11 @@ impl Item for Reward {
 const ATTENDANCE: &str = "Attendance";
 
 /// A reward in requests and responses.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", try_from = "AnyReward")]
+#[schemars(rename = "Reward")]
 pub(crate) struct RewardBody {
+    /// Unique among the rewards of the activity.
     pub(crate) kind: RewardKind,
     name: Name,
     amount: Points,
@@ -145,13 +145,15 @@ pub(crate) struct RewardBody {
 }
 
 /// A reward in a request that may name a percentage for attendance.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct AnyReward {
+    /// Unique among the rewards of the activity.
     kind: RewardKind,
     name: Name,
     amount: Points,
     #[serde(default, deserialize_with = "not_null")]
+    #[schemars(!default)]
     percent: Option<Milestone>,
 }
 
@@ -186,6 +188,14 @@ pub type Points = Whole<0, 1_000_000>;
 #[serde(try_from = "Progress", into = "Progress")]
 pub struct Milestone(Progress);
 
+keys::schema!(Milestone as "Milestone": {
+    "description": "The progress that earns the reward, with at most two decimal places. The default is 100. A reward \
+        of the kind Attendance is earned by attendance, and has no percentage.",
+    "type": "number",
+    "exclusiveMinimum": 0,
+    "maximum": 100
+});
+
 impl TryFrom<Progress> for Milestone {
     type Error = &'static str;
 
@@ -205,14 +215,32 @@ impl From<Milestone> for Progress {
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub(crate) struct AmountBody(#[serde(deserialize_with = "number")] pub(crate) Amount);
 
-impl RewardBody {
-    /// Reads `kind` from the path, and the rest from the request body.
-    pub(crate) fn read(fields: &mut Fields) -> Option<Self> {
+keys::schema!(AmountBody as "GoalValue": {
+    "oneOf": [
+        {"title": "GoalValueNumber", "type": "number", "minimum": 0, "maximum": 1_000_000_000},
+        {
+            "title": "GoalValueText",
+            "type": "string",
+            "pattern": r"^((0|[1-9][0-9]{0,8})(\.[0-9]{1,2})?|1000000000(\.0{1,2})?)$"
+        }
+    ]
+});
+
+/// `kind` is in the path, and the rest in the body.
+impl Input for RewardBody {
+    fn read(fields: &mut Fields) -> Option<Self> {
         let (kind, name, amount) = (fields.path("kind"), fields.body("name"), fields.body("amount"));
         let percent = fields.body_if_any("percent");
         let reward = AnyReward { kind: kind?, name: name?, amount: amount?, percent };
         let at = if is_misspelt(&reward.kind) { "/path/kind" } else { "/body/percent" };
         reward.try_into().map_err(|wrong: &str| fields.fault::<()>(at, wrong)).ok()
+    }
+
+    fn describe(contract: &mut Contract) {
+        contract.path::<RewardKind>("kind", "");
+        contract.body::<Name>("name", "", true);
+        contract.body::<Points>("amount", "", true);
+        contract.body::<Milestone>("percent", "", false);
     }
 }
 
@@ -265,8 +293,9 @@ fn number<'de, D: serde::Deserializer<'de>>(input: D) -> Result<Amount, D::Error
 }
 
 /// A reference in requests and responses.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "ReferencePart")]
 pub(crate) struct ReferenceBody {
     facet: Facet,
     id: FacetId,

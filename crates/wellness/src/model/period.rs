@@ -1,5 +1,5 @@
 use crate::{Wellness, model::access::OfUser};
-use function::{Error, Fields, Input, Whole};
+use function::{Contract, Error, Fields, Input, Whole};
 use keys::{
     Bounds, TimestampSeconds,
     wellness::{CompanyId, Period, PlanBound, PlanId, Year},
@@ -17,26 +17,20 @@ pub(crate) enum Wanted {
 }
 
 /// A user, and the period of a list about the user.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Input)]
 pub struct UserPeriod {
+    #[input(part)]
     pub(crate) of: OfUser,
+    #[input(part)]
     pub(crate) wanted: Wanted,
-}
-
-impl Input for UserPeriod {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        let (of, wanted) = (OfUser::read(fields), Wanted::read(fields));
-        Some(Self { of: of?, wanted: wanted? })
-    }
 }
 
 /// Maximum length of a plan and of a list's period, in seconds: two years, one of them a leap year.
 const LONGEST: i64 = 731 * 24 * 60 * 60;
 
-impl Wanted {
-    /// Reads the parameter `planId` or `year`, or both `from` and `to`. A request with only one of
-    /// `from` and `to` is invalid.
-    pub(crate) fn read(fields: &mut Fields) -> Option<Self> {
+/// The parameter `planId` or `year`, or both `from` and `to`.
+impl Input for Wanted {
+    fn read(fields: &mut Fields) -> Option<Self> {
         let (plan, year) = (fields.query::<PlanId>("planId"), fields.query::<Whole<1_000, 9_999>>("year"));
         let year = year.and_then(|year| i64::from(year).to_string().parse::<Year>().ok());
         let (from, to) = (fields.query::<PlanBound>("from"), fields.query::<PlanBound>("to"));
@@ -59,6 +53,17 @@ impl Wanted {
                 Some(Self::Given(period))
             }
         }
+    }
+
+    fn describe(contract: &mut Contract) {
+        let plan = "Plan. It cannot be combined with `year`, `from` and `to`. The default is the current plan.";
+        contract.query::<PlanId>("planId", plan, None);
+        let year = "Calendar year. It cannot be combined with `from` or `to`. The default is the current plan.";
+        contract.query::<Whole<1_000, 9_999>>("year", year, None);
+        let from = "Start of the period, inclusive. It requires `to`, and must be at most two years before `to`.";
+        contract.query::<PlanBound>("from", from, None);
+        let to = "End of the period, inclusive. It requires `from`. A date includes the whole day.";
+        contract.query::<PlanBound>("to", to, None);
     }
 }
 

@@ -4,6 +4,7 @@ use keys::{
     TimestampSeconds,
     wellness::{CompanyId, CompanyPartition, Period, PlanId, PlanTime, PlansSort, Year},
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use table::{Attributes, Item, Key};
 
@@ -125,7 +126,7 @@ impl Wellness {
 }
 
 /// A plan in a response.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PlanBody {
     plan_id: PlanId,

@@ -1,7 +1,8 @@
 use crate::Name;
+use function::Input;
 use keys::wellness::{
-    ActivityId, ActivityPartition, CompanyId, CompanyPartition, FacetRef, PlanTime, ProgramSort, RecordSort,
-    ReferencePartition, Status, UseSort,
+    ActivityId, ActivityPartition, CompanyId, CompanyPartition, Facet, FacetId, FacetRef, PlanTime, ProgramSort,
+    RecordSort, ReferencePartition, Status, UseSort,
 };
 use serde::{Deserialize, Serialize};
 use table::{Attributes, Condition, Item, JsonText, Key};
@@ -97,6 +98,21 @@ impl Record {
     #[must_use]
     pub fn key_of(company: &CompanyId, of: &FacetRef) -> Key {
         Key::new(&CompanyPartition(company.clone()), &RecordSort(of.clone()))
+    }
+}
+
+/// The venue in a path.
+#[derive(Debug, Clone, Input)]
+pub(crate) struct VenuePath {
+    #[input(path)]
+    facet: Facet,
+    #[input(path = "facetId")]
+    id: FacetId,
+}
+
+impl From<VenuePath> for FacetRef {
+    fn from(VenuePath { facet, id }: VenuePath) -> Self {
+        Self { facet, id }
     }
 }
 

@@ -6,6 +6,7 @@ use keys::{
         RegistrationsPartition, UserId,
     },
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use table::{Attributes, Condition, Item, JsonText, Key, Value};
 
@@ -64,7 +65,7 @@ pub struct Registration {
 }
 
 /// Why an employee with a registration does not take part.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Absence {
     /// The employee is on the waiting list.
@@ -116,7 +117,7 @@ impl Registration {
 }
 
 /// A registration in the response to a progress report.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RegistrationBody {
     activity_id: ActivityId,
@@ -139,7 +140,7 @@ pub struct RegistrationBody {
 }
 
 /// The status of a registration in a response (docs/decisions/wellness-completion.md).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum RegistrationStatus {
     Enrolled,
@@ -226,6 +227,13 @@ impl Registration {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "f64", into = "f64")]
 pub struct Progress(u32);
+
+keys::schema!(Progress as "Progress": {
+    "description": "Percentage with at most two decimal places.",
+    "type": "number",
+    "minimum": 0,
+    "maximum": 10_000
+});
 
 impl Progress {
     /// No progress.

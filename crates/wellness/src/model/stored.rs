@@ -1,12 +1,13 @@
 //! Stored items of any kind.
 
 use keys::wellness::ActivityPartition;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use table::{Attribute, Item, Key};
 
 /// A stored item with all its attributes, also if its own type cannot be deserialized from it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub(crate) struct StoredItem(Map<String, Value>);
 

@@ -5,6 +5,7 @@ use keys::{
     TimestampSeconds,
     wellness::{CompanyId, Owner, TemplateId, TemplateSort},
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use table::{Attributes, Item, JsonText, Key};
 
@@ -81,7 +82,7 @@ impl Wellness {
 }
 
 /// A template in a response.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TemplateBody {
     template_id: TemplateId,

@@ -14,6 +14,7 @@ use keys::{
     RequestId, TimestampSeconds,
     wellness::{CompanyId, CompanyPartition, Facet, FacetId, FacetRef, JobId, RecordSort, UploadKey, UploadSort},
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use table::{Attributes, Item, Key};
 
@@ -113,7 +114,7 @@ impl Upload {
 }
 
 /// The status of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum FileStatus {
     /// The object does not exist, or was not checked yet.
@@ -136,6 +137,11 @@ pub(crate) enum ContentType {
     Text,
     Mp4,
 }
+
+keys::schema!(ContentType as "FileType": {
+    "type": "string",
+    "enum": ["application/pdf", "image/jpeg", "image/png", "image/webp", "text/csv", "text/plain", "video/mp4"]
+});
 
 impl TryFrom<String> for ContentType {
     type Error = &'static str;
@@ -196,6 +202,8 @@ pub(crate) type FileSize = Whole<1, MAX_FILE>;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub(crate) struct Sha256(String);
+
+keys::schema!(Sha256 as "Sha256": {"type": "string", "pattern": "^[0-9a-f]{64}$"});
 
 impl TryFrom<String> for Sha256 {
     type Error = &'static str;

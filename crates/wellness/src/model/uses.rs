@@ -4,10 +4,11 @@ use crate::{
     Reference, Wellness,
     model::{
         period::{QUERY, between},
+        reference::VenuePath,
         sizes::{MAX_REFERENCE, must_fit},
     },
 };
-use function::{Error, Fields};
+use function::{Error, Fields, Input};
 use futures::future::try_join;
 use keys::{
     Bound, Bounds, Random, TimestampSeconds,
@@ -17,11 +18,19 @@ use serde_json::value::RawValue;
 use table::{Condition, JsonText, Query, Value};
 
 /// A request about the references to a venue in activities that end within a period.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Input)]
+#[input(check = must_be_in_order(from, to))]
 pub(crate) struct Uses {
+    #[input(path = "companyId")]
     pub(crate) company: CompanyId,
+    #[input(part, via = VenuePath)]
     pub(crate) of: FacetRef,
+    /// Earliest end of an activity, inclusive. The default is today.
+    #[input(query)]
     from: Option<PlanBound>,
+    /// Latest end of an activity, inclusive. The default is no limit. A date includes the whole
+    /// day.
+    #[input(query)]
     to: Option<PlanBound>,
 }
 
@@ -31,19 +40,13 @@ pub(crate) struct Uses {
 /// An activity usually changes from draft to active, so a pass reads the drafts first.
 pub(crate) const OPEN: [Status; 2] = [Status::Draft, Status::Active];
 
-impl Uses {
-    /// Reads `companyId`, `facet` and `facetId` from the path, and `from` and `to` from the query
-    /// string.
-    pub(crate) fn read(fields: &mut Fields) -> Option<Self> {
-        let company = fields.path("companyId");
-        let (facet, id) = (fields.path("facet"), fields.path("facetId"));
-        let (from, to) = (fields.query("from"), fields.query("to"));
-        if let Some((from, to)) = from.zip(to) {
-            between(fields, QUERY, from, to);
-        }
-        Some(Self { company: company?, of: FacetRef { facet: facet?, id: id? }, from, to })
+fn must_be_in_order(fields: &mut Fields, from: Option<&PlanBound>, to: Option<&PlanBound>) {
+    if let (Some(from), Some(to)) = (from, to) {
+        between(fields, QUERY, *from, *to);
     }
+}
 
+impl Uses {
     /// Returns the requested period. By default, it starts today at 00:00 UTC and has no end.
     ///
     /// # Errors

@@ -11,11 +11,13 @@ use crate::{
         object::JsonObject,
         part::limit,
         parts::MAX_REFERENCES,
+        reference::VenuePath,
         sizes::{MAX_REFERENCE, must_fit},
     },
 };
-use function::{Error, Fields, Function, Input, Put, Request, Route, Trigger, Version, optimistically};
+use function::{Error, Function, Input, Problem, Put, Request, Route, Trigger, Version, optimistically};
 use keys::wellness::{ActivityId, ActivityPartition, CompanyId, Facet, FacetId, FacetRef, Level, UseSort};
+use schemars::JsonSchema;
 use serde::Serialize;
 use table::{
     Attribute, Condition, Item, Key, Query, Value,
@@ -36,6 +38,8 @@ pub const PATTERN: Pattern = Pattern {
         method: "PUT",
         path: "/wellness/companies/{companyId}/activities/{activityId}/references/{facet}/{facetId}",
         scopes: &["wellness:admin", "wellness:operate"],
+        summary: "Add a reference to an activity, with the data of the record",
+        problems: &[Problem::NotFound, Problem::PartLimit, Problem::AnotherVersion],
     }]),
     calls: &[Calls::new("", |case| {
         Cost::default()
@@ -44,42 +48,29 @@ pub const PATTERN: Pattern = Pattern {
             .write(cost::PROGRAM, write(case.program))
             .write(cost::LISTS, write(case.reference))
     })],
+    contract: function::contract(&add_reference),
     function,
 };
 
-/// A request to add or remove a reference.
-#[derive(Debug, Clone)]
-pub struct OfActivity {
-    pub(crate) company: CompanyId,
-    pub(crate) activity: ActivityId,
-    pub(crate) of: FacetRef,
-    /// The version in the request. `None` if the request is based on no version.
-    pub(crate) version: Option<i64>,
-}
-
-impl OfActivity {
-    /// Reads the path.
-    pub(crate) fn read(fields: &mut Fields, version: Option<i64>) -> Option<Self> {
-        let (company, activity) = (fields.path("companyId"), fields.path("activityId"));
-        let (facet, id) = (fields.path("facet"), fields.path("facetId"));
-        Some(Self { company: company?, activity: activity?, of: FacetRef { facet: facet?, id: id? }, version })
-    }
-}
-
 /// A request to add a reference.
-#[derive(Debug, Clone)]
-pub struct AddReferenceInput(OfActivity);
-
-impl Input for AddReferenceInput {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        let version = fields.body_if_any::<Version>("version").map(i64::from);
-        OfActivity::read(fields, version).map(Self)
-    }
+#[derive(Debug, Clone, Input)]
+pub struct AddReferenceInput {
+    /// Version of the activity that the change is based on. If the current version differs, the
+    /// response is 412.
+    #[input(body, via = Version)]
+    version: Option<i64>,
+    #[input(path = "companyId")]
+    company: CompanyId,
+    #[input(path = "activityId")]
+    activity: ActivityId,
+    #[input(part, via = VenuePath)]
+    of: FacetRef,
 }
 
 /// A reference in a response, with the version of its activity.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "ActivityReference")]
 pub struct UseBody {
     activity_id: ActivityId,
     facet: Facet,
@@ -107,14 +98,13 @@ impl UseBody {
 /// - 412 if the activity has a different version than the request names.
 /// - 413 if the reference exceeds 4 KB.
 pub async fn add_reference(wellness: Wellness, request: Request<AddReferenceInput>) -> Result<Put<UseBody>, Error> {
-    let AddReferenceInput(wanted) = &request.input;
-    request.caller.must_belong_to(&wanted.company, DOMAIN)?;
-    optimistically(|| wellness.refer(wanted)).await
+    request.caller.must_belong_to(&request.input.company, DOMAIN)?;
+    optimistically(|| wellness.refer(&request.input)).await
 }
 
 impl Wellness {
-    async fn refer(&self, wanted: &OfActivity) -> Result<Put<UseBody>, Error> {
-        let OfActivity { company, activity, of, version } = wanted;
+    async fn refer(&self, wanted: &AddReferenceInput) -> Result<Put<UseBody>, Error> {
+        let AddReferenceInput { version, company, activity, of } = wanted;
         let activity = self.activity_at(company, activity, *version).await?;
         let key = Record::key_of(company, of);
         let record = self.table.get::<Record>(&key).await?.ok_or(Error::NotFound("reference"))?;

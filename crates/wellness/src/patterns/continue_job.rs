@@ -168,6 +168,7 @@ pub const PATTERN: Pattern = Pattern {
                 .write(cost::REGISTRATIONS, registration.times(2 * registrations))
         }),
     ],
+    contract: |_| {},
     function,
 };
 

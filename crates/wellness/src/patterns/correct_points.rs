@@ -10,7 +10,7 @@ use crate::{
     },
 };
 use function::{
-    Error, Fields, Fingerprint, Function, IdempotentRequest, Input, Put, Request, Route, Trigger, optimistically,
+    Error, Fingerprint, Function, IdempotentRequest, Input, Problem, Put, Request, Route, Trigger, optimistically,
 };
 use futures::future::try_join;
 use keys::wellness::{CompanyPartition, CorrectionId, CorrectionSort, EmployeeKey, PlanId, PointsPartition};
@@ -33,32 +33,30 @@ pub const PATTERN: Pattern = Pattern {
         method: "POST",
         path: "/wellness/users/{userId}/points",
         scopes: &["wellness:admin", "wellness:operate"],
+        summary: "Correct the points of a user in a plan",
+        problems: &[Problem::NotFound, Problem::IdempotencyKeyReused],
     }]),
     calls: &[Calls::new("", |case| {
         Cost::default()
             .read(cost::ACTIVITIES, read(case.own) + read(case.employee) + case.record_read())
             .write(cost::ACTIVITIES, (write(case.corrections) + case.record_write()).times(2))
     })],
+    contract: function::contract(&correct_points),
     function,
 };
 
 /// A request to correct points.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Input)]
 pub struct CorrectPointsInput {
+    #[input(part)]
     of: OfUser,
+    #[input(body = "planId")]
     plan: PlanId,
+    /// The points to add. Negative to take points away.
+    #[input(body = "amount")]
     difference: Difference,
+    #[input(body)]
     reason: Reason,
-}
-
-impl Input for CorrectPointsInput {
-    const BODY: bool = true;
-
-    fn read(fields: &mut Fields) -> Option<Self> {
-        let (of, plan) = (OfUser::read(fields), fields.body("planId"));
-        let (difference, reason) = (fields.body("amount"), fields.body("reason"));
-        Some(Self { of: of?, plan: plan?, difference: difference?, reason: reason? })
-    }
 }
 
 /// Adds a correction to the points of an employee in a plan. The correction is dated now, or at the

@@ -13,7 +13,8 @@ use crate::{
     },
 };
 use function::{
-    Created, Error, Fields, Fingerprint, Function, IdempotentRequest, Input, Request, Route, Trigger, optimistically,
+    Created, Error, Fields, Fingerprint, Function, IdempotentRequest, Input, Problem, Request, Route, Trigger,
+    optimistically,
 };
 use futures::future::{try_join, try_join_all};
 use keys::{
@@ -23,6 +24,7 @@ use keys::{
         ProgramSort, SectionId, Status, TemplateId,
     },
 };
+use serde_json::{Map, Value, json};
 use table::{Change, Item, Table, cost::Cost};
 
 /// The Lambda.
@@ -39,6 +41,8 @@ pub const PATTERN: Pattern = Pattern {
         method: "POST",
         path: "/wellness/companies/{companyId}/activities",
         scopes: &["wellness:admin", "wellness:operate"],
+        summary: "Create an activity with all its parts",
+        problems: &[Problem::NotFound, Problem::IdempotencyKeyReused],
     }]),
     calls: &[
         Calls::new("", insertion_cost),
@@ -46,6 +50,7 @@ pub const PATTERN: Pattern = Pattern {
             insertion_cost(case).write(cost::JOBS, table::cost::write(case.job).times(2))
         }),
     ],
+    contract: function::contract(&create_activity),
     function,
 };
 
@@ -61,46 +66,53 @@ fn insertion_cost(case: &Named) -> Cost {
 }
 
 /// A request to create an activity.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Input)]
+#[input(check = must_be_complete(), check = must_be_in_order(start, end), schema = is_complete)]
 pub struct CreateActivityInput {
+    #[input(path = "companyId")]
     company: CompanyId,
+    #[input(part)]
     content: Content,
+    #[input(body = "startDate")]
     start: PlanTime,
+    /// Must not end before `startDate`. A date, or a time of 00:00:00 in UTC, includes that whole
+    /// day.
+    #[input(body = "endDate")]
     end: PlanTime,
+    #[input(body, default)]
     status: Status,
+    #[input(body = "sectionId")]
     section: Option<SectionId>,
+    #[input(body = "templateId")]
     template: Option<TemplateId>,
+    #[input(body)]
     enrolment: Option<Enrolment>,
+    /// Number of seats. It requires an `enrolment` that is `open` or `closed`.
+    #[input(body)]
     capacity: Option<Capacity>,
 }
 
-impl Input for CreateActivityInput {
-    const BODY: bool = true;
+/// The mandatory fields of an activity without a template.
+const ESSENTIAL: [&str; 3] = ["name", "type", "subType"];
 
-    fn read(fields: &mut Fields) -> Option<Self> {
-        let (company, content) = (fields.path("companyId"), Content::read(fields));
-        let (start, end) = (fields.body("startDate"), fields.body("endDate"));
-        let (status, section) = (fields.body_if_any("status"), fields.body_if_any("sectionId"));
-        let template = fields.body_if_any("templateId");
-        if !fields.has_body("templateId") {
-            require(fields, &["name", "type", "subType"]);
-        }
-        if start.zip(end).is_some_and(|(start, end): (PlanTime, PlanTime)| end.is_over(start.second())) {
-            fields.fault::<()>("/body/endDate", "must not be before startDate");
-        }
-        let (enrolment, capacity) = (fields.body_if_any("enrolment"), fields.body_if_any("capacity"));
-        Some(Self {
-            company: company?,
-            content,
-            start: start?,
-            end: end?,
-            status: status.unwrap_or_default(),
-            section,
-            template,
-            enrolment,
-            capacity,
-        })
+fn must_be_complete(fields: &mut Fields) {
+    if !fields.has_body("templateId") {
+        require(fields, &ESSENTIAL);
     }
+}
+
+fn must_be_in_order(fields: &mut Fields, start: Option<&PlanTime>, end: Option<&PlanTime>) {
+    if start.zip(end).is_some_and(|(start, end)| end.is_over(start.second())) {
+        fields.fault::<()>("/body/endDate", "must not be before startDate");
+    }
+}
+
+fn is_complete(body: &mut Map<String, Value>) {
+    let alternatives = json!([
+        {"title": "FromTemplate", "required": ["templateId"]},
+        {"title": "WithoutTemplate", "required": ESSENTIAL},
+    ]);
+    body.insert("allOf".to_owned(), json!([{"anyOf": alternatives}]));
 }
 
 impl CreateActivityInput {

@@ -2,19 +2,17 @@
 //! (docs/requirements/wellness.md#import-employees).
 
 use crate::{
-    DOMAIN, Wellness,
+    DOMAIN, Name, Wellness,
     cost::{self, Calls, Pattern},
     model::{
         import::{MAX_IMPORT, Missing},
-        upload::{ContentType, FileForm, FileSize, FileStatus},
+        upload::{ContentType, FileForm, FileSize, FileStatus, Sha256},
     },
-    patterns::{
-        create_file::{CreateFileInput, UploadBody},
-        get_employee_import,
-    },
+    patterns::{create_file::UploadBody, get_employee_import},
 };
-use function::{Error, Fields, Function, Input, Located, Request, Route, Trigger, Whole, optimistically};
-use keys::wellness::FacetId;
+use function::{Error, Function, Input, Located, Problem, Request, Route, Trigger, Whole, optimistically};
+use keys::wellness::{CompanyId, FacetId};
+use schemars::JsonSchema;
 use serde::Serialize;
 use table::cost::{Cost, write};
 
@@ -32,6 +30,8 @@ pub const PATTERN: Pattern = Pattern {
         method: "POST",
         path: "/wellness/companies/{companyId}/employee-imports",
         scopes: &["wellness:admin", "wellness:operate"],
+        summary: "Create an import of employees and sign the upload of its file",
+        problems: &[Problem::IdempotencyKeyReused, Problem::JobLimit],
     }]),
     calls: &[Calls::new("", |case| {
         Cost::default()
@@ -39,32 +39,41 @@ pub const PATTERN: Pattern = Pattern {
             .read(cost::ACTIVITIES, case.record_read())
             .write(cost::ACTIVITIES, (write(case.upload) + case.record_write()).times(2))
     })],
+    contract: function::contract(&create_employee_import),
     function,
 };
 
 /// A request to create an import.
-#[derive(Debug, Clone)]
-pub struct CreateEmployeeImportInput(CreateFileInput);
+#[derive(Debug, Clone, Input)]
+pub struct CreateEmployeeImportInput {
+    #[input(path = "companyId")]
+    company: CompanyId,
+    #[input(body)]
+    bytes: Whole<1, MAX_IMPORT>,
+    #[input(body)]
+    sha256: Sha256,
+    /// Whether to remove the employees that the file does not contain. The default is false.
+    #[input(body, default)]
+    end_missing: bool,
+}
 
-impl Input for CreateEmployeeImportInput {
-    const BODY: bool = true;
-
-    fn read(fields: &mut Fields) -> Option<Self> {
-        let company = fields.path("companyId");
-        let (bytes, sha256) = (fields.body::<Whole<1, MAX_IMPORT>>("bytes"), fields.body("sha256"));
-        let end_missing = fields.body_if_any::<bool>("endMissing").unwrap_or_default();
-        let bytes = bytes.and_then(|bytes| FileSize::try_from(i64::from(bytes)).ok());
-        let name = "employees.csv".parse().ok();
-        let missing = Some(if end_missing { Missing::End } else { Missing::Keep });
-        let content_type = ContentType::Csv;
-        let form = FileForm { name: name?, content_type, bytes: bytes?, sha256: sha256?, missing };
-        Some(Self(CreateFileInput { company: company?, form }))
+impl CreateEmployeeImportInput {
+    fn form(&self) -> Result<FileForm, Error> {
+        let (name, bytes) = ("employees.csv".parse::<Name>(), FileSize::try_from(i64::from(self.bytes)));
+        Ok(FileForm {
+            name: name.map_err(|error| Error::Internal(error.to_string()))?,
+            content_type: ContentType::Csv,
+            bytes: bytes.map_err(|error| Error::Internal(error.to_string()))?,
+            sha256: self.sha256.clone(),
+            missing: Some(if self.end_missing { Missing::End } else { Missing::Keep }),
+        })
     }
 }
 
 /// An import in the response, with the request that uploads its file.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "PendingEmployeeImport")]
 pub struct NewImportBody {
     import_id: FacetId,
     status: FileStatus,
@@ -84,13 +93,14 @@ pub async fn create_employee_import(
     wellness: Wellness,
     request: Request<CreateEmployeeImportInput>,
 ) -> Result<Located<NewImportBody>, Error> {
-    let CreateEmployeeImportInput(new) = &request.input;
-    request.caller.must_belong_to(&new.company, DOMAIN)?;
-    let upload = optimistically(|| wellness.new_upload(new, &request)).await?;
+    let company = &request.input.company;
+    request.caller.must_belong_to(company, DOMAIN)?;
+    let form = request.input.form()?;
+    let upload = optimistically(|| wellness.new_upload(company, &form, &request)).await?;
     let signed = wellness.signed(&upload, request.now).await?;
     let import_id = upload.sort.0;
     let parameter = |name: &str| match name {
-        "companyId" => Some(new.company.to_string()),
+        "companyId" => Some(company.to_string()),
         _ => Some(import_id.to_string()),
     };
     let location = get_employee_import::PATTERN.location(parameter);

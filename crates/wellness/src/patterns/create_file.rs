@@ -1,21 +1,22 @@
 //! W31: creates a file, and signs its upload (docs/requirements/wellness.md#files).
 
 use crate::{
-    DOMAIN, Wellness,
+    DOMAIN, Name, Wellness,
     cost::{self, Calls, Pattern},
     model::{
         import::Missing,
-        upload::{FileForm, FileStatus, Upload},
+        upload::{ContentType, FileForm, FileSize, FileStatus, Sha256, Upload},
     },
     patterns::get_reference,
 };
 use function::{
-    Error, Fields, Fingerprint, Function, IdempotentRequest, Input, Located, Request, Route, Trigger, optimistically,
+    Error, Fingerprint, Function, IdempotentRequest, Input, Located, Problem, Request, Route, Trigger, optimistically,
 };
 use keys::{
     TimestampSeconds,
     wellness::{CompanyId, FacetId, Owner},
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use table::cost::{Cost, write};
@@ -34,38 +35,37 @@ pub const PATTERN: Pattern = Pattern {
         method: "POST",
         path: "/wellness/companies/{companyId}/files",
         scopes: &["wellness:admin", "wellness:operate"],
+        summary: "Create a file and sign its upload",
+        problems: &[Problem::IdempotencyKeyReused],
     }]),
     calls: &[Calls::new("", |case| {
         Cost::default()
             .read(cost::ACTIVITIES, case.record_read())
             .write(cost::ACTIVITIES, (write(case.upload) + case.record_write()).times(2))
     })],
+    contract: function::contract(&create_file),
     function,
 };
 
 /// A request to create a file.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Input)]
 pub struct CreateFileInput {
-    pub(crate) company: CompanyId,
-    pub(crate) form: FileForm,
-}
-
-impl Input for CreateFileInput {
-    const BODY: bool = true;
-
-    fn read(fields: &mut Fields) -> Option<Self> {
-        let company = fields.path("companyId");
-        let (name, content_type) = (fields.body("name"), fields.body("contentType"));
-        let (bytes, sha256) = (fields.body("bytes"), fields.body("sha256"));
-        let (name, content_type) = (name?, content_type?);
-        let form = FileForm { name, content_type, bytes: bytes?, sha256: sha256?, missing: None };
-        Some(Self { company: company?, form })
-    }
+    #[input(path = "companyId")]
+    company: CompanyId,
+    #[input(body)]
+    name: Name,
+    #[input(body)]
+    content_type: ContentType,
+    #[input(body)]
+    bytes: FileSize,
+    #[input(body)]
+    sha256: Sha256,
 }
 
 /// A file in the response, with the request that uploads its content.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "PendingFile")]
 pub struct FileBody {
     file_id: FacetId,
     status: FileStatus,
@@ -73,7 +73,7 @@ pub struct FileBody {
 }
 
 /// The request that uploads the content of a file.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct UploadBody {
     method: &'static str,
     url: String,
@@ -88,8 +88,10 @@ pub(crate) struct UploadBody {
 /// - 403 if the caller belongs to another company.
 /// - 422 if the idempotency key was used for a different request.
 pub async fn create_file(wellness: Wellness, request: Request<CreateFileInput>) -> Result<Located<FileBody>, Error> {
-    request.caller.must_belong_to(&request.input.company, DOMAIN)?;
-    let upload = optimistically(|| wellness.new_upload(&request.input, &request)).await?;
+    let CreateFileInput { company, name, content_type, bytes, sha256 } = request.input.clone();
+    request.caller.must_belong_to(&company, DOMAIN)?;
+    let form = FileForm { name, content_type, bytes, sha256, missing: None };
+    let upload = optimistically(|| wellness.new_upload(&company, &form, &request)).await?;
     let signed = wellness.signed(&upload, request.now).await?;
     let (file_id, status) = (upload.sort.0, upload.status);
     let parameter = |name: &str| match name {
@@ -110,8 +112,12 @@ impl Wellness {
     }
 
     /// Creates the upload, or returns the one of the same request.
-    pub(crate) async fn new_upload<I>(&self, new: &CreateFileInput, request: &Request<I>) -> Result<Upload, Error> {
-        let CreateFileInput { company, form } = new;
+    pub(crate) async fn new_upload<I>(
+        &self,
+        company: &CompanyId,
+        form: &FileForm,
+        request: &Request<I>,
+    ) -> Result<Upload, Error> {
         let (name, content_type, size) =
             (form.name.as_str(), form.content_type.as_str(), u32::from(form.bytes).to_string());
         let purpose = match form.missing {

@@ -11,9 +11,11 @@ use crate::{
     },
 };
 use function::{
-    Created, Error, Fields, Fingerprint, Function, IdempotentRequest, Input, Request, Route, Trigger, optimistically,
+    Created, Error, Fields, Fingerprint, Function, IdempotentRequest, Input, Problem, Request, Route, Trigger,
+    optimistically,
 };
-use keys::wellness::{Owner, TemplateId};
+use keys::wellness::{CompanyId, Owner, TemplateId};
+use serde_json::{Map, Value, json};
 use table::cost::{Cost, write};
 
 /// The Lambda.
@@ -27,11 +29,19 @@ pub const PATTERN: Pattern = Pattern {
     id: "W13",
     name: "create-template",
     trigger: Trigger::Http(&[
-        Route { method: "POST", path: "/wellness/templates", scopes: &["wellness:operate"] },
+        Route {
+            method: "POST",
+            path: "/wellness/templates",
+            scopes: &["wellness:operate"],
+            summary: "Create a global template",
+            problems: &[Problem::NotFound, Problem::IdempotencyKeyReused],
+        },
         Route {
             method: "POST",
             path: "/wellness/companies/{companyId}/templates",
             scopes: &["wellness:admin", "wellness:operate"],
+            summary: "Create a template for a company",
+            problems: &[Problem::NotFound, Problem::IdempotencyKeyReused],
         },
     ]),
     calls: &[Calls::new("", |case| {
@@ -39,31 +49,26 @@ pub const PATTERN: Pattern = Pattern {
             .read(cost::ACTIVITIES, case.record_read())
             .write(cost::ACTIVITIES, (write(case.own) + case.record_write()).times(2))
     })],
+    contract: function::contract(&create_template),
     function,
 };
 
 /// A request to create a template.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Input)]
+#[input(body, check = must_have_name(), schema = needs_name)]
 pub struct CreateTemplateInput {
+    #[input(path = "companyId", via = CompanyId, default = Owner::Global)]
     owner: Owner,
+    #[input(part)]
     content: Content,
 }
 
-impl Input for CreateTemplateInput {
-    const BODY: bool = true;
-
-    fn read(fields: &mut Fields) -> Option<Self> {
-        let owner = read_owner(fields);
-        let content = Content::read(fields);
-        require(fields, &["name"]);
-        Some(Self { owner, content })
-    }
+fn must_have_name(fields: &mut Fields) {
+    require(fields, &["name"]);
 }
 
-/// Reads the owner of the templates from the path: the company, or `Global` if the path contains no
-/// company.
-pub(crate) fn read_owner(fields: &mut Fields) -> Owner {
-    fields.path_if_any("companyId").map_or(Owner::Global, Owner::Company)
+fn needs_name(body: &mut Map<String, Value>) {
+    body.insert("required".to_owned(), json!(["name"]));
 }
 
 impl CreateTemplateInput {

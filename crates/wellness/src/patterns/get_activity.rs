@@ -11,12 +11,13 @@ use crate::{
         parts::{GoalBody, ReferenceBody, RewardBody},
     },
 };
-use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger};
+use function::{Error, Function, Input, Json, Problem, Request, Route, Trigger};
 use futures::future::{try_join, try_join_all};
 use keys::{
     TimestampSeconds,
     wellness::{ActivityId, ActivityPartition, CompanyId, Level, ProgramSort},
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeSet, str::FromStr};
 use table::{
@@ -38,6 +39,8 @@ pub const PATTERN: Pattern = Pattern {
         method: "GET",
         path: "/wellness/companies/{companyId}/activities/{activityId}",
         scopes: &["wellness:read", "wellness:admin", "wellness:operate"],
+        summary: "Get an activity with the requested parts",
+        problems: &[Problem::NotFound, Problem::TooLarge],
     }]),
     calls: &[
         Calls::new("", |case| {
@@ -50,28 +53,26 @@ pub const PATTERN: Pattern = Pattern {
                 .read(cost::ACTIVITIES, read(case.part * case.parts))
         }),
     ],
+    contract: function::contract(&get_activity),
     function,
 };
 
 /// The activity and the levels to read.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Input)]
 pub struct GetActivityInput {
+    #[input(path = "companyId")]
     company: CompanyId,
+    #[input(path = "activityId")]
     activity: ActivityId,
+    /// Parts of the activity. `Program` includes all parts.
+    #[input(query = "include", default)]
     levels: Levels,
 }
 
-impl Input for GetActivityInput {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        let (company, activity) = (fields.path("companyId"), fields.path("activityId"));
-        let levels = fields.query("include");
-        Some(Self { company: company?, activity: activity?, levels: levels.unwrap_or_default() })
-    }
-}
-
 /// The query parameter `include`: comma-separated levels. The default is the whole activity.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Levels(BTreeSet<Level>);
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(inline)]
+struct Levels(#[schemars(with = "Vec<Level>", length(min = 1))] BTreeSet<Level>);
 
 impl Default for Levels {
     fn default() -> Self {
@@ -131,8 +132,9 @@ impl Row {
 }
 
 /// The requested levels of an activity. The response omits other levels and missing parts.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "ActivityParts")]
 pub struct PartsBody {
     #[serde(flatten)]
     head: Head,
@@ -149,7 +151,7 @@ pub struct PartsBody {
 }
 
 /// The base row if it was requested, and only the ids otherwise.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(untagged)]
 enum Head {
     Row(Box<ActivityBody>),

@@ -3,8 +3,9 @@
 use crate::{
     DOMAIN, Employee, EmployeeBody, Wellness,
     cost::{self, Calls, Pattern},
+    model::employee::EmployeePath,
 };
-use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger};
+use function::{Error, Function, Input, Json, Problem, Request, Route, Trigger};
 use keys::wellness::EmployeeKey;
 use table::cost::{Cost, read};
 
@@ -22,21 +23,17 @@ pub const PATTERN: Pattern = Pattern {
         method: "GET",
         path: "/wellness/companies/{companyId}/employees/{userId}",
         scopes: &["wellness:admin", "wellness:operate"],
+        summary: "Get an employee",
+        problems: &[Problem::NotFound],
     }]),
     calls: &[Calls::new("", |case| Cost::default().read(cost::ACTIVITIES, read(case.employee)))],
+    contract: function::contract(&get_employee),
     function,
 };
 
 /// The employee that a request names.
-#[derive(Debug, Clone)]
-pub struct EmployeeInput(pub(crate) EmployeeKey);
-
-impl Input for EmployeeInput {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        let (company, user) = (fields.path("companyId"), fields.path("userId"));
-        Some(Self(EmployeeKey { company: company?, user: user? }))
-    }
-}
+#[derive(Debug, Clone, Input)]
+pub struct EmployeeInput(#[input(part, via = EmployeePath)] pub(crate) EmployeeKey);
 
 /// Reads an employee with strong consistency.
 ///

@@ -10,9 +10,10 @@ use crate::{
         upload::FileStatus,
     },
 };
-use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger, is_zero};
+use function::{Error, Function, Input, Json, Problem, Request, Route, Trigger, is_zero};
 use jobs::State;
 use keys::wellness::{CompanyId, FacetId, JobId};
+use schemars::JsonSchema;
 use serde::Serialize;
 use table::cost::{Cost, read};
 
@@ -30,28 +31,27 @@ pub const PATTERN: Pattern = Pattern {
         method: "GET",
         path: "/wellness/companies/{companyId}/employee-imports/{importId}",
         scopes: &["wellness:admin", "wellness:operate"],
+        summary: "Get the progress of an import of employees",
+        problems: &[Problem::NotFound],
     }]),
     calls: &[Calls::new("", |case| Cost::default().read(cost::ACTIVITIES, read(case.upload)))],
+    contract: function::contract(&get_employee_import),
     function,
 };
 
 /// The import to read.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Input)]
 pub struct GetEmployeeImportInput {
+    #[input(path = "companyId")]
     company: CompanyId,
+    #[input(path = "importId")]
     import: FacetId,
 }
 
-impl Input for GetEmployeeImportInput {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        let (company, import) = (fields.path("companyId"), fields.path("importId"));
-        Some(Self { company: company?, import: import? })
-    }
-}
-
 /// An import in a response.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "EmployeeImport")]
 pub struct ImportBody {
     import_id: FacetId,
     status: ImportStatus,
@@ -60,13 +60,14 @@ pub struct ImportBody {
     counts: Counts,
     rejected_lines: Vec<RejectedLine>,
     #[serde(skip_serializing_if = "is_zero")]
+    #[schemars(with = "function::Skipped")]
     skipped: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
 }
 
 /// The status of an import.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum ImportStatus {
     /// The file is not there yet.

@@ -8,9 +8,10 @@ use crate::{
     model::job::job_key,
     patterns::start_erasure::{ErasureInput, routes},
 };
-use function::{Error, Function, Json, Request, Trigger};
+use function::{Error, Function, Json, Problem, Request, Trigger};
 use jobs::{Job, State};
 use keys::{TimestampSeconds, wellness::JobId};
+use schemars::JsonSchema;
 use serde::Serialize;
 use table::{
     Item,
@@ -34,13 +35,18 @@ pub fn function() -> Function {
 pub const PATTERN: Pattern = Pattern {
     id: "W34",
     name: "get-erasure",
-    trigger: Trigger::Http(&routes("GET")),
+    trigger: Trigger::Http(&routes(
+        "GET",
+        ["Read the erasure of a company", "Read the erasure of an employee"],
+        &[Problem::NotFound],
+    )),
     calls: &[Calls::new("", |case| Cost::default().read(cost::JOBS, read(case.job)))],
+    contract: function::contract(&get_erasure),
     function,
 };
 
 /// An erasure in a response.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ErasureBody {
     job_id: JobId,
@@ -57,14 +63,14 @@ pub struct ErasureBody {
 }
 
 /// A number of removed items.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Removed {
     kind: String,
     count: u64,
 }
 
 /// A copy that stays.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Kept {
     what: &'static str,
     until: TimestampSeconds,

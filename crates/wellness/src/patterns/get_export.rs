@@ -7,12 +7,13 @@ use crate::{
     model::job::job_key,
     patterns::list_plans::CompanyInput,
 };
-use function::{Error, Function, Json, Request, Route, Trigger, is_zero};
+use function::{Error, Function, Json, Problem, Request, Route, Trigger, is_zero};
 use jobs::State;
 use keys::{
     TimestampSeconds,
     wellness::{ExportKey, JobId},
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 use table::cost::{Cost, read};
 
@@ -34,13 +35,16 @@ pub const PATTERN: Pattern = Pattern {
         method: "GET",
         path: "/wellness/companies/{companyId}/export",
         scopes: &["wellness:operate"],
+        summary: "Read the last export of a company",
+        problems: &[Problem::NotFound],
     }]),
     calls: &[Calls::new("", |case| Cost::default().read(cost::JOBS, read(case.job)))],
+    contract: function::contract(&get_export),
     function,
 };
 
 /// An export in a response.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ExportBody {
     job_id: JobId,
@@ -51,14 +55,16 @@ pub struct ExportBody {
     files: Vec<FileBody>,
     /// Number of items with an attribute that JSON cannot express.
     #[serde(skip_serializing_if = "is_zero")]
+    #[schemars(with = "function::Skipped")]
     skipped: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
 }
 
 /// A file of an export.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "ExportFile")]
 struct FileBody {
     name: String,
     /// Number of lines. Absent for an uploaded file.

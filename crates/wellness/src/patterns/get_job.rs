@@ -5,7 +5,7 @@ use crate::{
     cost::{self, Calls, Pattern},
     model::job::job_key,
 };
-use function::{Accepted, Caller, Error, Fields, Function, Input, Request, Route, Trigger};
+use function::{Accepted, Caller, Error, Function, Input, Problem, Request, Route, Trigger};
 use jobs::{Job, JobBody, JobRoutes, Jobs};
 use keys::wellness::{CompanyId, JobId};
 use table::{
@@ -27,23 +27,21 @@ pub const PATTERN: Pattern = Pattern {
         method: "GET",
         path: "/wellness/companies/{companyId}/jobs/{jobId}",
         scopes: &["wellness:admin", "wellness:operate"],
+        summary: "Get the progress of a job",
+        problems: &[Problem::NotFound],
     }]),
     calls: &[Calls::new("", |case| Cost::default().read(cost::JOBS, read(case.job)))],
+    contract: function::contract(&jobs::get_job::<Wellness>),
     function,
 };
 
 /// The job to read.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Input)]
 pub struct CompanyJobInput {
+    #[input(path = "companyId")]
     pub(crate) company: CompanyId,
+    #[input(path = "jobId")]
     pub(crate) job: JobId,
-}
-
-impl Input for CompanyJobInput {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        let (company, job) = (fields.path("companyId"), fields.path("jobId"));
-        Some(Self { company: company?, job: job? })
-    }
 }
 
 impl JobRoutes for Wellness {

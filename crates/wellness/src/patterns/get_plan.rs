@@ -5,7 +5,7 @@ use crate::{
     cost::{self, Calls, Pattern},
     model::plan::PlanBody,
 };
-use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger};
+use function::{Error, Function, Input, Json, Problem, Request, Route, Trigger};
 use keys::wellness::{CompanyId, PlanId};
 use table::cost::{Cost, read};
 
@@ -23,23 +23,21 @@ pub const PATTERN: Pattern = Pattern {
         method: "GET",
         path: "/wellness/companies/{companyId}/plans/{planId}",
         scopes: &["wellness:read", "wellness:admin", "wellness:operate"],
+        summary: "Get a plan",
+        problems: &[Problem::NotFound],
     }]),
     calls: &[Calls::new("", |case| Cost::default().read(cost::ACTIVITIES, read(case.own)))],
+    contract: function::contract(&get_plan),
     function,
 };
 
 /// The plan to read.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Input)]
 pub struct PlanInput {
+    #[input(path = "companyId")]
     pub(crate) company: CompanyId,
+    #[input(path = "planId")]
     pub(crate) plan: PlanId,
-}
-
-impl Input for PlanInput {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        let (company, plan) = (fields.path("companyId"), fields.path("planId"));
-        Some(Self { company: company?, plan: plan? })
-    }
 }
 
 /// Reads a plan with strong consistency. A calendar year is a plan if no other plan covers it.

@@ -9,12 +9,13 @@ use crate::{
         period::UserPeriod,
     },
 };
-use function::{Error, Function, Json, Request, Route, Trigger};
+use function::{Error, Function, Json, Problem, Request, Route, Trigger};
 use futures::future::try_join;
 use keys::{
     TimestampSeconds,
     wellness::{ActivityId, CorrectionSort, PointsPartition, RewardKind},
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 use table::{
     Query,
@@ -35,11 +36,14 @@ pub const PATTERN: Pattern = Pattern {
         method: "GET",
         path: "/wellness/users/{userId}/points",
         scopes: &["wellness:read", "wellness:admin", "wellness:operate"],
+        summary: "Read the points of a user in a plan",
+        problems: &[Problem::NotFound, Problem::TooLarge],
     }]),
     calls: &[
         Calls::new("", points_cost),
         Calls::new(", of a plan", |case| points_cost(case).read(cost::ACTIVITIES, read_eventually(case.own))),
     ],
+    contract: function::contract(&get_points),
     function,
 };
 
@@ -50,8 +54,9 @@ fn points_cost(case: &Named) -> Cost {
 }
 
 /// The points of an employee, with the entries that they consist of.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "PointsOfPlan")]
 pub struct PointsBody {
     start_date: TimestampSeconds,
     end_date: TimestampSeconds,
@@ -61,12 +66,14 @@ pub struct PointsBody {
     items: Vec<Entry>,
     /// Number of unreadable items that were left out.
     #[serde(skip_serializing_if = "function::is_zero")]
+    #[schemars(with = "function::Skipped")]
     skipped: usize,
 }
 
 /// An entry of the journal.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "lowercase")]
+#[schemars(rename = "PointsEntry")]
 enum Entry {
     #[serde(rename_all = "camelCase")]
     Award {

@@ -4,11 +4,12 @@
 use crate::{
     DOMAIN, Record, Wellness,
     cost::{self, Calls, Pattern},
-    model::upload::FileStatus,
+    model::{reference::VenuePath, upload::FileStatus},
     patterns::put_reference::RecordBody,
 };
-use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger};
+use function::{Error, Function, Input, Json, Problem, Request, Route, Trigger};
 use keys::wellness::{CompanyId, Facet, FacetRef};
+use schemars::JsonSchema;
 use serde::Serialize;
 use table::cost::{Cost, read};
 
@@ -26,31 +27,30 @@ pub const PATTERN: Pattern = Pattern {
         method: "GET",
         path: "/wellness/companies/{companyId}/references/{facet}/{facetId}",
         scopes: &["wellness:read", "wellness:admin", "wellness:operate"],
+        summary: "Get a venue, file, course, tracker or notification",
+        problems: &[Problem::NotFound],
     }]),
     calls: &[
         Calls::new("", |case| Cost::default().read(cost::ACTIVITIES, read(case.own))),
         Calls::new(", file", |case| Cost::default().read(cost::ACTIVITIES, read(case.own) + read(case.upload))),
     ],
+    contract: function::contract(&get_reference),
     function,
 };
 
 /// A record in a path.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Input)]
 pub struct RecordInput {
+    #[input(path = "companyId")]
     pub(crate) company: CompanyId,
+    #[input(part, via = VenuePath)]
     pub(crate) of: FacetRef,
 }
 
-impl Input for RecordInput {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        let (company, facet, id) = (fields.path("companyId"), fields.path("facet"), fields.path("facetId"));
-        Some(Self { company: company?, of: FacetRef { facet: facet?, id: id? } })
-    }
-}
-
 /// A record in a response. For a file, also its status, and the URL of its content.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "ReferenceWithFile")]
 pub struct RecordWithFile {
     #[serde(flatten)]
     record: RecordBody,

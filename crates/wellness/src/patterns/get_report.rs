@@ -6,7 +6,7 @@ use crate::{
     model::report::{Count, PlanReport, ReportRow},
 };
 use function::{
-    Cell, Csv, CsvRow, Error, Fields, Function, Input, JsonOrCsv, List, MediaType, Request, Route, Trigger,
+    Cell, Csv, CsvRow, Error, Function, Input, JsonOrCsv, List, MediaType, Problem, Request, Route, Trigger,
 };
 use keys::{
     TimestampSeconds,
@@ -14,6 +14,7 @@ use keys::{
         ActivityId, ActivityType, CompanyId, Department, PlanId, PlanTime, ReportRowSort, ReportsPartition, RowOf,
     },
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 use table::{
     Query,
@@ -34,34 +35,33 @@ pub const PATTERN: Pattern = Pattern {
         method: "GET",
         path: "/wellness/companies/{companyId}/plans/{planId}/report",
         scopes: &["wellness:admin", "wellness:operate"],
+        summary: "Read the last report of a plan",
+        problems: &[Problem::NotFound],
     }]),
     calls: &[Calls::new("", |case: &Named| {
         let rows = read_eventually(case.report * case.items);
         Cost::default().read(cost::ACTIVITIES, 1 + rows)
     })],
+    contract: function::contract(&get_report),
     function,
 };
 
 /// The report to read.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Input)]
+#[input(page = 50)]
 pub struct GetReportInput {
+    #[input(path = "companyId")]
     company: CompanyId,
+    #[input(path = "planId")]
     plan: PlanId,
+    #[input(header = "accept", default)]
     format: MediaType,
 }
 
-impl Input for GetReportInput {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        fields.paging(50);
-        let (company, plan) = (fields.path("companyId"), fields.path("planId"));
-        let format = fields.header("accept").unwrap_or_default();
-        Some(Self { company: company?, plan: plan?, format })
-    }
-}
-
 /// A row of the report.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "ReportRow")]
 pub struct RowBody {
     /// The activity. Absent in the sums.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -78,7 +78,7 @@ pub struct RowBody {
 }
 
 /// The counts of a department.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct DepartmentBody {
     /// Absent for removed employees.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -4,10 +4,9 @@
 use crate::{
     DOMAIN, Template, TemplateBody, Wellness,
     cost::{self, Calls, Pattern},
-    patterns::create_template::read_owner,
 };
-use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger};
-use keys::wellness::{Owner, TemplateId};
+use function::{Error, Function, Input, Json, Problem, Request, Route, Trigger};
+use keys::wellness::{CompanyId, Owner, TemplateId};
 use table::cost::{Cost, read};
 
 /// The Lambda.
@@ -25,29 +24,29 @@ pub const PATTERN: Pattern = Pattern {
             method: "GET",
             path: "/wellness/templates/{templateId}",
             scopes: &["wellness:read", "wellness:admin", "wellness:operate"],
+            summary: "Get a global template",
+            problems: &[Problem::NotFound],
         },
         Route {
             method: "GET",
             path: "/wellness/companies/{companyId}/templates/{templateId}",
             scopes: &["wellness:read", "wellness:admin", "wellness:operate"],
+            summary: "Get a template of a company",
+            problems: &[Problem::NotFound],
         },
     ]),
     calls: &[Calls::new("", |case| Cost::default().read(cost::ACTIVITIES, read(case.own)))],
+    contract: function::contract(&get_template),
     function,
 };
 
 /// A template in a path.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Input)]
 pub struct TemplateInput {
+    #[input(path = "companyId", via = CompanyId, default = Owner::Global)]
     pub(crate) owner: Owner,
+    #[input(path = "templateId")]
     pub(crate) id: TemplateId,
-}
-
-impl Input for TemplateInput {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        let (owner, id) = (read_owner(fields), fields.path("templateId"));
-        Some(Self { owner, id: id? })
-    }
 }
 
 /// Reads a template. Every caller may read the global templates.

@@ -10,7 +10,7 @@ use crate::{
         ticket::{Drawn, Ticket, count},
     },
 };
-use function::{Caller, Error, Fields, Function, Input, Problem, Put, Request, Route, Trigger, optimistically};
+use function::{Caller, Error, Function, Input, Problem, Put, Request, Route, Trigger, optimistically};
 use futures::future::try_join;
 use keys::{
     RequestId, TimestampSeconds,
@@ -37,6 +37,8 @@ pub const PATTERN: Pattern = Pattern {
         method: "PUT",
         path: "/wellness/users/{userId}/registrations/{activityId}",
         scopes: &["wellness:write", "wellness:admin", "wellness:operate"],
+        summary: "Join an activity, or put an employee into it",
+        problems: &[Problem::NotFound, Problem::ActivityNotOpen, Problem::EnrolmentClosed, Problem::NotEligible],
     }]),
     calls: &[
         Calls::new("", join_cost),
@@ -56,6 +58,7 @@ pub const PATTERN: Pattern = Pattern {
                 .write(cost::REGISTRATIONS, registration)
         }),
     ],
+    contract: function::contract(&join_activity),
     function,
 };
 
@@ -70,31 +73,22 @@ fn join_cost(case: &Named) -> Cost {
 }
 
 /// The employee and the activity.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Input)]
 pub struct JoinActivityInput {
+    #[input(part)]
     pub(crate) of: OfUser,
+    #[input(path = "activityId")]
     pub(crate) activity: ActivityId,
 }
 
-impl Input for JoinActivityInput {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        let (of, activity) = (OfUser::read(fields), fields.path("activityId"));
-        Some(Self { of: of?, activity: activity? })
-    }
-}
-
 /// The employee, the activity and the group.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Input)]
 pub struct GroupSignUp {
+    #[input(part)]
     sign_up: JoinActivityInput,
+    /// A group of the activity. The employee joins it.
+    #[input(body = "groupId")]
     group: Option<GroupId>,
-}
-
-impl Input for GroupSignUp {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        let (sign_up, group) = (JoinActivityInput::read(fields), fields.body_if_any("groupId"));
-        Some(Self { sign_up: sign_up?, group })
-    }
 }
 
 /// Registers an employee for an activity, or puts the employee on the waiting list. A repeated

@@ -23,6 +23,8 @@ pub const PATTERN: Pattern = Pattern {
         method: "DELETE",
         path: "/wellness/users/{userId}/registrations/{activityId}",
         scopes: &["wellness:write", "wellness:admin", "wellness:operate"],
+        summary: "Leave an activity",
+        problems: &[Problem::NotFound, Problem::ActivityNotOpen],
     }]),
     calls: &[
         Calls::new("", |case| {
@@ -41,6 +43,7 @@ pub const PATTERN: Pattern = Pattern {
                 .write(cost::REGISTRATIONS, registration)
         }),
     ],
+    contract: function::contract(&leave_activity),
     function,
 };
 

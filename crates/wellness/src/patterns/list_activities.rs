@@ -8,11 +8,12 @@ use crate::{
     cost::{self, Calls, Pattern},
     model::{activity::Statuses, period::Wanted},
 };
-use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger};
+use function::{Error, Function, Input, Json, Problem, Request, Route, Trigger};
 use keys::{
     TimestampSeconds,
     wellness::{ActivityId, CompanyId, EndDateSort, ProgramPartition, SectionId},
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use table::{
     Item, Page, Query,
@@ -33,6 +34,8 @@ pub const PATTERN: Pattern = Pattern {
         method: "GET",
         path: "/wellness/companies/{companyId}/activities",
         scopes: &["wellness:read", "wellness:admin", "wellness:operate"],
+        summary: "List the activities and sections of a period",
+        problems: &[Problem::NotFound, Problem::TooLarge],
     }]),
     calls: &[
         Calls::new("", |case| Cost::default().read(cost::PROGRAM, case.listed(case.program))),
@@ -42,23 +45,19 @@ pub const PATTERN: Pattern = Pattern {
                 .read(cost::ACTIVITIES, read_eventually(case.own))
         }),
     ],
+    contract: function::contract(&list_activities),
     function,
 };
 
 /// The company, the period and the statuses to list.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Input)]
 pub struct ListActivitiesInput {
+    #[input(path = "companyId")]
     company: CompanyId,
+    #[input(part)]
     wanted: Wanted,
+    #[input(query = "status", default)]
     statuses: Statuses,
-}
-
-impl Input for ListActivitiesInput {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        let (company, wanted) = (fields.path("companyId"), Wanted::read(fields));
-        let statuses = fields.query("status").unwrap_or_default();
-        Some(Self { company: company?, wanted: wanted?, statuses })
-    }
 }
 
 /// An item of GSI1: an activity or a section.
@@ -74,18 +73,20 @@ impl Item for Entry {
 }
 
 /// The activities and sections of a company in a response.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct Programme {
     items: Vec<ActivityBody>,
     sections: Vec<SectionBody>,
     /// Number of unreadable items that were left out.
     #[serde(skip_serializing_if = "function::is_zero")]
+    #[schemars(with = "function::Skipped")]
     skipped: usize,
 }
 
 /// A section. `activity_ids` are the ids of its activities in this response.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "ProgrammeSection")]
 struct SectionBody {
     section_id: SectionId,
     name: Name,

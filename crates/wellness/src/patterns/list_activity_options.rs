@@ -6,11 +6,12 @@ use crate::{
     cost::{self, Calls, Pattern},
     model::{activity::Statuses, option::ActivityOption, period::Wanted},
 };
-use function::{Error, Fields, Function, Input, List, Request, Route, Trigger};
+use function::{Error, Function, Input, List, Problem, Request, Route, Trigger};
 use keys::{
     TimestampSeconds,
     wellness::{ActivityId, ActivityType, CompanyId, Department, Role, ShownStatus, SubType},
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 use table::{
     Page,
@@ -31,6 +32,8 @@ pub const PATTERN: Pattern = Pattern {
         method: "GET",
         path: "/wellness/companies/{companyId}/activity-options",
         scopes: &["wellness:read", "wellness:admin", "wellness:operate"],
+        summary: "List the activities of a period in short form, by role and department",
+        problems: &[Problem::NotFound, Problem::TooLarge],
     }]),
     calls: &[
         Calls::new("", |case| Cost::default().read(cost::LISTS, case.listed(case.narrow))),
@@ -40,29 +43,27 @@ pub const PATTERN: Pattern = Pattern {
                 .read(cost::ACTIVITIES, read_eventually(case.own))
         }),
     ],
+    contract: function::contract(&list_activity_options),
     function,
 };
 
 /// The company, the period and the filters of the list.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Input)]
 pub struct ListActivityOptionsInput {
+    #[input(path = "companyId")]
     company: CompanyId,
+    #[input(part)]
     wanted: Wanted,
+    #[input(query = "status", default)]
     statuses: Statuses,
+    #[input(query = "type")]
     activity_type: Option<ActivityType>,
+    #[input(query)]
     sub_type: Option<SubType>,
+    #[input(query)]
     role: Option<Role>,
+    #[input(query)]
     department: Option<Department>,
-}
-
-impl Input for ListActivityOptionsInput {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        let (company, wanted) = (fields.path("companyId"), Wanted::read(fields));
-        let statuses = fields.query("status").unwrap_or_default();
-        let (activity_type, sub_type) = (fields.query("type"), fields.query("subType"));
-        let (role, department) = (fields.query("role"), fields.query("department"));
-        Some(Self { company: company?, wanted: wanted?, statuses, activity_type, sub_type, role, department })
-    }
 }
 
 impl ListActivityOptionsInput {
@@ -75,8 +76,9 @@ impl ListActivityOptionsInput {
 }
 
 /// The short form of an activity in a response.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "ActivityOption")]
 pub struct OptionBody {
     activity_id: ActivityId,
     name: Name,

@@ -6,7 +6,7 @@ use crate::{
     cost::{self, Calls, Named, Pattern},
     model::employee::EmployeesQuery,
 };
-use function::{Error, Fields, Function, Input, JsonOrCsv, List, MediaType, Request, Route, Trigger};
+use function::{Error, Function, Input, JsonOrCsv, List, MediaType, Problem, Request, Route, Trigger};
 use keys::wellness::{CompanyId, Department, EmployeesPosition};
 use table::{
     BadCursor,
@@ -27,29 +27,27 @@ pub const PATTERN: Pattern = Pattern {
         method: "GET",
         path: "/wellness/companies/{companyId}/employees",
         scopes: &["wellness:admin", "wellness:operate"],
+        summary: "List the employees of a company or a department",
+        problems: &[Problem::NotFound],
     }]),
     calls: &[Calls::new("", |case: &Named| {
         let others = Term::halves(9);
         Cost::default().read(cost::ACTIVITIES, read_eventually(case.employee * case.items) + others)
     })],
+    contract: function::contract(&list_employees),
     function,
 };
 
 /// The employees to list.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Input)]
+#[input(page = 50)]
 pub struct ListEmployeesInput {
+    #[input(path = "companyId")]
     company: CompanyId,
+    #[input(query)]
     department: Option<Department>,
+    #[input(header = "accept", default)]
     format: MediaType,
-}
-
-impl Input for ListEmployeesInput {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        fields.paging(50);
-        let (company, department) = (fields.path("companyId"), fields.query("department"));
-        let format = fields.header("accept").unwrap_or_default();
-        Some(Self { company: company?, department, format })
-    }
 }
 
 /// Lists employees. The order is stable, but has no meaning. A page of a department may have fewer

@@ -6,13 +6,12 @@ use crate::{
     cost::{self, Calls, Pattern},
     model::registration::RegistrationStatus,
 };
-use function::{
-    Cell, Csv, CsvRow, Error, Fields, Function, Input, JsonOrCsv, List, MediaType, Request, Route, Trigger,
-};
+use function::{Cell, Csv, CsvRow, Error, Function, Input, JsonOrCsv, List, MediaType, Request, Route, Trigger};
 use keys::{
     TimestampSeconds,
     wellness::{ActivityId, ActivityPartition, CompanyId, Department, EmployeeKey, GroupId, RegistrationSort, UserId},
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 use table::{
     Condition, Key, Query,
@@ -33,33 +32,31 @@ pub const PATTERN: Pattern = Pattern {
         method: "GET",
         path: "/wellness/companies/{companyId}/activities/{activityId}/participants",
         scopes: &["wellness:admin", "wellness:operate"],
+        summary: "List the participants of an activity",
+        problems: &[],
     }]),
     calls: &[Calls::new("", |case| {
         let employees = read_eventually(case.employee).times(case.items);
         Cost::default().read(cost::ACTIVITIES, case.listed(case.registration) + employees)
     })],
+    contract: function::contract(&list_participants),
     function,
 };
 
 /// The activity whose participants are listed.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Input)]
+#[input(page = 50)]
 pub struct ListParticipantsInput {
+    #[input(path = "companyId")]
     company: CompanyId,
+    #[input(path = "activityId")]
     activity: ActivityId,
+    #[input(header = "accept", default)]
     format: MediaType,
 }
 
-impl Input for ListParticipantsInput {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        fields.paging(50);
-        let (company, activity) = (fields.path("companyId"), fields.path("activityId"));
-        let format = fields.header("accept").unwrap_or_default();
-        Some(Self { company: company?, activity: activity?, format })
-    }
-}
-
 /// A participant in a response.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ParticipantBody {
     user_id: UserId,

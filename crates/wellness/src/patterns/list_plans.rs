@@ -5,7 +5,7 @@ use crate::{
     cost::{self, Calls, Pattern},
     model::plan::PlanBody,
 };
-use function::{Error, Fields, Function, Input, List, Request, Route, Trigger};
+use function::{Error, Function, Input, List, Request, Route, Trigger};
 use keys::wellness::CompanyId;
 use table::{
     Page,
@@ -26,20 +26,17 @@ pub const PATTERN: Pattern = Pattern {
         method: "GET",
         path: "/wellness/companies/{companyId}/plans",
         scopes: &["wellness:read", "wellness:admin", "wellness:operate"],
+        summary: "List the plans of a company",
+        problems: &[],
     }]),
     calls: &[Calls::new("", |case| Cost::default().read(cost::ACTIVITIES, read_eventually(case.own)))],
+    contract: function::contract(&list_plans),
     function,
 };
 
 /// The company whose plans are listed.
-#[derive(Debug, Clone)]
-pub struct CompanyInput(pub(crate) CompanyId);
-
-impl Input for CompanyInput {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        fields.path("companyId").map(Self)
-    }
-}
+#[derive(Debug, Clone, Input)]
+pub struct CompanyInput(#[input(path = "companyId")] pub(crate) CompanyId);
 
 /// Lists the plans of a company, sorted by start date. The list has at most 100 plans, so it has no
 /// pages. It does not contain calendar years that nobody has put as a plan.

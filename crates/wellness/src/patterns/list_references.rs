@@ -6,11 +6,12 @@ use crate::{
     cost::{self, Calls, Pattern},
     model::{activity::Statuses, uses::Uses},
 };
-use function::{Error, Fields, Function, Input, List, Request, Route, Trigger};
+use function::{Error, Function, Input, List, Request, Route, Trigger};
 use keys::{
     KeyRange, TimestampSeconds,
     wellness::{ActivityId, ShownStatus, Status, UseSort},
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::VecDeque;
 use table::{
@@ -32,10 +33,13 @@ pub const PATTERN: Pattern = Pattern {
         method: "GET",
         path: "/wellness/companies/{companyId}/references/{facet}/{facetId}/activities",
         scopes: &["wellness:read", "wellness:admin", "wellness:operate"],
+        summary: "List the activities that use a reference, by end date",
+        problems: &[],
     }]),
     calls: &[Calls::new("", |case| {
         Cost::default().read(cost::LISTS, read_eventually(case.reference * case.references))
     })],
+    contract: function::contract(&list_references),
     function,
 };
 
@@ -43,28 +47,25 @@ pub const PATTERN: Pattern = Pattern {
 const MAX_CALLS: usize = 10;
 
 /// The venue, the period and the status to list.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Input)]
+#[input(page = 50)]
 pub struct ListReferencesInput {
+    #[input(part)]
     uses: Uses,
+    #[input(query = "status", default)]
     statuses: Statuses,
 }
 
-impl Input for ListReferencesInput {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        fields.paging(50);
-        let (uses, statuses) = (Uses::read(fields), fields.query("status"));
-        Some(Self { uses: uses?, statuses: statuses.unwrap_or_default() })
-    }
-}
-
 /// A reference in a response.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "ReferenceUse")]
 pub struct ReferenceBody {
     activity_id: ActivityId,
     status: ShownStatus,
     end_date: TimestampSeconds,
     #[serde(with = "table::raw_json")]
+    #[schemars(with = "table::JsonText")]
     data: JsonText,
 }
 

@@ -6,7 +6,7 @@ use crate::{
     cost::{self, Calls, Pattern},
     patterns::put_reference::RecordBody,
 };
-use function::{Error, Fields, Function, Input, List, Request, Route, Trigger};
+use function::{Error, Function, Input, List, Request, Route, Trigger};
 use keys::wellness::{CompanyId, CompanyPartition, Facet, RecordSort};
 use table::{Query, cost::Cost};
 
@@ -24,24 +24,22 @@ pub const PATTERN: Pattern = Pattern {
         method: "GET",
         path: "/wellness/companies/{companyId}/references/{facet}",
         scopes: &["wellness:admin", "wellness:operate"],
+        summary: "List the venues, files, courses, trackers or notifications",
+        problems: &[],
     }]),
     calls: &[Calls::new("", |case| Cost::default().read(cost::ACTIVITIES, case.listed(case.own)))],
+    contract: function::contract(&list_references_of_facet),
     function,
 };
 
 /// The kind of the records to list.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Input)]
+#[input(page = 50)]
 pub struct ListReferencesOfFacetInput {
+    #[input(path = "companyId")]
     company: CompanyId,
+    #[input(path)]
     facet: Facet,
-}
-
-impl Input for ListReferencesOfFacetInput {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        fields.paging(50);
-        let (company, facet) = (fields.path("companyId"), fields.path("facet"));
-        Some(Self { company: company?, facet: facet? })
-    }
 }
 
 /// Lists the company's venues, files, courses, trackers or notifications, sorted by id.

@@ -14,11 +14,12 @@ use crate::{
     },
     registrations::WHOLE_PAGE,
 };
-use function::{Error, Fields, Function, Input, List, Request, Route, Trigger};
+use function::{Error, Function, Input, List, Problem, Request, Route, Trigger};
 use keys::{
     TimestampSeconds,
     wellness::{ActivityEndDateSort, ActivityId, GroupId, SectionId, ShownStatus, Status},
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 use table::{
     JsonText, Page,
@@ -39,11 +40,14 @@ pub const PATTERN: Pattern = Pattern {
         method: "GET",
         path: "/wellness/users/{userId}/registrations",
         scopes: &["wellness:read", "wellness:admin", "wellness:operate"],
+        summary: "List the registrations of a user in a period",
+        problems: &[Problem::NotFound, Problem::TooLarge],
     }]),
     calls: &[
         Calls::new("", list_cost),
         Calls::new(", of a plan", |case| list_cost(case).read(cost::ACTIVITIES, read_eventually(case.own))),
     ],
+    contract: function::contract(&list_registrations),
     function,
 };
 
@@ -54,20 +58,14 @@ fn list_cost(case: &Named) -> Cost {
 }
 
 /// The user, the period and the page to list.
-#[derive(Debug, Clone)]
-pub struct ListRegistrationsInput(UserPeriod);
-
-impl Input for ListRegistrationsInput {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        let of = UserPeriod::read(fields);
-        fields.paging(WHOLE_PAGE);
-        of.map(Self)
-    }
-}
+#[derive(Debug, Clone, Input)]
+#[input(page = WHOLE_PAGE)]
+pub struct ListRegistrationsInput(#[input(part)] UserPeriod);
 
 /// A registration with the current name, status and section of its activity.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "RegistrationOfUser")]
 pub struct OnHomePage {
     activity_id: ActivityId,
     name: Name,

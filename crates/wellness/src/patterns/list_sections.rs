@@ -5,7 +5,7 @@ use crate::{
     cost::{self, Calls, Pattern},
     patterns::put_section::SectionBody,
 };
-use function::{Error, Fields, Function, Input, List, Request, Route, Trigger};
+use function::{Error, Function, Input, List, Request, Route, Trigger};
 use keys::wellness::{CompanyId, CompanyPartition, SectionSort};
 use table::{Query, cost::Cost};
 
@@ -23,21 +23,18 @@ pub const PATTERN: Pattern = Pattern {
         method: "GET",
         path: "/wellness/companies/{companyId}/sections",
         scopes: &["wellness:read", "wellness:admin", "wellness:operate"],
+        summary: "List the sections of a company",
+        problems: &[],
     }]),
     calls: &[Calls::new("", |case| Cost::default().read(cost::ACTIVITIES, case.listed(case.own)))],
+    contract: function::contract(&list_sections),
     function,
 };
 
 /// The company whose sections are listed.
-#[derive(Debug, Clone)]
-pub struct ListSectionsInput(CompanyId);
-
-impl Input for ListSectionsInput {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        fields.paging(50);
-        fields.path("companyId").map(Self)
-    }
-}
+#[derive(Debug, Clone, Input)]
+#[input(page = 50)]
+pub struct ListSectionsInput(#[input(path = "companyId")] CompanyId);
 
 /// Lists the sections of a company, sorted by id.
 ///

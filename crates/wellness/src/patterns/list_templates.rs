@@ -4,10 +4,9 @@
 use crate::{
     DOMAIN, Template, TemplateBody, Wellness,
     cost::{self, Calls, Pattern},
-    patterns::create_template::read_owner,
 };
-use function::{Error, Fields, Function, Input, List, Request, Route, Trigger};
-use keys::wellness::{Owner, TemplateSort};
+use function::{Error, Function, Input, List, Request, Route, Trigger};
+use keys::wellness::{CompanyId, Owner, TemplateSort};
 use table::{Query, cost::Cost};
 
 /// The Lambda.
@@ -25,27 +24,26 @@ pub const PATTERN: Pattern = Pattern {
             method: "GET",
             path: "/wellness/templates",
             scopes: &["wellness:read", "wellness:admin", "wellness:operate"],
+            summary: "List the global templates",
+            problems: &[],
         },
         Route {
             method: "GET",
             path: "/wellness/companies/{companyId}/templates",
             scopes: &["wellness:read", "wellness:admin", "wellness:operate"],
+            summary: "List the templates of a company",
+            problems: &[],
         },
     ]),
     calls: &[Calls::new("", |case| Cost::default().read(cost::ACTIVITIES, case.listed(case.own)))],
+    contract: function::contract(&list_templates),
     function,
 };
 
 /// The owner of the templates.
-#[derive(Debug, Clone)]
-pub struct ListTemplatesInput(Owner);
-
-impl Input for ListTemplatesInput {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        fields.paging(50);
-        Some(Self(read_owner(fields)))
-    }
-}
+#[derive(Debug, Clone, Input)]
+#[input(page = 50)]
+pub struct ListTemplatesInput(#[input(path = "companyId", via = CompanyId, default = Owner::Global)] Owner);
 
 /// Lists templates, from the oldest to the newest. Every caller may list the global templates.
 ///

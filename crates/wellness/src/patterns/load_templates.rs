@@ -33,6 +33,7 @@ pub const PATTERN: Pattern = Pattern {
             Cost::default().read(cost::ACTIVITIES, read(0)).write(cost::ACTIVITIES, (templates + 1).times(2))
         }),
     ],
+    contract: |_| {},
     function,
 };
 

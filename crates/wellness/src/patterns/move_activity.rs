@@ -8,7 +8,7 @@ use crate::{
     Activity, ActivityBody, DOMAIN, Section, Wellness,
     cost::{self, Calls, Pattern},
 };
-use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger, optimistically};
+use function::{Contract, Error, Fields, Function, Input, Json, Problem, Request, Route, Trigger, optimistically};
 use keys::wellness::{ActivityId, CompanyId, SectionId};
 use table::{
     Condition,
@@ -29,6 +29,8 @@ pub const PATTERN: Pattern = Pattern {
         method: "PUT",
         path: "/wellness/companies/{companyId}/activities/{activityId}/section",
         scopes: &["wellness:admin", "wellness:operate"],
+        summary: "Move an activity to a section, or to no section",
+        problems: &[Problem::NotFound],
     }]),
     calls: &[Calls::new("", |case| {
         Cost::default()
@@ -36,6 +38,7 @@ pub const PATTERN: Pattern = Pattern {
             .write(cost::ACTIVITIES, write(case.activity).times(2))
             .write(cost::PROGRAM, write(case.program))
     })],
+    contract: function::contract(&move_activity),
     function,
 };
 
@@ -54,6 +57,13 @@ impl Input for MoveActivityInput {
         let (company, activity) = (fields.path("companyId"), fields.path("activityId"));
         let section = fields.body("sectionId");
         Some(Self { company: company?, activity: activity?, section: section? })
+    }
+
+    fn describe(contract: &mut Contract) {
+        contract.path::<CompanyId>("companyId", "");
+        contract.path::<ActivityId>("activityId", "");
+        contract.name_body("SectionMove");
+        contract.body::<Option<SectionId>>("sectionId", "`null` means no section.", true);
     }
 }
 

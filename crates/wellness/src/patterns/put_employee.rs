@@ -5,7 +5,9 @@ use crate::{
     DOMAIN, Employee, EmployeeBody, LastChange, Name, Wellness,
     cost::{self, Calls, Pattern},
 };
-use function::{Error, Fields, Function, Input, Put, Request, Route, Trigger, optimistically};
+use function::{Contract, Error, Fields, Function, Input, Put, Request, Route, Trigger, optimistically};
+use keys::wellness::CompanyId;
+use keys::wellness::UserId;
 use keys::wellness::{Department, EmployeeKey, EmployeeSort, EmployeesPartition, Role};
 use serde::{Deserialize, Deserializer, Serialize, de::IgnoredAny};
 use table::{
@@ -27,6 +29,8 @@ pub const PATTERN: Pattern = Pattern {
         method: "PUT",
         path: "/wellness/companies/{companyId}/employees/{userId}",
         scopes: &["wellness:admin", "wellness:operate"],
+        summary: "Create or change an employee and enrol the employee in challenges asynchronously",
+        problems: &[],
     }]),
     calls: &[
         Calls::new("", |case| {
@@ -38,6 +42,7 @@ pub const PATTERN: Pattern = Pattern {
             Cost::default().read(cost::ACTIVITIES, read).write(cost::ACTIVITIES, write)
         }),
     ],
+    contract: function::contract(&put_employee),
     function,
 };
 
@@ -77,6 +82,15 @@ impl Input for PutEmployeeInput {
         let name = PlacedName::Is(fields.body_if_any("name"));
         let key = EmployeeKey { company: company?, user: user? };
         Some(Self { key, role: role?, department: department?, name })
+    }
+
+    fn describe(contract: &mut Contract) {
+        contract.path::<CompanyId>("companyId", "");
+        contract.path::<UserId>("userId", "");
+        contract.name_body("NewEmployee");
+        contract.body::<Role>("role", "", true);
+        contract.body::<Department>("department", "", true);
+        contract.body::<Name>("name", "", false);
     }
 }
 

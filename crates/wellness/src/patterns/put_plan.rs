@@ -1,5 +1,6 @@
 //! W19: creates or changes a plan (docs/requirements/wellness.md#named-plans).
 
+use crate::Name;
 use crate::{
     DOMAIN, Wellness,
     cost::{self, Calls, Pattern},
@@ -8,7 +9,7 @@ use crate::{
         plan::{Plan, PlanBody, Plans},
     },
 };
-use function::{Error, Fields, Function, Input, Put, Request, Route, Trigger, optimistically};
+use function::{Contract, Error, Fields, Function, Input, Problem, Put, Request, Route, Trigger, optimistically};
 use keys::wellness::{CompanyId, Period, PlanBound, PlanId, Year};
 use table::{
     Condition,
@@ -29,10 +30,13 @@ pub const PATTERN: Pattern = Pattern {
         method: "PUT",
         path: "/wellness/companies/{companyId}/plans/{planId}",
         scopes: &["wellness:admin", "wellness:operate"],
+        summary: "Create or change a plan",
+        problems: &[Problem::PlanOverlap],
     }]),
     calls: &[Calls::new("", |case| {
         Cost::default().read(cost::ACTIVITIES, read(case.own)).write(cost::ACTIVITIES, write(case.own))
     })],
+    contract: function::contract(&put_plan),
     function,
 };
 
@@ -65,6 +69,16 @@ impl Input for PutPlanInput {
             fields.fault::<()>("/path/planId", "is a year, so the plan must lie within this year");
         }
         Some(Self { company: company?, plan: Plan { plan_id: plan_id?, name: name?, period: period? } })
+    }
+
+    fn describe(contract: &mut Contract) {
+        contract.path::<CompanyId>("companyId", "");
+        contract.path::<PlanId>("planId", "");
+        contract.name_body("NewPlan");
+        contract.body::<Name>("name", "", true);
+        contract.body::<PlanBound>("startDate", "", true);
+        let end = "Must not be before `startDate`, and at most two years after it. A date includes the whole day.";
+        contract.body::<PlanBound>("endDate", end, true);
     }
 }
 

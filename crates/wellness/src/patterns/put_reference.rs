@@ -1,6 +1,7 @@
 //! W15: creates or replaces a company's record of a venue
 //! (docs/requirements/wellness.md#pattern-5-find-and-update-the-activities-of-a-venue).
 
+use crate::model::reference::VenuePath;
 use crate::{
     DOMAIN, Name, Record, Wellness,
     cost::{self, Calls, Pattern},
@@ -10,8 +11,9 @@ use crate::{
         sizes::{MAX_REFERENCE, must_fit},
     },
 };
-use function::{Error, Fields, Function, Input, Put, Request, Route, Trigger, optimistically};
+use function::{Contract, Error, Fields, Function, Input, Put, Request, Route, Trigger, optimistically};
 use keys::wellness::{CompanyId, CompanyPartition, Facet, FacetId, FacetRef, RecordSort};
+use schemars::JsonSchema;
 use serde::Serialize;
 use table::cost::{Cost, read, write};
 
@@ -29,10 +31,13 @@ pub const PATTERN: Pattern = Pattern {
         method: "PUT",
         path: "/wellness/companies/{companyId}/references/{facet}/{facetId}",
         scopes: &["wellness:admin", "wellness:operate"],
+        summary: "Create or replace a venue, file, course, tracker or notification",
+        problems: &[],
     }]),
     calls: &[Calls::new("", |case| {
         Cost::default().read(cost::ACTIVITIES, read(case.own)).write(cost::ACTIVITIES, write(case.own).times(2))
     })],
+    contract: function::contract(&put_reference),
     function,
 };
 
@@ -54,11 +59,20 @@ impl Input for PutReferenceInput {
             used_by: None,
         }))
     }
+
+    fn describe(contract: &mut Contract) {
+        contract.path::<CompanyId>("companyId", "");
+        VenuePath::describe(contract);
+        contract.name_body("NewReference");
+        contract.body::<Name>("name", "", true);
+        contract.body::<JsonObject>("data", "", true);
+    }
 }
 
 /// A record in a response.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "Reference")]
 pub struct RecordBody {
     facet: Facet,
     id: FacetId,

@@ -5,11 +5,12 @@ use crate::{
     DOMAIN, Name, Section, Wellness,
     cost::{self, Calls, Pattern},
 };
-use function::{Error, Fields, Function, Input, Put, Request, Route, Trigger, optimistically};
+use function::{Contract, Error, Fields, Function, Input, Put, Request, Route, Trigger, optimistically};
 use keys::{
     TimestampSeconds,
     wellness::{CompanyId, CompanyPartition, EndDateSort, PlanTime, ProgramPartition, SectionId, SectionSort},
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 use table::cost::{Cost, read, write};
 
@@ -27,6 +28,8 @@ pub const PATTERN: Pattern = Pattern {
         method: "PUT",
         path: "/wellness/companies/{companyId}/sections/{sectionId}",
         scopes: &["wellness:admin", "wellness:operate"],
+        summary: "Create or replace a section",
+        problems: &[],
     }]),
     calls: &[Calls::new("", |case| {
         Cost::default()
@@ -34,6 +37,7 @@ pub const PATTERN: Pattern = Pattern {
             .write(cost::ACTIVITIES, write(case.own).times(2))
             .write(cost::PROGRAM, write(case.own))
     })],
+    contract: function::contract(&put_section),
     function,
 };
 
@@ -61,10 +65,20 @@ impl Input for PutSectionInput {
             start_date: start?,
         }))
     }
+
+    fn describe(contract: &mut Contract) {
+        contract.path::<CompanyId>("companyId", "");
+        contract.path::<SectionId>("sectionId", "");
+        contract.name_body("NewSection");
+        contract.body::<Name>("name", "", true);
+        contract.body::<PlanTime>("startDate", "", true);
+        let end = "Must not end before `startDate`. A date, or a time of 00:00:00 in UTC, includes that whole day.";
+        contract.body::<PlanTime>("endDate", end, true);
+    }
 }
 
 /// A section in a response.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SectionBody {
     section_id: SectionId,

@@ -25,6 +25,7 @@ pub const PATTERN: Pattern = Pattern {
     name: "receive-file",
     trigger: Trigger::Objects("Files", UploadKey::PREFIX),
     calls: &[Calls::new("", |case| Cost::default().write(cost::JOBS, write(case.job)))],
+    contract: |_| {},
     function,
 };
 

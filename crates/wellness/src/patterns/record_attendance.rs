@@ -4,12 +4,13 @@ use crate::{
     DOMAIN, Registration, Reward, Wellness,
     cost::{self, Calls, Pattern},
 };
-use function::{Error, Fields, Function, Input, Json, Problem, Request, Route, Trigger, optimistically};
+use function::{Error, Function, Input, Json, Problem, Request, Route, Trigger, optimistically};
 use futures::future::{join_all, try_join};
 use keys::{
     TimestampSeconds,
     wellness::{ActivityId, CompanyId, ShownStatus, UserId},
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use table::{
@@ -31,6 +32,8 @@ pub const PATTERN: Pattern = Pattern {
         method: "POST",
         path: "/wellness/companies/{companyId}/activities/{activityId}/attendance",
         scopes: &["wellness:admin", "wellness:operate"],
+        summary: "Record who attended an activity",
+        problems: &[Problem::NotFound, Problem::ActivityNotOpen],
     }]),
     calls: &[Calls::new("", |case| {
         let times = case.items;
@@ -41,6 +44,7 @@ pub const PATTERN: Pattern = Pattern {
             .write(cost::ACTIVITIES, registration)
             .write(cost::REGISTRATIONS, registration)
     })],
+    contract: function::contract(&record_attendance),
     function,
 };
 
@@ -48,18 +52,23 @@ pub const PATTERN: Pattern = Pattern {
 const MAX_USERS: usize = 25;
 
 /// The employees who attended.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Input)]
 pub struct RecordAttendanceInput {
+    #[input(path = "companyId")]
     company: CompanyId,
+    #[input(path = "activityId")]
     activity: ActivityId,
+    #[input(body = "userIds")]
     users: Users,
+    #[input(body, default = true)]
     attended: bool,
 }
 
 /// 1 to 25 different employees.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(try_from = "Vec<UserId>")]
-struct Users(Vec<UserId>);
+#[schemars(inline, !try_from)]
+struct Users(#[schemars(length(min = 1, max = 25), extend("uniqueItems" = true))] Vec<UserId>);
 
 impl TryFrom<Vec<UserId>> for Users {
     type Error = &'static str;
@@ -71,24 +80,14 @@ impl TryFrom<Vec<UserId>> for Users {
     }
 }
 
-impl Input for RecordAttendanceInput {
-    const BODY: bool = true;
-
-    fn read(fields: &mut Fields) -> Option<Self> {
-        let (company, activity) = (fields.path("companyId"), fields.path("activityId"));
-        let (users, attended) = (fields.body("userIds"), fields.body_if_any("attended").unwrap_or(true));
-        Some(Self { company: company?, activity: activity?, users: users?, attended })
-    }
-}
-
 /// The outcome for each employee, in the order of the request.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct AttendanceBody {
     items: Vec<Attendee>,
 }
 
 /// The outcome for one employee.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Attendee {
     user_id: UserId,
@@ -98,7 +97,7 @@ struct Attendee {
     earned_points: Option<u32>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 enum Outcome {
     Recorded,

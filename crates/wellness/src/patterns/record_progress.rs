@@ -14,13 +14,17 @@ use crate::{
         registration::Absence,
     },
 };
-use function::{BoundedText, Error, Fields, Function, Input, Json, Problem, Request, Route, Trigger, optimistically};
+use function::{
+    BoundedText, Contract, Error, Fields, Function, Input, Json, Problem, Request, Route, Trigger, optimistically,
+};
 use futures::future::join4;
 use keys::{
     TimestampSeconds,
     wellness::{ActivityId, EmployeeKey, ShownStatus},
 };
+use schemars::json_schema;
 use serde::Deserialize;
+use serde_json::json;
 use table::{
     Change, Condition, Table, Value,
     cost::{Cost, read, write},
@@ -40,6 +44,13 @@ pub const PATTERN: Pattern = Pattern {
         method: "PATCH",
         path: "/wellness/users/{userId}/registrations/{activityId}",
         scopes: &["wellness:write", "wellness:admin", "wellness:operate"],
+        summary: "Record progress and points",
+        problems: &[
+            Problem::NotFound,
+            Problem::ProgressBackwards,
+            Problem::ActivityNotOpen,
+            Problem::GoalWithoutTarget,
+        ],
     }]),
     calls: &[
         Calls::new("", |case| update_cost(case).read(cost::ACTIVITIES, case.activity_read())),
@@ -53,6 +64,7 @@ pub const PATTERN: Pattern = Pattern {
             cost.write(cost::ACTIVITIES, write(case.registration))
         }),
     ],
+    contract: function::contract(&record_progress),
     function,
 };
 
@@ -103,12 +115,41 @@ impl Input for RecordProgressInput {
         let (data, correction) = (fields.body_if_any("data"), fields.body_if_any("correction").unwrap_or_default());
         Some(Self { of: of?, activity: activity?, reached: reached?, text, data, correction })
     }
+
+    fn describe(contract: &mut Contract) {
+        OfUser::describe(contract);
+        contract.path::<ActivityId>("activityId", "");
+        contract.name_body("ProgressReport");
+        contract.body::<Progress>("progress", "", false);
+        let value =
+            "In the units of the goal, instead of `progress`. The server computes `progress` and `progressText`.";
+        contract.body::<AmountBody>("value", value, false);
+        contract.body::<ProgressText>("progressText", "", false);
+        contract.body::<JsonObject>("data", "", false);
+        let lower = "Whether to lower the progress. Only for administrators and operators.";
+        contract.body::<bool>("correction", lower, false);
+        contract.adapt_body(|body| {
+            let shapes = json!([
+                {"title": "Percent", "required": ["progress"]},
+                {"title": "Value", "required": ["value"]},
+            ]);
+            body.insert("allOf".to_owned(), json!([{"oneOf": shapes}]));
+        });
+    }
 }
 
 /// Progress as text: empty, or at most 200 visible characters and spaces.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(try_from = "String")]
 struct ProgressText(String);
+
+keys::schema!(ProgressText as "ProgressText", |_| json_schema!({
+    "description": "Visible characters and spaces, or an empty text. U+200C and U+200D are allowed between two visible \
+        characters.",
+    "type": "string",
+    "maxLength": 200,
+    "pattern": format!("{}|^$", keys::schema::plain_text()),
+}));
 
 impl TryFrom<String> for ProgressText {
     type Error = &'static str;

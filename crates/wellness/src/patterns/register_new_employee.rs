@@ -17,6 +17,7 @@ use keys::{
     TimestampSeconds,
     wellness::{ActivityEndDateSort, ActivityType, CompanyId, EmployeeKey, EmployeeSort, EndDateSort, Period, Status},
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
@@ -49,6 +50,7 @@ pub const PATTERN: Pattern = Pattern {
             .write(cost::REGISTRATIONS, write(case.registration).times(challenges))
             .read(cost::ACTIVITIES, case.activity_read().times(challenges))
     })],
+    contract: |_| {},
     function,
 };
 
@@ -376,7 +378,7 @@ impl Current {
 }
 
 /// An attribute that may be missing or unreadable.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(transparent)]
 struct Lenient<T>(Option<T>);
 

@@ -9,7 +9,7 @@ use crate::{
     model::job::{Task, job_key},
     patterns::{get_employee::EmployeeInput, get_job::accepted},
 };
-use function::{Accepted, Error, Function, Request, Route, Trigger};
+use function::{Accepted, Error, Function, Problem, Request, Route, Trigger};
 use jobs::{Job, JobBody};
 use keys::{
     RequestId, TimestampSeconds,
@@ -31,12 +31,15 @@ pub const PATTERN: Pattern = Pattern {
         method: "DELETE",
         path: "/wellness/companies/{companyId}/employees/{userId}",
         scopes: &["wellness:admin", "wellness:operate"],
+        summary: "Remove an employee and end the future registrations asynchronously",
+        problems: &[Problem::NotFound],
     }]),
     calls: &[Calls::new("", |case| {
         Cost::default()
             .write(cost::ACTIVITIES, write(case.employee).times(2))
             .write(cost::JOBS, write(case.job).times(2))
     })],
+    contract: function::contract(&remove_employee),
     function,
 };
 

@@ -7,7 +7,11 @@ use crate::{
     model::part::{PartRoute, name},
     patterns::update_part::routes,
 };
-use function::{Error, Fields, Function, Input, NoContent, Request, Trigger, Version, optimistically};
+use function::{
+    Contract, Error, Fields, Function, Input, NoContent, Problem, Request, Trigger, Version, optimistically,
+};
+use keys::wellness::GroupId;
+use keys::wellness::RewardKind;
 use keys::wellness::{ActivityId, ActivityPartition, CompanyId, ProgramSort};
 use table::{
     Key,
@@ -24,11 +28,22 @@ pub fn function() -> Function {
 pub const PATTERN: Pattern = Pattern {
     id: "W28",
     name: "remove-part",
-    trigger: Trigger::Http(&routes("DELETE")),
+    trigger: Trigger::Http(&routes(
+        "DELETE",
+        [
+            "Remove the detail of an activity",
+            "Remove the goal of an activity",
+            "Remove a reward of an activity",
+            "Remove all groups of an activity",
+            "Remove a group of an activity",
+        ],
+        &[Problem::NotFound, Problem::AnotherVersion],
+    )),
     calls: &[
         Calls::new("", |case| removal(case, write(case.part))),
         Calls::new(", groups", |case| removal(case, case.parts_write()).write(cost::LISTS, 1)),
     ],
+    contract: function::contract(&remove_part),
     function,
 };
 
@@ -55,6 +70,14 @@ impl Input for RemovePartInput {
         let version = fields.query::<Version>("version").map(i64::from);
         let part = PartRoute::of(fields).and_then(|route| route.sort(fields));
         Some(Self { company: company?, activity: activity?, version, part: part? })
+    }
+
+    fn describe(contract: &mut Contract) {
+        contract.path::<CompanyId>("companyId", "");
+        contract.path::<ActivityId>("activityId", "");
+        contract.query::<Version>("version", "", None);
+        contract.path::<RewardKind>("kind", "");
+        contract.path::<GroupId>("groupId", "");
     }
 }
 

@@ -4,9 +4,10 @@
 use crate::{
     DOMAIN, Reference, Wellness,
     cost::{self, Calls, Pattern},
-    patterns::add_reference::OfActivity,
+    model::reference::VenuePath,
 };
-use function::{Error, Fields, Function, Input, NoContent, Request, Route, Trigger, Version, optimistically};
+use function::{Error, Function, Input, NoContent, Problem, Request, Route, Trigger, Version, optimistically};
+use keys::wellness::{ActivityId, CompanyId, FacetRef};
 use table::cost::{Cost, write};
 
 /// The Lambda.
@@ -23,6 +24,8 @@ pub const PATTERN: Pattern = Pattern {
         method: "DELETE",
         path: "/wellness/companies/{companyId}/activities/{activityId}/references/{facet}/{facetId}",
         scopes: &["wellness:admin", "wellness:operate"],
+        summary: "Remove a reference from an activity",
+        problems: &[Problem::NotFound, Problem::AnotherVersion],
     }]),
     calls: &[Calls::new("", |case| {
         Cost::default()
@@ -31,18 +34,23 @@ pub const PATTERN: Pattern = Pattern {
             .write(cost::PROGRAM, write(case.program))
             .write(cost::LISTS, write(case.reference))
     })],
+    contract: function::contract(&remove_reference),
     function,
 };
 
 /// A request to remove a reference.
-#[derive(Debug, Clone)]
-pub struct RemoveReferenceInput(OfActivity);
-
-impl Input for RemoveReferenceInput {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        let version = fields.query::<Version>("version").map(i64::from);
-        OfActivity::read(fields, version).map(Self)
-    }
+#[derive(Debug, Clone, Input)]
+pub struct RemoveReferenceInput {
+    /// Version of the activity that the change is based on. If the current version differs, the
+    /// response is 412.
+    #[input(query, via = Version)]
+    version: Option<i64>,
+    #[input(path = "companyId")]
+    company: CompanyId,
+    #[input(path = "activityId")]
+    activity: ActivityId,
+    #[input(part, via = VenuePath)]
+    of: FacetRef,
 }
 
 /// Removes a reference from an activity. The record remains.
@@ -53,15 +61,14 @@ impl Input for RemoveReferenceInput {
 /// - 404 if the activity does not exist, or has no such reference.
 /// - 412 if the activity has a different version than the request names.
 pub async fn remove_reference(wellness: Wellness, request: Request<RemoveReferenceInput>) -> Result<NoContent, Error> {
-    let RemoveReferenceInput(wanted) = &request.input;
-    request.caller.must_belong_to(&wanted.company, DOMAIN)?;
-    optimistically(|| wellness.unrefer(wanted)).await
+    request.caller.must_belong_to(&request.input.company, DOMAIN)?;
+    optimistically(|| wellness.unrefer(&request.input)).await
 }
 
 const REFERENCE: usize = 1;
 
 impl Wellness {
-    async fn unrefer(&self, wanted: &OfActivity) -> Result<NoContent, Error> {
+    async fn unrefer(&self, wanted: &RemoveReferenceInput) -> Result<NoContent, Error> {
         let activity = self.activity_at(&wanted.company, &wanted.activity, wanted.version).await?;
         let reference = self.table.delete(Reference::key_of(&wanted.activity, &wanted.of));
         match self.dynamo.transact(vec![self.next_version(&activity), reference]).await {

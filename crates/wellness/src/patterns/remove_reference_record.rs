@@ -36,6 +36,8 @@ pub const PATTERN: Pattern = Pattern {
         method: "DELETE",
         path: "/wellness/companies/{companyId}/references/{facet}/{facetId}",
         scopes: &["wellness:admin", "wellness:operate"],
+        summary: "Remove a venue, file, course, tracker or notification that no activity refers to",
+        problems: &[Problem::NotFound, Problem::ReferenceInUse, Problem::JobUnderWay],
     }]),
     calls: &[Calls::new("", |case| {
         Cost::default()
@@ -44,6 +46,7 @@ pub const PATTERN: Pattern = Pattern {
             .write(cost::ACTIVITIES, write(case.own).times(2))
             .write(cost::JOBS, 4)
     })],
+    contract: function::contract(&remove_reference_record),
     function,
 };
 

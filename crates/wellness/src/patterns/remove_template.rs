@@ -7,7 +7,7 @@ use crate::{
     model::template::must_be_allowed,
     patterns::get_template::TemplateInput,
 };
-use function::{Error, Function, NoContent, Request, Route, Trigger};
+use function::{Error, Function, NoContent, Problem, Request, Route, Trigger};
 use table::cost::{Cost, write};
 
 /// The Lambda.
@@ -21,14 +21,23 @@ pub const PATTERN: Pattern = Pattern {
     id: "W32",
     name: "remove-template",
     trigger: Trigger::Http(&[
-        Route { method: "DELETE", path: "/wellness/templates/{templateId}", scopes: &["wellness:operate"] },
+        Route {
+            method: "DELETE",
+            path: "/wellness/templates/{templateId}",
+            scopes: &["wellness:operate"],
+            summary: "Remove a global template",
+            problems: &[Problem::NotFound],
+        },
         Route {
             method: "DELETE",
             path: "/wellness/companies/{companyId}/templates/{templateId}",
             scopes: &["wellness:admin", "wellness:operate"],
+            summary: "Remove a template of a company",
+            problems: &[Problem::NotFound],
         },
     ]),
     calls: &[Calls::new("", |case| Cost::default().write(cost::ACTIVITIES, write(case.own).times(2)))],
+    contract: function::contract(&remove_template),
     function,
 };
 

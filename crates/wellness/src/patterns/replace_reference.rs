@@ -3,6 +3,7 @@
 //!
 //! docs/decisions/wellness-references.md explains why the replacement is a job.
 
+use crate::model::object::JsonObject;
 use crate::{
     DOMAIN, Task, Wellness,
     cost::{self, Calls, Pattern},
@@ -11,7 +12,8 @@ use crate::{
     patterns::get_job::accepted,
 };
 use function::{
-    Accepted, Error, Fields, Fingerprint, Function, IdempotentRequest, Input, Request, Route, Trigger, optimistically,
+    Accepted, Contract, Error, Fields, Fingerprint, Function, IdempotentRequest, Input, Problem, Request, Route,
+    Trigger, optimistically,
 };
 use jobs::{Job, JobBody};
 use keys::wellness::{FacetId, FacetRef, Owner};
@@ -34,6 +36,8 @@ pub const PATTERN: Pattern = Pattern {
         method: "POST",
         path: "/wellness/companies/{companyId}/references/{facet}/{facetId}/replacement",
         scopes: &["wellness:admin", "wellness:operate"],
+        summary: "Replace a reference in all draft and active activities",
+        problems: &[Problem::JobUnderWay, Problem::IdempotencyKeyReused, Problem::JobLimit],
     }]),
     calls: &[Calls::new("", |case| {
         let held = Term::whole(4);
@@ -44,6 +48,7 @@ pub const PATTERN: Pattern = Pattern {
             .write(cost::ACTIVITIES, case.record_write().times(2))
             .write(cost::JOBS, (write(case.job) + held).times(2))
     })],
+    contract: function::contract(&replace_reference),
     function,
 };
 
@@ -65,6 +70,13 @@ impl Input for ReplaceReferenceInput {
             return fields.fault("/body/replacementId", "must differ from the id in the path");
         }
         Some(Self { uses, by, data: data? })
+    }
+
+    fn describe(contract: &mut Contract) {
+        Uses::describe(contract);
+        contract.name_body("Replacement");
+        contract.body::<FacetId>("replacementId", "Must differ from the replaced reference.", true);
+        contract.body::<JsonObject>("data", "", true);
     }
 }
 

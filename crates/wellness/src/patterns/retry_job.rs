@@ -4,7 +4,7 @@ use crate::{
     Wellness,
     cost::{self, Calls, Pattern},
 };
-use function::{Function, Route, Trigger};
+use function::{Function, Problem, Route, Trigger};
 use table::cost::{Cost, read, write};
 
 /// The Lambda.
@@ -21,9 +21,12 @@ pub const PATTERN: Pattern = Pattern {
         method: "POST",
         path: "/wellness/companies/{companyId}/jobs/{jobId}/retry",
         scopes: &["wellness:admin", "wellness:operate"],
+        summary: "Retry a failed job",
+        problems: &[Problem::NotFound, Problem::JobNotFailed, Problem::JobUnderWay, Problem::JobLimit],
     }]),
     calls: &[Calls::new("", |case| {
         Cost::default().read(cost::JOBS, read(case.job)).write(cost::JOBS, (write(case.job) + 1).times(2))
     })],
+    contract: function::contract(&jobs::retry_job::<Wellness>),
     function,
 };

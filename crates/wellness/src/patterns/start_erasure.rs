@@ -6,8 +6,10 @@ use crate::{
     model::{failure::Owner, job::job_key},
     patterns::get_job::accepted,
 };
-use function::{Accepted, Error, Fields, Function, Input, Request, Route, Trigger, optimistically};
+use function::{Accepted, Contract, Error, Fields, Function, Input, Problem, Request, Route, Trigger, optimistically};
 use jobs::{Job, JobBody};
+use keys::wellness::CompanyId;
+use keys::wellness::UserId;
 use keys::wellness::{EmployeeKey, JobId};
 use table::cost::{Cost, read, write};
 
@@ -18,19 +20,22 @@ pub fn function() -> Function {
 }
 
 /// The routes of an erasure.
-pub(super) const fn routes(method: &'static str) -> [Route; 2] {
-    const SCOPES: &[&str] = &["wellness:operate"];
-    [
-        Route { method, path: "/wellness/companies/{companyId}/erasure", scopes: SCOPES },
-        Route { method, path: "/wellness/companies/{companyId}/employees/{userId}/erasure", scopes: SCOPES },
-    ]
+pub(super) const fn routes(
+    method: &'static str,
+    [company, employee]: [&'static str; 2],
+    problems: &'static [Problem],
+) -> [Route; 2] {
+    let path = "/wellness/companies/{companyId}/erasure";
+    let of_company = Route { method, path, scopes: &["wellness:operate"], summary: company, problems };
+    let path = "/wellness/companies/{companyId}/employees/{userId}/erasure";
+    [of_company, Route { path, summary: employee, ..of_company }]
 }
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W34",
     name: "start-erasure",
-    trigger: Trigger::Http(&routes("POST")),
+    trigger: Trigger::Http(&routes("POST", ["Erase a company", "Erase an employee"], &[])),
     calls: &[
         Calls::new("", |case| Cost::default().write(cost::JOBS, write(case.job))),
         Calls::new(", of an employee", |case| {
@@ -40,6 +45,7 @@ pub const PATTERN: Pattern = Pattern {
                 .write(cost::JOBS, write(case.job).times(2))
         }),
     ],
+    contract: function::contract(&start_erasure),
     function,
 };
 
@@ -53,6 +59,11 @@ impl Input for ErasureInput {
         let of_employee = fields.route().contains("{userId}");
         let user = if of_employee { fields.path("userId").map(Some) } else { Some(None) };
         Some(Self(Owner { company: company?, user: user? }))
+    }
+
+    fn describe(contract: &mut Contract) {
+        contract.path::<CompanyId>("companyId", "");
+        contract.path::<UserId>("userId", "");
     }
 }
 

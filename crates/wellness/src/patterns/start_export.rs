@@ -25,8 +25,11 @@ pub const PATTERN: Pattern = Pattern {
         method: "POST",
         path: "/wellness/companies/{companyId}/export",
         scopes: &["wellness:operate"],
+        summary: "Export a company",
+        problems: &[],
     }]),
     calls: &[Calls::new("", |case| Cost::default().write(cost::JOBS, write(case.job)))],
+    contract: function::contract(&start_export),
     function,
 };
 

@@ -13,6 +13,7 @@ use keys::{
     RequestId, TimestampSeconds,
     wellness::{GroupsPartition, GroupsSort, JobId},
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use table::{
@@ -42,6 +43,7 @@ pub const PATTERN: Pattern = Pattern {
         let partitions = table::cost::read_eventually(0).times(10);
         Cost::default().read(cost::LISTS, partitions).write(cost::JOBS, write(case.job).times(case.items))
     })],
+    contract: |_| {},
     function,
 };
 
@@ -57,7 +59,7 @@ impl Item for Entry {
 }
 
 /// The result of a run.
-#[derive(Debug, Clone, Copy, Default, Serialize)]
+#[derive(Debug, Clone, Copy, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StartedJobs {
     /// Number of jobs that this run has started.
@@ -66,6 +68,7 @@ pub struct StartedJobs {
     left: bool,
     /// Number of unreadable entries.
     #[serde(skip_serializing_if = "is_zero")]
+    #[schemars(with = "function::Skipped")]
     skipped: usize,
 }
 

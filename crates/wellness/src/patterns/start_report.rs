@@ -28,6 +28,8 @@ pub const PATTERN: Pattern = Pattern {
         method: "POST",
         path: "/wellness/companies/{companyId}/plans/{planId}/report",
         scopes: &["wellness:admin", "wellness:operate"],
+        summary: "Start the report of a plan",
+        problems: &[Problem::NotFound, Problem::NoActivities, Problem::JobLimit],
     }]),
     calls: &[Calls::new("", |case| {
         Cost::default()
@@ -36,6 +38,7 @@ pub const PATTERN: Pattern = Pattern {
             .read(cost::JOBS, 1)
             .write(cost::JOBS, (write(case.job) + 1).times(2))
     })],
+    contract: function::contract(&start_report),
     function,
 };
 

@@ -16,11 +16,14 @@ use crate::{
         ticket::seating,
     },
 };
-use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger, Version, optimistically};
+use function::{
+    Contract, Error, Fields, Function, Input, Json, Problem, Request, Route, Trigger, Version, optimistically,
+};
 use keys::wellness::{
     ActivityId, ActivityPartition, CompanyId, EndDateSort, GroupsPartition, GroupsSort, JobId, Level, PlanTime,
     ProgramSort, Status,
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 use table::{
     Attribute, Change, Condition, Item, JsonText, Key, Query, Value,
@@ -41,6 +44,8 @@ pub const PATTERN: Pattern = Pattern {
         method: "PATCH",
         path: "/wellness/companies/{companyId}/activities/{activityId}",
         scopes: &["wellness:admin", "wellness:operate"],
+        summary: "Change an activity if it has the given version",
+        problems: &[Problem::NotFound, Problem::AnotherVersion],
     }]),
     calls: &[
         Calls::new("", part_cost),
@@ -60,6 +65,7 @@ pub const PATTERN: Pattern = Pattern {
                 .write(cost::JOBS, write(case.job).times(2))
         }),
     ],
+    contract: function::contract(&update_activity),
     function,
 };
 
@@ -153,11 +159,31 @@ impl Input for UpdateActivityInput {
             data,
         })
     }
+
+    fn describe(contract: &mut Contract) {
+        contract.path::<CompanyId>("companyId", "");
+        contract.path::<ActivityId>("activityId", "");
+        contract.name_body("ActivityPatch");
+        contract.body::<Version>("version", "", true);
+        contract.body::<Name>("name", "", false);
+        contract.body::<Status>("status", "", false);
+        contract.body::<PlanTime>("startDate", "", false);
+        let end = "Must not end before `startDate`. A date, or a time of 00:00:00 in UTC, includes that whole day.";
+        contract.body::<PlanTime>("endDate", end, false);
+        contract.body::<FiltersBody>("filters", "", false);
+        contract.body::<Enrolment>("enrolment", "", false);
+        contract.body::<Option<Capacity>>("capacity", "`null` removes the limit.", false);
+        contract.body::<Option<JsonObject>>("data", "`null` removes the data.", false);
+        contract.adapt_body(|body| {
+            body.insert("minProperties".to_owned(), 2.into());
+        });
+    }
 }
 
 /// An activity after its update.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "ChangedActivity")]
 pub struct Updated {
     #[serde(flatten)]
     activity: ActivityBody,

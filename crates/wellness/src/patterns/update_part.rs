@@ -16,8 +16,11 @@ use crate::{
     },
     patterns::get_activity::Row,
 };
-use function::{Error, Fields, Function, Input, Put, Request, Route, Trigger, Version, optimistically};
+use function::{
+    Contract, Error, Fields, Function, Input, Problem, Put, Request, Route, Trigger, Version, optimistically,
+};
 use keys::wellness::{ActivityId, CompanyId, GroupId, JobId, ProgramSort};
+use schemars::JsonSchema;
 use serde::Serialize;
 use table::{
     Change,
@@ -31,16 +34,28 @@ pub fn function() -> Function {
 }
 
 /// The routes of all parts, for one method.
-pub(super) const fn routes(method: &'static str) -> [Route; 5] {
-    const fn route(method: &'static str, path: &'static str) -> Route {
-        Route { method, path, scopes: &["wellness:admin", "wellness:operate"] }
-    }
+pub(super) const fn routes(
+    method: &'static str,
+    [detail, goal, reward, groups, group]: [&'static str; 5],
+    problems: &'static [Problem],
+) -> [Route; 5] {
+    const ROUTE: Route =
+        Route { method: "", path: "", scopes: &["wellness:admin", "wellness:operate"], summary: "", problems: &[] };
+    let route = Route { method, problems, ..ROUTE };
     [
-        route(method, "/wellness/companies/{companyId}/activities/{activityId}/detail"),
-        route(method, "/wellness/companies/{companyId}/activities/{activityId}/goal"),
-        route(method, "/wellness/companies/{companyId}/activities/{activityId}/rewards/{kind}"),
-        route(method, "/wellness/companies/{companyId}/activities/{activityId}/groups"),
-        route(method, "/wellness/companies/{companyId}/activities/{activityId}/groups/{groupId}"),
+        Route { path: "/wellness/companies/{companyId}/activities/{activityId}/detail", summary: detail, ..route },
+        Route { path: "/wellness/companies/{companyId}/activities/{activityId}/goal", summary: goal, ..route },
+        Route {
+            path: "/wellness/companies/{companyId}/activities/{activityId}/rewards/{kind}",
+            summary: reward,
+            ..route
+        },
+        Route { path: "/wellness/companies/{companyId}/activities/{activityId}/groups", summary: groups, ..route },
+        Route {
+            path: "/wellness/companies/{companyId}/activities/{activityId}/groups/{groupId}",
+            summary: group,
+            ..route
+        },
     ]
 }
 
@@ -48,12 +63,32 @@ pub(super) const fn routes(method: &'static str) -> [Route; 5] {
 pub const PATTERN: Pattern = Pattern {
     id: "W28",
     name: "update-part",
-    trigger: Trigger::Http(&routes("PUT")),
+    trigger: Trigger::Http(&routes(
+        "PUT",
+        [
+            "Create or replace the detail of an activity",
+            "Create or replace the goal of an activity",
+            "Create or replace a reward of an activity",
+            "Create or replace the type and the rules of the groups of an activity",
+            "Create or replace a group of an activity",
+        ],
+        &[Problem::NotFound, Problem::PartLimit, Problem::AnotherVersion],
+    )),
     calls: &[
         Calls::new("", part_cost),
         Calls::new(", new groups", |case| part_cost(case).write(cost::LISTS, 1)),
         Calls::new(", reward", |case| part_cost(case).write(cost::JOBS, write(case.job).times(2))),
     ],
+    contract: |contract| {
+        function::contract(&update_part)(contract);
+        contract.requires(match contract.route.rsplit('/').next() {
+            Some("{kind}") => "reward",
+            Some("{groupId}") => "group",
+            Some("detail") => "detail",
+            Some("goal") => "goal",
+            _ => "groups",
+        });
+    },
     function,
 };
 
@@ -66,11 +101,15 @@ fn part_cost(case: &Named) -> Cost {
 }
 
 /// A request to put a part.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Input)]
 pub struct UpdatePartInput {
+    #[input(path = "companyId")]
     company: CompanyId,
+    #[input(path = "activityId")]
     activity: ActivityId,
+    #[input(body, via = Version)]
     version: i64,
+    #[input(part)]
     part: Part,
 }
 
@@ -84,18 +123,7 @@ enum Part {
     Group(GroupId, Name),
 }
 
-impl Input for UpdatePartInput {
-    const BODY: bool = true;
-
-    fn read(fields: &mut Fields) -> Option<Self> {
-        let (company, activity) = (fields.path("companyId"), fields.path("activityId"));
-        let version = fields.body::<Version>("version").map(i64::from);
-        let part = Part::read(fields);
-        Some(Self { company: company?, activity: activity?, version: version?, part: part? })
-    }
-}
-
-impl Part {
+impl Input for Part {
     fn read(fields: &mut Fields) -> Option<Self> {
         match PartRoute::of(fields)? {
             PartRoute::Detail => fields.body("detail").map(Self::Detail),
@@ -109,6 +137,35 @@ impl Part {
         }
     }
 
+    fn describe(contract: &mut Contract) {
+        let name = match contract.route.rsplit('/').next() {
+            Some("detail") => {
+                contract.body::<JsonObject>("detail", "", true);
+                "NewDetailPart"
+            }
+            Some("goal") => {
+                GoalBody::describe(contract);
+                "NewGoalPart"
+            }
+            Some("groups") => {
+                GroupsBody::describe(contract);
+                "NewGroupsPart"
+            }
+            Some("{kind}") => {
+                RewardBody::describe(contract);
+                "NewRewardPart"
+            }
+            _ => {
+                contract.path::<GroupId>("groupId", "");
+                contract.body::<Name>("name", "", true);
+                "NewGroupPart"
+            }
+        };
+        contract.name_body(name);
+    }
+}
+
+impl Part {
     fn sort(&self) -> ProgramSort {
         match self {
             Self::Detail(_) => ProgramSort::Detail,
@@ -135,7 +192,7 @@ impl Part {
 }
 
 /// A part in a response, with the version of its activity.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PartBody {
     activity_id: ActivityId,
@@ -147,7 +204,7 @@ pub struct PartBody {
     job_id: Option<JobId>,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 enum ContentBody {
     Detail(JsonObject),

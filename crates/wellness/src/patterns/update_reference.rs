@@ -3,6 +3,7 @@
 //!
 //! docs/decisions/wellness-references.md explains why a job updates the copies.
 
+use crate::model::object::JsonObject;
 use crate::{
     DOMAIN, Record, Task, Wellness,
     cost::{self, Calls, Pattern},
@@ -10,7 +11,7 @@ use crate::{
     model::uses::{Uses, read_data},
     patterns::get_job::accepted,
 };
-use function::{Accepted, Error, Fields, Function, Input, Request, Route, Trigger, optimistically};
+use function::{Accepted, Contract, Error, Fields, Function, Input, Problem, Request, Route, Trigger, optimistically};
 use jobs::{Job, JobBody};
 use table::{
     JsonText, Value,
@@ -31,6 +32,8 @@ pub const PATTERN: Pattern = Pattern {
         method: "PATCH",
         path: "/wellness/companies/{companyId}/references/{facet}/{facetId}",
         scopes: &["wellness:admin", "wellness:operate"],
+        summary: "Change the data of a reference and its copies in activities",
+        problems: &[Problem::NotFound, Problem::JobUnderWay],
     }]),
     calls: &[Calls::new("", |case| {
         Cost::default()
@@ -38,6 +41,7 @@ pub const PATTERN: Pattern = Pattern {
             .write(cost::ACTIVITIES, write(case.reference).times(2))
             .write(cost::JOBS, (write(case.job) + 1).times(2))
     })],
+    contract: function::contract(&update_reference),
     function,
 };
 
@@ -54,6 +58,12 @@ impl Input for UpdateReferenceInput {
     fn read(fields: &mut Fields) -> Option<Self> {
         let (uses, data) = (Uses::read(fields), read_data(fields));
         Some(Self { uses: uses?, data: data? })
+    }
+
+    fn describe(contract: &mut Contract) {
+        Uses::describe(contract);
+        contract.name_body("ReferencePatch");
+        contract.body::<JsonObject>("data", "", true);
     }
 }
 

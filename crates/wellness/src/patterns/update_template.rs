@@ -9,10 +9,13 @@ use crate::{
         sizes::{MAX_TEMPLATE, must_fit},
         template::must_be_allowed,
     },
-    patterns::create_template::read_owner,
 };
-use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger, Version, optimistically};
+use function::{
+    Contract, Error, Fields, Function, Input, Json, Problem, Request, Route, Trigger, Version, optimistically,
+};
+use keys::wellness::CompanyId;
 use keys::wellness::{Owner, TemplateId};
+use serde_json::json;
 use std::collections::BTreeSet;
 use table::{
     Condition,
@@ -30,16 +33,25 @@ pub const PATTERN: Pattern = Pattern {
     id: "W32",
     name: "update-template",
     trigger: Trigger::Http(&[
-        Route { method: "PATCH", path: "/wellness/templates/{templateId}", scopes: &["wellness:operate"] },
+        Route {
+            method: "PATCH",
+            path: "/wellness/templates/{templateId}",
+            scopes: &["wellness:operate"],
+            summary: "Change a global template",
+            problems: &[Problem::NotFound, Problem::AnotherVersion],
+        },
         Route {
             method: "PATCH",
             path: "/wellness/companies/{companyId}/templates/{templateId}",
             scopes: &["wellness:admin", "wellness:operate"],
+            summary: "Change a template of a company",
+            problems: &[Problem::NotFound, Problem::AnotherVersion],
         },
     ]),
     calls: &[Calls::new("", |case| {
         Cost::default().read(cost::ACTIVITIES, read(case.own)).write(cost::ACTIVITIES, write(case.own).times(2))
     })],
+    contract: function::contract(&update_template),
     function,
 };
 
@@ -58,7 +70,8 @@ impl Input for UpdateTemplateInput {
     const BODY: bool = true;
 
     fn read(fields: &mut Fields) -> Option<Self> {
-        let (owner, id) = (read_owner(fields), fields.path("templateId"));
+        let owner = fields.path_if_any("companyId").map_or(Owner::Global, Owner::Company);
+        let id = fields.path("templateId");
         let version = fields.body_if_any::<Version>("version").map(i64::from);
         let removed: BTreeSet<_> = OPTIONAL.into_iter().filter(|name| fields.take_null(name)).collect();
         let has_any = ["version", "name"].into_iter().chain(OPTIONAL).any(|name| fields.has_body(name));
@@ -66,7 +79,24 @@ impl Input for UpdateTemplateInput {
             fields.fault::<()>("/body", format!("must have at least one of name, {}", OPTIONAL.join(", ")));
         }
         let content = Content::read(fields);
-        Some(Self { owner, id: id?, version, content, removed })
+        Some(Self { owner, id: id?, version, content: content?, removed })
+    }
+
+    fn describe(contract: &mut Contract) {
+        contract.path::<CompanyId>("companyId", "");
+        contract.path::<TemplateId>("templateId", "");
+        Content::describe(contract);
+        contract.name_body("TemplatePatch");
+        contract.body::<Version>("version", "", false);
+        contract.adapt_body(|body| {
+            let about = "Omitted fields keep their values. `null` removes a field.";
+            body.insert("description".to_owned(), about.into());
+            body.insert("minProperties".to_owned(), 1.into());
+            for name in OPTIONAL {
+                let member = body["properties"][name].take();
+                body["properties"][name] = json!({"oneOf": [member, {"title": "None", "type": "null"}]});
+            }
+        });
     }
 }
 
