@@ -19,6 +19,7 @@ pub mod get_plan;
 pub mod get_points;
 pub mod get_reference;
 pub mod get_report;
+pub mod get_section;
 pub mod get_template;
 pub mod join_activity;
 pub mod leave_activity;
@@ -81,6 +82,7 @@ pub fn patterns() -> Vec<Pattern> {
         get_points::PATTERN,
         get_reference::PATTERN,
         get_report::PATTERN,
+        get_section::PATTERN,
         get_template::PATTERN,
         join_activity::PATTERN,
         leave_activity::PATTERN,
