@@ -15,18 +15,17 @@ from contract.api.wellness import get_activity, list_activities
 from contract.models import (
     ActivityType,
     CartItem,
-    CartItemChange,
-    Faults,
+    UpdateCartItem,
+    InvalidRequestProblem,
     LegType,
-    NewCartItem,
+    AddCartItem,
     NewLeg,
-    NewPayment,
-    NewProduct,
-    NewTransactionOfLegs,
-    NewTransactionOfPayment,
-    NotFound,
-    NotPosted,
-    NotPostedType,
+    SchedulePayment,
+    PutProduct,
+    NewTransaction,
+    NotFoundProblem,
+    ProcessPayment409Problem,
+    ProcessPayment409ProblemType,
     Payment,
     Product,
     PaymentStatus,
@@ -54,27 +53,27 @@ def balance(client):
 
 def call_bank(client):
     at = datetime.datetime(2030, 12, 1, 9, 30, tzinfo=datetime.UTC)
-    body = NewPayment(scheduled_time=at, data={"note": "rent"})
+    body = SchedulePayment(scheduled_time=at, data={"note": "rent"})
     payment = schedule_payment.sync(ACCOUNT, client=client, body=body)
     created = isinstance(payment, Payment) and payment.status == PaymentStatus.SCHEDULED
     check("schedule-payment creates a payment", created)
     read = get_payment.sync(ACCOUNT, payment.payment_id, client=client)
     check("get-payment returns it", read == payment)
     missing = get_payment.sync("Nobody", payment.payment_id, client=client)
-    check("get-payment finds no payment of another account", isinstance(missing, NotFound))
-    body = NewPayment(scheduled_time=at.replace(year=2000), data=None)
+    check("get-payment finds no payment of another account", isinstance(missing, NotFoundProblem))
+    body = SchedulePayment(scheduled_time=at.replace(year=2000), data=None)
     invalid = schedule_payment.sync(ACCOUNT, client=client, body=body)
-    listed = isinstance(invalid, Faults) and invalid.errors[0].pointer == "/body/scheduledTime"
+    listed = isinstance(invalid, InvalidRequestProblem) and invalid.errors[0].pointer == "/body/scheduledTime"
     check("schedule-payment lists the errors of a request", listed)
 
 
 def call_cart(client):
-    product = put_product.sync("beans", client=client, body=NewProduct(name="Beans", price="12.49", currency="USD"))
+    product = put_product.sync("beans", client=client, body=PutProduct(name="Beans", price="12.49", currency="USD"))
     check("put-product creates a product", isinstance(product, Product) and product.version == 1)
-    body = NewCartItem(sku="beans", quantity=2)
+    body = AddCartItem(sku="beans", quantity=2)
     item = add_cart_item.sync(ACCOUNT, client=client, body=body)
     check("add-cart-item adds a product", isinstance(item, CartItem) and item.price == "12.49")
-    changed = update_cart_item.sync(ACCOUNT, item.item_id, client=client, body=CartItemChange(quantity=3))
+    changed = update_cart_item.sync(ACCOUNT, item.item_id, client=client, body=UpdateCartItem(quantity=3))
     check("update-cart-item changes the quantity", changed.quantity == 3)
 
 
@@ -90,7 +89,7 @@ def call_wellness(client):
 
 def call_ledger(client):
     before = balance(client)
-    coffee = NewTransactionOfPayment(
+    coffee = NewTransaction(
         transaction_type="payment", debit_account_id=ANN, credit_account_id=SHOP, amount="5.50", currency="USD"
     )
     paid = process_payment.sync(client=client, body=coffee, idempotency_key="python-coffee")
@@ -101,9 +100,9 @@ def call_ledger(client):
     check("get-transaction returns the legs", [part.amount for part in read.legs] == ["5.50", "5.50"])
     statement = get_statement.sync(ANN, client=client, limit=1)
     check("get-statement starts with the coffee", statement.items[0].transaction_id == paid.transaction_id)
-    house = NewTransactionOfLegs(legs=[leg(ANN, LegType.DEBIT), leg(SHOP, LegType.CREDIT)])
+    house = NewTransaction(legs=[leg(ANN, LegType.DEBIT), leg(SHOP, LegType.CREDIT)])
     refused = process_payment.sync(client=client, body=house, idempotency_key="python-house")
-    overdraft = isinstance(refused, NotPosted) and refused.type_ == NotPostedType.INSUFFICIENT_FUNDS
+    overdraft = isinstance(refused, ProcessPayment409Problem) and refused.type_ == ProcessPayment409ProblemType.INSUFFICIENT_FUNDS
     check("process-payment refuses an overdraft", overdraft)
 
 

@@ -90,7 +90,7 @@ async function main(): Promise<void> {
   const groups: number = parts.groups?.items.length ?? 0;
   check("get-activity returns an activity with its parts", parts.name === activity.name && groups > 0);
 
-  const coffee: components["schemas"]["NewTransactionOfPayment"] = {
+  const coffee: components["schemas"]["NewTransaction"] = {
     transactionType: "payment",
     debitAccountId: ANN,
     creditAccountId: SHOP,

@@ -90,7 +90,7 @@ fn is_zero(skipped: &u64) -> bool {
 /// The state of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(inline)]
+#[schemars(rename = "JobStatus")]
 pub enum State {
     /// The job is running.
     Running,

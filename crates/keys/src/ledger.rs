@@ -30,11 +30,11 @@
 //! creates it. A retry of a request therefore cannot create a second item
 //! ([decision](../../../docs/decisions/ledger-idempotency.md)).
 
-use crate::time::Exact;
 use crate::{
     AccountId, Day, IdempotencyKey, KeyRange, Random, Shard, TimestampMillis, TransactionId,
     id::identifier,
     text::{Invalid, derived, names, numbered_key, serde_as_text, uuid_of},
+    time::Exact,
 };
 use derives::Key;
 use jiff::Timestamp;

@@ -35,11 +35,11 @@
 //! The employees of a company are spread over ten partitions
 //! (docs/decisions/wellness-employees.md).
 
-use crate::time::Exact;
 use crate::{
     Bound, Bounds, Day, KeyRange, Random, RequestId, TimestampSeconds,
     id::identifier,
     text::{Invalid, hashed, names, numbered_key, serde_as_text, uuid_of},
+    time::Exact,
 };
 use derives::Key;
 use jiff::Timestamp;

@@ -469,6 +469,14 @@ fn clean(schema: &mut Value) {
             object.remove("format");
         }
         object.remove("readOnly");
+        // Some generators of clients do not read the schemas `true` and `false`.
+        for member in object.get_mut("properties").and_then(Value::as_object_mut).into_iter().flatten() {
+            match member.1.as_bool() {
+                Some(true) => *member.1 = json!({}),
+                Some(false) => *member.1 = json!({"not": {}}),
+                None => {}
+            }
+        }
         if let Some(text) = object.get_mut("description").filter(|text| text.is_string()) {
             *text = plain(text.as_str().unwrap_or_default()).into();
         }
@@ -574,8 +582,10 @@ enum Node {
     Leaf(Value),
 }
 
-/// The order of the members that come first. The others follow in alphabetical order.
-const ORDER: [&str; 24] = [
+/// The order of the members that come first. The others follow in alphabetical order. Some generators
+/// read only the first media type of a response.
+const ORDER: [&str; 25] = [
+    "application/problem+json",
     "operationId",
     "x-pattern",
     "tags",

@@ -13,9 +13,8 @@ use crate::{
 };
 use function::{Contract, Error, Fields, Function, Input, JsonOrCsv, MediaType, Problem, Request, Route, Trigger};
 use futures::future::{try_join, try_join3};
-use keys::Bounds;
 use keys::{
-    AccountId, TimestampMillis,
+    AccountId, Bounds, TimestampMillis,
     ledger::{AccountPartition, LegTimeSort},
 };
 use money::{Currency, Money};

@@ -8,9 +8,8 @@ use crate::{
     model::transaction::HeaderBody,
 };
 use function::{Contract, Error, Fields, Function, Input, List, Listing, Request, Route, Trigger};
-use keys::Bound;
 use keys::{
-    IdempotencyKey, KeyRange, TimestampMillis, TransactionId,
+    Bound, IdempotencyKey, KeyRange, TimestampMillis, TransactionId,
     ledger::{
         ByKeyPartition, ByKeySort, CreatedPlace, CreatedSort, StatusPartition, TransactionPartition, TransactionStatus,
     },

@@ -13,10 +13,9 @@ use crate::{
 };
 use function::{Contract, Error, Fault, Fields, Function, Input, Json, Request, Route, Trigger, read_record};
 use keys::IdempotencyKey;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
-use serde_json::json;
-use serde_json::{Value, value::RawValue};
+use serde_json::{Value, json, value::RawValue};
 use std::collections::BTreeSet;
 
 /// The Lambda.
@@ -135,7 +134,12 @@ struct ResultBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     transaction: Option<TransactionBody>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "problem")]
     problem: Option<Value>,
+}
+
+fn problem(_: &mut SchemaGenerator) -> Schema {
+    Schema::new_ref("#/components/schemas/Problem".to_owned())
 }
 
 /// Posts each transaction as [`process_payment`](super::process_payment) does, exactly once. A

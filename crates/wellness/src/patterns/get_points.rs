@@ -76,12 +76,9 @@ pub struct PointsBody {
 #[schemars(rename = "PointsEntry")]
 enum Entry {
     #[serde(rename_all = "camelCase")]
-    Award {
-        activity_id: ActivityId,
-        kind: RewardKind,
-        points: u32,
-        at: TimestampSeconds,
-    },
+    #[schemars(title = "AwardEntry")]
+    Award { activity_id: ActivityId, kind: RewardKind, points: u32, at: TimestampSeconds },
+    #[schemars(title = "CorrectionEntry")]
     Correction(CorrectionBody),
 }
 

@@ -6,9 +6,7 @@ use crate::{
     cost::{self, Calls, Pattern},
 };
 use function::{Contract, Error, Fields, Function, Input, Put, Request, Route, Trigger, optimistically};
-use keys::wellness::CompanyId;
-use keys::wellness::UserId;
-use keys::wellness::{Department, EmployeeKey, EmployeeSort, EmployeesPartition, Role};
+use keys::wellness::{CompanyId, Department, EmployeeKey, EmployeeSort, EmployeesPartition, Role, UserId};
 use serde::{Deserialize, Deserializer, Serialize, de::IgnoredAny};
 use table::{
     Condition, Item,

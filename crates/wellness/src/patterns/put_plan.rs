@@ -1,8 +1,7 @@
 //! W19: creates or changes a plan (docs/requirements/wellness.md#named-plans).
 
-use crate::Name;
 use crate::{
-    DOMAIN, Wellness,
+    DOMAIN, Name, Wellness,
     cost::{self, Calls, Pattern},
     model::{
         period::{between, is_too_long},

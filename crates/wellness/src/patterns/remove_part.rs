@@ -10,9 +10,7 @@ use crate::{
 use function::{
     Contract, Error, Fields, Function, Input, NoContent, Problem, Request, Trigger, Version, optimistically,
 };
-use keys::wellness::GroupId;
-use keys::wellness::RewardKind;
-use keys::wellness::{ActivityId, ActivityPartition, CompanyId, ProgramSort};
+use keys::wellness::{ActivityId, ActivityPartition, CompanyId, GroupId, ProgramSort, RewardKind};
 use table::{
     Key,
     cost::{Cost, Term, read, write},

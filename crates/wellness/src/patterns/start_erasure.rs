@@ -8,9 +8,7 @@ use crate::{
 };
 use function::{Accepted, Contract, Error, Fields, Function, Input, Problem, Request, Route, Trigger, optimistically};
 use jobs::{Job, JobBody};
-use keys::wellness::CompanyId;
-use keys::wellness::UserId;
-use keys::wellness::{EmployeeKey, JobId};
+use keys::wellness::{CompanyId, EmployeeKey, JobId, UserId};
 use table::cost::{Cost, read, write};
 
 /// The Lambda.

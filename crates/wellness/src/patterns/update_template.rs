@@ -13,8 +13,7 @@ use crate::{
 use function::{
     Contract, Error, Fields, Function, Input, Json, Problem, Request, Route, Trigger, Version, optimistically,
 };
-use keys::wellness::CompanyId;
-use keys::wellness::{Owner, TemplateId};
+use keys::wellness::{CompanyId, Owner, TemplateId};
 use serde_json::json;
 use std::collections::BTreeSet;
 use table::{
