@@ -582,8 +582,8 @@ enum Node {
     Leaf(Value),
 }
 
-/// The order of the members that come first. The others follow in alphabetical order. Some generators
-/// read only the first media type of a response.
+/// The order of the members that come first. The others follow in alphabetical order. Some
+/// generators read only the first media type of a response.
 const ORDER: [&str; 25] = [
     "application/problem+json",
     "operationId",
