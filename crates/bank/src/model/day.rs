@@ -257,7 +257,7 @@ impl Discrepancy {
     }
 }
 
-/// Counts and sums in a response. All statuses are counted.
+/// Counts and sums. All statuses are counted.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct TallyBody {
@@ -374,7 +374,7 @@ impl From<Discrepancy> for FindingBody {
     }
 }
 
-/// What a close could not settle, in a response: the first entries of each list, and their number.
+/// What a close could not settle: the first entries of each list, and their number.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Details {
@@ -388,7 +388,7 @@ pub(crate) struct Details {
     pub(crate) skipped: usize,
 }
 
-/// Certificate or supplement in a response.
+/// Certificate or supplement.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct CertificateBody {

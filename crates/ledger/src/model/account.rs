@@ -390,7 +390,7 @@ impl Account {
     }
 }
 
-/// An account in a response.
+/// An account.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AccountBody {

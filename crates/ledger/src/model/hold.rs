@@ -278,7 +278,7 @@ pub(crate) fn no_hold(caller: &Caller) -> Error {
     missing("hold", caller)
 }
 
-/// A hold in a response.
+/// A hold.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HoldBody {

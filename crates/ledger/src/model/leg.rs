@@ -284,7 +284,7 @@ impl Leg {
     }
 }
 
-/// A leg in a response.
+/// A leg.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LegBody {
@@ -299,7 +299,7 @@ pub struct LegBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) balance_after: Option<Decimal>,
     pub(crate) created_at: TimestampMillis,
-    /// The time at which a grouped credit was posted. Returned with `balance_after`.
+    /// The time at which a grouped credit was posted. Returned with `balanceAfter`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) posted_at: Option<TimestampMillis>,
 }

@@ -67,7 +67,7 @@ impl Merchant {
     }
 }
 
-/// A merchant in a response.
+/// A merchant.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MerchantBody {

@@ -159,7 +159,7 @@ impl Reconciliation {
     }
 }
 
-/// The part of the requested time that a reconciliation checks, in a response.
+/// The part of the requested time that a reconciliation checks.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Coverage {
@@ -173,7 +173,7 @@ pub(crate) struct Coverage {
     totals: Option<Span<Day>>,
 }
 
-/// A range that includes both ends, in a response.
+/// A range that includes both ends.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 #[schemars(inline)]
 struct Span<T> {
@@ -438,7 +438,7 @@ impl Finding {
     }
 }
 
-/// A reconciliation in a response, with its progress and findings.
+/// A reconciliation, with its progress and findings.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReconciliationBody {
@@ -459,7 +459,7 @@ pub struct ReconciliationBody {
     reason: Option<String>,
 }
 
-/// A discrepancy in a response.
+/// A discrepancy.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct DiscrepancyBody {
@@ -478,7 +478,7 @@ pub(crate) struct DiscrepancyBody {
     actual: Option<Decimal>,
 }
 
-/// A wrong total in a response.
+/// A wrong total.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct WrongTotalBody {

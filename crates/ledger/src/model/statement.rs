@@ -35,10 +35,10 @@ pub struct Statement {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct PeriodBalances {
     pub(crate) currency: Currency,
-    /// The balance before the first leg of the period. `None` if it cannot be read.
+    /// The balance before the first leg of the period. Absent if it cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) opening_balance: Option<Decimal>,
-    /// The balance after the last leg of the period. `None` if it cannot be read.
+    /// The balance after the last leg of the period. Absent if it cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) closing_balance: Option<Decimal>,
 }
@@ -55,7 +55,7 @@ impl PeriodBalances {
 pub(crate) struct StatementLeg {
     #[serde(flatten)]
     leg: LegBody,
-    /// `None` if the header of the transaction is missing or unreadable.
+    /// Absent if the header of the transaction is missing or unreadable.
     #[serde(flatten)]
     purpose: Option<Purpose>,
 }

@@ -234,13 +234,13 @@ impl Posted {
     }
 }
 
-/// The reversals of a transaction in a response.
+/// The reversals of a transaction.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ReversedBody {
     /// The last reversal.
     reversed_by: TransactionId,
-    /// The sum of all reversals. `None` if the legs have several currencies.
+    /// The sum of all reversals. Absent if the legs have several currencies.
     #[serde(skip_serializing_if = "Option::is_none")]
     reversed_amount: Option<Decimal>,
 }
@@ -260,7 +260,7 @@ impl ReversedBody {
     }
 }
 
-/// A transaction with its legs in a response.
+/// A transaction with its legs.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TransactionBody {

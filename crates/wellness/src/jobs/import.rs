@@ -59,7 +59,7 @@ struct Record {
     user: UserId,
     role: Role,
     department: Department,
-    name: PlacedName,
+    name: Option<PlacedName>,
 }
 
 /// A value of a file. It may come from a list that this service has exported.
@@ -78,10 +78,10 @@ impl Input for Record {
         let department = fields.body::<Exported<_>>("department");
         let others: BTreeMap<String, String> = fields.body(OTHERS)?;
         let name = match others.get(NAME).map(|name| unguarded(name)) {
-            None => PlacedName::Unchanged,
-            Some("") => PlacedName::Is(None),
+            None => Some(PlacedName::Unchanged),
+            Some("") => None,
             Some(name) => match name.parse() {
-                Ok(name) => PlacedName::Is(Some(name)),
+                Ok(name) => Some(PlacedName::Is(name)),
                 Err(error) => return fields.fault("/body/name", error),
             },
         };

@@ -1,4 +1,4 @@
-use crate::model::{access::sees, enrolment::Enrolment};
+use crate::model::{access::sees, enrolment::Enrolment, object::JsonObject};
 use function::Caller;
 use keys::{
     KeyRange, TimestampSeconds,
@@ -204,7 +204,7 @@ impl From<FiltersBody> for Filters {
 /// A name of at most 200 characters, such as the name of an activity or the type of a goal.
 pub type Name = function::BoundedText<200>;
 
-/// An activity in a response.
+/// An activity.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ActivityBody {
@@ -222,11 +222,14 @@ pub struct ActivityBody {
     filters: FiltersBody,
     enrolment: Enrolment,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 10_000))]
     capacity: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "json_of_some")]
+    #[schemars(with = "Option<JsonObject>")]
     data: Option<JsonText>,
     #[serde(skip_serializing_if = "Option::is_none")]
     template_id: Option<TemplateId>,
+    #[schemars(range(min = 1))]
     version: i64,
     created_at: TimestampSeconds,
 }

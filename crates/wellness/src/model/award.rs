@@ -79,11 +79,12 @@ impl From<Difference> for i32 {
     }
 }
 
-/// A correction in a response.
+/// A correction.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CorrectionBody {
     correction_id: CorrectionId,
+    #[schemars(range(min = -1_000_000, max = 1_000_000))]
     pub(crate) points: i32,
     reason: Reason,
     corrected_by: String,

@@ -72,7 +72,7 @@ impl From<EmployeePath> for EmployeeKey {
     }
 }
 
-/// An employee in a response.
+/// An employee.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EmployeeBody {

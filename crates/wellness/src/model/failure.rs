@@ -1,13 +1,15 @@
 //! Events that Lambda stopped retrying (docs/operations.md#failed-events).
 
-use function::ObjectCreated;
+use function::{Input, ObjectCreated};
 use keys::wellness::{CompanyId, CompanyPartition, EmployeeSort, JobId, JobSort, UploadKey, UserId};
 use serde_json::Value;
 
 /// The owner of the data to erase: a company, or one of its employees.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Input)]
 pub(crate) struct Owner {
+    #[input(path = "companyId")]
     pub(crate) company: CompanyId,
+    #[input(path = "userId")]
     pub(crate) user: Option<UserId>,
 }
 

@@ -68,7 +68,7 @@ impl Item for Group {
     const TYPE: &'static str = "Group";
 }
 
-/// Groups in requests and responses.
+/// Groups.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(rename = "Groups")]
@@ -83,7 +83,7 @@ pub(crate) struct GroupsBody {
     pub(crate) items: Vec<GroupBody>,
 }
 
-/// A group in requests and responses. A request contains only the name.
+/// A group. A request has only the name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(rename = "Group")]

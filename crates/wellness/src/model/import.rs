@@ -43,6 +43,7 @@ pub(crate) struct Counts {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RejectedLine {
     /// Number of the line in the file, starting at 1.
+    #[schemars(range(min = 1))]
     pub(crate) line: u64,
     /// The user, if the id can be read.
     #[serde(skip_serializing_if = "Option::is_none")]

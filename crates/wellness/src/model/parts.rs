@@ -57,7 +57,7 @@ impl Item for Goal {
     const TYPE: &'static str = "Goal";
 }
 
-/// A goal in requests and responses.
+/// A goal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Input)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(rename = "Goal")]
@@ -131,7 +131,7 @@ impl Item for Reward {
 /// The kind of the reward for attendance. All other rewards are for progress.
 const ATTENDANCE: &str = "Attendance";
 
-/// A reward in requests and responses.
+/// A reward.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", try_from = "AnyReward")]
 #[schemars(rename = "Reward")]
@@ -292,7 +292,7 @@ fn number<'de, D: serde::Deserializer<'de>>(input: D) -> Result<Amount, D::Error
     Amount::try_from(decimal).map_err(serde::de::Error::custom)
 }
 
-/// A reference in requests and responses.
+/// A reference.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(rename = "ReferencePart")]

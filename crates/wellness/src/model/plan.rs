@@ -125,7 +125,7 @@ impl Wellness {
     }
 }
 
-/// A plan in a response.
+/// A plan.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PlanBody {

@@ -1,4 +1,4 @@
-use crate::model::{activity::json_of_some, award::Award};
+use crate::model::{activity::json_of_some, award::Award, object::JsonObject};
 use keys::{
     TimestampSeconds,
     wellness::{
@@ -124,11 +124,13 @@ pub struct RegistrationBody {
     user_id: UserId,
     end_date: TimestampSeconds,
     progress: Progress,
+    #[schemars(length(max = 200))]
     progress_text: String,
     earned_points: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     attended_at: Option<TimestampSeconds>,
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "json_of_some")]
+    #[schemars(with = "Option<JsonObject>")]
     data: Option<JsonText>,
     registered_at: TimestampSeconds,
     status: RegistrationStatus,
@@ -136,6 +138,7 @@ pub struct RegistrationBody {
     group_id: Option<GroupId>,
     /// The place on the waiting list, starting at 1.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     place: Option<u64>,
 }
 

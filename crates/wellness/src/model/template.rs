@@ -81,16 +81,18 @@ impl Wellness {
     }
 }
 
-/// A template in a response.
+/// A template.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TemplateBody {
     template_id: TemplateId,
+    #[schemars(extend("enum" = ["global", "company"]))]
     scope: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     company_id: Option<CompanyId>,
     #[serde(flatten)]
     content: Content,
+    #[schemars(range(min = 1))]
     version: i64,
     created_at: TimestampSeconds,
 }

@@ -14,7 +14,6 @@ use keys::{
     Bound, Bounds, Random, TimestampSeconds,
     wellness::{ActivityId, CompanyId, FacetRef, Period, PlanBound, ReferencePartition, Status, UseSort},
 };
-use serde_json::value::RawValue;
 use table::{Condition, JsonText, Query, Value};
 
 /// A request about the references to a venue in activities that end within a period.
@@ -102,12 +101,6 @@ impl Uses {
         let place = UseSort { status: Status::Cancelled, end: now.into(), activity };
         must_fit(&Reference::new(self.company.clone(), of.clone(), place, data.clone()), MAX_REFERENCE)
     }
-}
-
-/// Reads the field `data`: the JSON object to copy to the references.
-pub(crate) fn read_data(fields: &mut Fields) -> Option<JsonText> {
-    let data = JsonText::from(fields.body::<Box<RawValue>>("data")?);
-    if data.is_object() { Some(data) } else { fields.fault("/body/data", "must be a JSON object") }
 }
 
 impl Wellness {

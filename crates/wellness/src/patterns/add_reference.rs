@@ -67,7 +67,7 @@ pub struct AddReferenceInput {
     of: FacetRef,
 }
 
-/// A reference in a response, with the version of its activity.
+/// A reference, with the version of its activity.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "ActivityReference")]
@@ -76,6 +76,7 @@ pub struct UseBody {
     facet: Facet,
     id: FacetId,
     data: JsonObject,
+    #[schemars(range(min = 1))]
     version: i64,
 }
 

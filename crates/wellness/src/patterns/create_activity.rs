@@ -101,7 +101,8 @@ fn must_be_complete(fields: &mut Fields) {
     }
 }
 
-fn must_be_in_order(fields: &mut Fields, start: Option<&PlanTime>, end: Option<&PlanTime>) {
+/// Records a fault if an activity or a section ends before it starts.
+pub(super) fn must_be_in_order(fields: &mut Fields, start: Option<&PlanTime>, end: Option<&PlanTime>) {
     if start.zip(end).is_some_and(|(start, end)| end.is_over(start.second())) {
         fields.fault::<()>("/body/endDate", "must not be before startDate");
     }

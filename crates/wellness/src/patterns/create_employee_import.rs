@@ -70,7 +70,7 @@ impl CreateEmployeeImportInput {
     }
 }
 
-/// An import in the response, with the request that uploads its file.
+/// An import, with the request that uploads its file.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "PendingEmployeeImport")]

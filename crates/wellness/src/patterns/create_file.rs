@@ -62,7 +62,7 @@ pub struct CreateFileInput {
     sha256: Sha256,
 }
 
-/// A file in the response, with the request that uploads its content.
+/// A file, with the request that uploads its content.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "PendingFile")]
@@ -75,6 +75,7 @@ pub struct FileBody {
 /// The request that uploads the content of a file.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct UploadBody {
+    #[schemars(extend("enum" = ["PUT"]))]
     method: &'static str,
     url: String,
     headers: BTreeMap<String, String>,

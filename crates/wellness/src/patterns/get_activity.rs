@@ -8,7 +8,7 @@ use crate::{
         access::sees,
         groups::GroupsBody,
         object::JsonObject,
-        parts::{GoalBody, ReferenceBody, RewardBody},
+        parts::{GoalBody, MAX_REWARDS, ReferenceBody, RewardBody},
     },
 };
 use function::{Error, Function, Input, Json, Problem, Request, Route, Trigger};
@@ -143,6 +143,7 @@ pub struct PartsBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     goal: Option<GoalBody>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_REWARDS))]
     rewards: Option<Vec<RewardBody>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     groups: Option<GroupsBody>,

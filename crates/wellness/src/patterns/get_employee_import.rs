@@ -5,7 +5,7 @@ use crate::{
     DOMAIN, Wellness,
     cost::{self, Calls, Pattern},
     model::{
-        import::{Counts, ImportProgress, Missing, Outcome, RejectedLine},
+        import::{Counts, ImportProgress, MAX_REJECTED, Missing, Outcome, RejectedLine},
         job::job_key,
         upload::FileStatus,
     },
@@ -48,7 +48,7 @@ pub struct GetEmployeeImportInput {
     import: FacetId,
 }
 
-/// An import in a response.
+/// An import.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "EmployeeImport")]
@@ -58,6 +58,7 @@ pub struct ImportBody {
     end_missing: bool,
     #[serde(flatten)]
     counts: Counts,
+    #[schemars(length(max = MAX_REJECTED))]
     rejected_lines: Vec<RejectedLine>,
     #[serde(skip_serializing_if = "is_zero")]
     #[schemars(with = "function::Skipped")]

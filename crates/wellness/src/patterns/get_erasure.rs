@@ -45,7 +45,7 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// An erasure in a response.
+/// An erasure.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ErasureBody {
@@ -66,12 +66,14 @@ pub struct ErasureBody {
 #[derive(Debug, Serialize, JsonSchema)]
 struct Removed {
     kind: String,
+    #[schemars(range(min = 1))]
     count: u64,
 }
 
 /// A copy that stays.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Kept {
+    #[schemars(extend("enum" = ["streams", "point-in-time recovery", "this erasure", "logs"]))]
     what: &'static str,
     until: TimestampSeconds,
 }

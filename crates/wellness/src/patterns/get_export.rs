@@ -43,7 +43,7 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// An export in a response.
+/// An export.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ExportBody {
@@ -69,6 +69,7 @@ struct FileBody {
     name: String,
     /// Number of lines. Absent for an uploaded file.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     items: Option<u64>,
     bytes: usize,
     /// Valid for five minutes.

@@ -47,7 +47,7 @@ pub struct RecordInput {
     pub(crate) of: FacetRef,
 }
 
-/// A record in a response. For a file, also its status, and the URL of its content.
+/// A record. For a file, also its status, and the URL of its content.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "ReferenceWithFile")]

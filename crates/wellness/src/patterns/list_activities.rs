@@ -72,7 +72,7 @@ impl Item for Entry {
     const TYPE: &'static str = "activity or section";
 }
 
-/// The activities and sections of a company in a response.
+/// The activities and sections of a company.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct Programme {
     items: Vec<ActivityBody>,
@@ -83,7 +83,7 @@ pub struct Programme {
     skipped: usize,
 }
 
-/// A section. `activity_ids` are the ids of its activities in this response.
+/// A section. `activityIds` are its activities in the list.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "ProgrammeSection")]

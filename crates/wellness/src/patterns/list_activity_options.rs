@@ -75,7 +75,7 @@ impl ListActivityOptionsInput {
     }
 }
 
-/// The short form of an activity in a response.
+/// The short form of an activity.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "ActivityOption")]

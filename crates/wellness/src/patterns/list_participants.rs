@@ -55,7 +55,7 @@ pub struct ListParticipantsInput {
     format: MediaType,
 }
 
-/// A participant in a response.
+/// A participant.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ParticipantBody {

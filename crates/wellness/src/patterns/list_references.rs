@@ -56,7 +56,7 @@ pub struct ListReferencesInput {
     statuses: Statuses,
 }
 
-/// A reference in a response.
+/// A reference.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "ReferenceUse")]

@@ -9,6 +9,7 @@ use crate::{
     cost::{self, Calls, Named, Pattern},
     model::{
         activity::json_of_some,
+        object::JsonObject,
         period::UserPeriod,
         registration::{Absence, RegistrationStatus},
     },
@@ -76,6 +77,7 @@ pub struct OnHomePage {
     #[serde(skip_serializing_if = "Option::is_none")]
     section_id: Option<SectionId>,
     progress: Progress,
+    #[schemars(length(max = 200))]
     progress_text: String,
     earned_points: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -83,6 +85,7 @@ pub struct OnHomePage {
     #[serde(skip_serializing_if = "Option::is_none")]
     attended_at: Option<TimestampSeconds>,
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "json_of_some")]
+    #[schemars(with = "Option<JsonObject>")]
     data: Option<JsonText>,
 }
 

@@ -8,7 +8,7 @@ use crate::{
     Activity, ActivityBody, DOMAIN, Section, Wellness,
     cost::{self, Calls, Pattern},
 };
-use function::{Contract, Error, Fields, Function, Input, Json, Problem, Request, Route, Trigger, optimistically};
+use function::{Error, Function, Input, Json, Problem, Request, Route, Trigger, optimistically};
 use keys::wellness::{ActivityId, CompanyId, SectionId};
 use table::{
     Condition,
@@ -43,29 +43,19 @@ pub const PATTERN: Pattern = Pattern {
 };
 
 /// The activity and its new section. `null` removes the activity from its section.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Input)]
 pub struct MoveActivityInput {
+    #[input(path = "companyId")]
     company: CompanyId,
+    #[input(path = "activityId")]
     activity: ActivityId,
-    section: Option<SectionId>,
+    /// `null` means no section.
+    #[input(body = "sectionId")]
+    section: NewSection,
 }
 
-impl Input for MoveActivityInput {
-    const BODY: bool = true;
-
-    fn read(fields: &mut Fields) -> Option<Self> {
-        let (company, activity) = (fields.path("companyId"), fields.path("activityId"));
-        let section = fields.body("sectionId");
-        Some(Self { company: company?, activity: activity?, section: section? })
-    }
-
-    fn describe(contract: &mut Contract) {
-        contract.path::<CompanyId>("companyId", "");
-        contract.path::<ActivityId>("activityId", "");
-        contract.name_body("SectionMove");
-        contract.body::<Option<SectionId>>("sectionId", "`null` means no section.", true);
-    }
-}
+/// Required, unlike a field of type `Option`.
+type NewSection = Option<SectionId>;
 
 /// Moves an activity to a section of its company, or removes it from its section.
 ///

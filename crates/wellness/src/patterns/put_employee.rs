@@ -4,9 +4,10 @@
 use crate::{
     DOMAIN, Employee, EmployeeBody, LastChange, Name, Wellness,
     cost::{self, Calls, Pattern},
+    model::employee::EmployeePath,
 };
-use function::{Contract, Error, Fields, Function, Input, Put, Request, Route, Trigger, optimistically};
-use keys::wellness::{CompanyId, Department, EmployeeKey, EmployeeSort, EmployeesPartition, Role, UserId};
+use function::{Error, Function, Input, Put, Request, Route, Trigger, optimistically};
+use keys::wellness::{Department, EmployeeKey, EmployeeSort, EmployeesPartition, Role};
 use serde::{Deserialize, Deserializer, Serialize, de::IgnoredAny};
 use table::{
     Condition, Item,
@@ -45,50 +46,38 @@ pub const PATTERN: Pattern = Pattern {
 };
 
 /// A request to put an employee.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Input)]
 pub struct PutEmployeeInput {
+    #[input(part, via = EmployeePath)]
     pub(crate) key: EmployeeKey,
+    #[input(body)]
     pub(crate) role: Role,
+    #[input(body)]
     pub(crate) department: Department,
-    pub(crate) name: PlacedName,
+    #[input(body, via = Name)]
+    pub(crate) name: Option<PlacedName>,
 }
 
 /// The name of an employee who is put.
 #[derive(Debug, Clone)]
 pub(crate) enum PlacedName {
-    /// This name, or none.
-    Is(Option<Name>),
+    Is(Name),
     /// The name that is stored, if there is one.
     Unchanged,
+}
+
+impl From<Name> for PlacedName {
+    fn from(name: Name) -> Self {
+        Self::Is(name)
+    }
 }
 
 impl PlacedName {
     fn after(self, old: Option<Name>) -> Option<Name> {
         match self {
-            Self::Is(name) => name,
+            Self::Is(name) => Some(name),
             Self::Unchanged => old,
         }
-    }
-}
-
-impl Input for PutEmployeeInput {
-    const BODY: bool = true;
-
-    fn read(fields: &mut Fields) -> Option<Self> {
-        let (company, user) = (fields.path("companyId"), fields.path("userId"));
-        let (role, department) = (fields.body("role"), fields.body("department"));
-        let name = PlacedName::Is(fields.body_if_any("name"));
-        let key = EmployeeKey { company: company?, user: user? };
-        Some(Self { key, role: role?, department: department?, name })
-    }
-
-    fn describe(contract: &mut Contract) {
-        contract.path::<CompanyId>("companyId", "");
-        contract.path::<UserId>("userId", "");
-        contract.name_body("NewEmployee");
-        contract.body::<Role>("role", "", true);
-        contract.body::<Department>("department", "", true);
-        contract.body::<Name>("name", "", false);
     }
 }
 
@@ -125,7 +114,7 @@ impl Employee {
         Self {
             partition: EmployeesPartition::of(company, &user),
             sort: EmployeeSort(user),
-            name: placed.name.after(name),
+            name: placed.name.and_then(|placed| placed.after(name)),
             role: placed.role,
             department: placed.department,
             last_change: LastChange::Placement,

@@ -1,21 +1,23 @@
 //! W15: creates or replaces a company's record of a venue
 //! (docs/requirements/wellness.md#pattern-5-find-and-update-the-activities-of-a-venue).
 
-use crate::model::reference::VenuePath;
 use crate::{
     DOMAIN, Name, Record, Wellness,
     cost::{self, Calls, Pattern},
     model::{
         object::JsonObject,
-        reference::LastUse,
+        reference::{LastUse, VenuePath},
         sizes::{MAX_REFERENCE, must_fit},
     },
 };
-use function::{Contract, Error, Fields, Function, Input, Put, Request, Route, Trigger, optimistically};
+use function::{Error, Function, Input, Put, Request, Route, Trigger, optimistically};
 use keys::wellness::{CompanyId, CompanyPartition, Facet, FacetId, FacetRef, RecordSort};
 use schemars::JsonSchema;
 use serde::Serialize;
-use table::cost::{Cost, read, write};
+use table::{
+    JsonText,
+    cost::{Cost, read, write},
+};
 
 /// The Lambda.
 #[must_use]
@@ -42,34 +44,19 @@ pub const PATTERN: Pattern = Pattern {
 };
 
 /// A request to put a record.
-#[derive(Debug, Clone)]
-pub struct PutReferenceInput(Record);
-
-impl Input for PutReferenceInput {
-    const BODY: bool = true;
-
-    fn read(fields: &mut Fields) -> Option<Self> {
-        let (company, facet, id) = (fields.path("companyId"), fields.path("facet"), fields.path("facetId"));
-        let (name, data) = (fields.body("name"), fields.body::<JsonObject>("data"));
-        Some(Self(Record {
-            partition: CompanyPartition(company?),
-            sort: RecordSort(FacetRef { facet: facet?, id: id? }),
-            name: name?,
-            data: data?.0,
-            used_by: None,
-        }))
-    }
-
-    fn describe(contract: &mut Contract) {
-        contract.path::<CompanyId>("companyId", "");
-        VenuePath::describe(contract);
-        contract.name_body("NewReference");
-        contract.body::<Name>("name", "", true);
-        contract.body::<JsonObject>("data", "", true);
-    }
+#[derive(Debug, Clone, Input)]
+pub struct PutReferenceInput {
+    #[input(path = "companyId")]
+    company: CompanyId,
+    #[input(part, via = VenuePath)]
+    of: FacetRef,
+    #[input(body)]
+    name: Name,
+    #[input(body, via = JsonObject)]
+    data: JsonText,
 }
 
-/// A record in a response.
+/// A record.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Reference")]
@@ -95,8 +82,9 @@ impl From<Record> for RecordBody {
 /// - 403 if the caller belongs to another company.
 /// - 413 if the record exceeds 4 KB.
 pub async fn put_reference(wellness: Wellness, request: Request<PutReferenceInput>) -> Result<Put<RecordBody>, Error> {
-    let PutReferenceInput(record) = request.input;
-    request.caller.must_belong_to(&record.partition.0, DOMAIN)?;
+    let PutReferenceInput { company, of, name, data } = request.input;
+    request.caller.must_belong_to(&company, DOMAIN)?;
+    let record = Record { partition: CompanyPartition(company), sort: RecordSort(of), name, data, used_by: None };
     must_fit(&record, MAX_REFERENCE)?;
     let is_new = optimistically(|| wellness.put_record(&record)).await?;
     Ok(Put { is_new, body: record.into() })

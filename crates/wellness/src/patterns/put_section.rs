@@ -4,8 +4,9 @@
 use crate::{
     DOMAIN, Name, Section, Wellness,
     cost::{self, Calls, Pattern},
+    patterns::create_activity::must_be_in_order,
 };
-use function::{Contract, Error, Fields, Function, Input, Put, Request, Route, Trigger, optimistically};
+use function::{Error, Function, Input, Put, Request, Route, Trigger, optimistically};
 use keys::{
     TimestampSeconds,
     wellness::{CompanyId, CompanyPartition, EndDateSort, PlanTime, ProgramPartition, SectionId, SectionSort},
@@ -42,42 +43,24 @@ pub const PATTERN: Pattern = Pattern {
 };
 
 /// A request to put a section.
-#[derive(Debug, Clone)]
-pub struct PutSectionInput(Section);
-
-impl Input for PutSectionInput {
-    const BODY: bool = true;
-
-    fn read(fields: &mut Fields) -> Option<Self> {
-        let (company, section) = (fields.path::<CompanyId>("companyId"), fields.path("sectionId"));
-        let name = fields.body("name");
-        let (start, end) = (fields.body("startDate"), fields.body("endDate"));
-        if start.zip(end).is_some_and(|(start, end): (PlanTime, PlanTime)| end.is_over(start.second())) {
-            fields.fault::<()>("/body/endDate", "must not be before startDate");
-        }
-        let company = company?;
-        Some(Self(Section {
-            partition: CompanyPartition(company.clone()),
-            sort: SectionSort(section?),
-            program: ProgramPartition(company),
-            end: EndDateSort(end?),
-            name: name?,
-            start_date: start?,
-        }))
-    }
-
-    fn describe(contract: &mut Contract) {
-        contract.path::<CompanyId>("companyId", "");
-        contract.path::<SectionId>("sectionId", "");
-        contract.name_body("NewSection");
-        contract.body::<Name>("name", "", true);
-        contract.body::<PlanTime>("startDate", "", true);
-        let end = "Must not end before `startDate`. A date, or a time of 00:00:00 in UTC, includes that whole day.";
-        contract.body::<PlanTime>("endDate", end, true);
-    }
+#[derive(Debug, Clone, Input)]
+#[input(check = must_be_in_order(start, end))]
+pub struct PutSectionInput {
+    #[input(path = "companyId")]
+    company: CompanyId,
+    #[input(path = "sectionId")]
+    section: SectionId,
+    #[input(body)]
+    name: Name,
+    #[input(body = "startDate")]
+    start: PlanTime,
+    /// Must not end before `startDate`. A date, or a time of 00:00:00 in UTC, includes that whole
+    /// day.
+    #[input(body = "endDate")]
+    end: PlanTime,
 }
 
-/// A section in a response.
+/// A section.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SectionBody {
@@ -106,8 +89,16 @@ impl From<Section> for SectionBody {
 /// - 400 if the input is invalid.
 /// - 403 if the caller belongs to another company.
 pub async fn put_section(wellness: Wellness, request: Request<PutSectionInput>) -> Result<Put<SectionBody>, Error> {
-    let PutSectionInput(section) = request.input;
-    request.caller.must_belong_to(&section.partition.0, DOMAIN)?;
+    let PutSectionInput { company, section, name, start, end } = request.input;
+    request.caller.must_belong_to(&company, DOMAIN)?;
+    let section = Section {
+        partition: CompanyPartition(company.clone()),
+        sort: SectionSort(section),
+        program: ProgramPartition(company),
+        end: EndDateSort(end),
+        name,
+        start_date: start,
+    };
     let is_new = optimistically(|| wellness.put_section(&section)).await?;
     Ok(Put { is_new, body: section.into() })
 }

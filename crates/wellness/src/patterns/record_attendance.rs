@@ -83,6 +83,7 @@ impl TryFrom<Vec<UserId>> for Users {
 /// The outcome for each employee, in the order of the request.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct AttendanceBody {
+    #[schemars(length(min = 1, max = MAX_USERS))]
     items: Vec<Attendee>,
 }
 

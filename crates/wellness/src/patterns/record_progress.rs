@@ -127,7 +127,7 @@ impl Input for RecordProgressInput {
         contract.body::<ProgressText>("progressText", "", false);
         contract.body::<JsonObject>("data", "", false);
         let lower = "Whether to lower the progress. Only for administrators and operators.";
-        contract.body::<bool>("correction", lower, false);
+        contract.body_or::<bool>("correction", lower, Some(false.into()));
         contract.adapt_body(|body| {
             let shapes = json!([
                 {"title": "Percent", "required": ["progress"]},

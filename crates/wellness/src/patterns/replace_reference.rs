@@ -3,17 +3,16 @@
 //!
 //! docs/decisions/wellness-references.md explains why the replacement is a job.
 
-use crate::model::object::JsonObject;
 use crate::{
     DOMAIN, Task, Wellness,
     cost::{self, Calls, Pattern},
     jobs::start::Start,
-    model::uses::{Uses, read_data},
+    model::{object::JsonObject, uses::Uses},
     patterns::get_job::accepted,
 };
 use function::{
-    Accepted, Contract, Error, Fields, Fingerprint, Function, IdempotentRequest, Input, Problem, Request, Route,
-    Trigger, optimistically,
+    Accepted, Error, Fields, Fingerprint, Function, IdempotentRequest, Input, Problem, Request, Route, Trigger,
+    optimistically,
 };
 use jobs::{Job, JobBody};
 use keys::wellness::{FacetId, FacetRef, Owner};
@@ -53,30 +52,21 @@ pub const PATTERN: Pattern = Pattern {
 };
 
 /// A request to replace a venue.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Input)]
+#[input(check = must_differ(uses, by))]
 pub struct ReplaceReferenceInput {
+    #[input(part)]
     uses: Uses,
+    /// Must differ from the replaced reference.
+    #[input(body = "replacementId")]
     by: FacetId,
+    #[input(body, via = JsonObject)]
     data: JsonText,
 }
 
-impl Input for ReplaceReferenceInput {
-    const BODY: bool = true;
-
-    fn read(fields: &mut Fields) -> Option<Self> {
-        let (uses, by, data) = (Uses::read(fields), fields.body("replacementId"), read_data(fields));
-        let (uses, by) = (uses?, by?);
-        if uses.of.id == by {
-            return fields.fault("/body/replacementId", "must differ from the id in the path");
-        }
-        Some(Self { uses, by, data: data? })
-    }
-
-    fn describe(contract: &mut Contract) {
-        Uses::describe(contract);
-        contract.name_body("Replacement");
-        contract.body::<FacetId>("replacementId", "Must differ from the replaced reference.", true);
-        contract.body::<JsonObject>("data", "", true);
+fn must_differ(fields: &mut Fields, uses: Option<&Uses>, by: Option<&FacetId>) {
+    if uses.zip(by).is_some_and(|(uses, by)| uses.of.id == *by) {
+        fields.fault::<()>("/body/replacementId", "must differ from the id in the path");
     }
 }
 

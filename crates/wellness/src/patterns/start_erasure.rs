@@ -6,9 +6,9 @@ use crate::{
     model::{failure::Owner, job::job_key},
     patterns::get_job::accepted,
 };
-use function::{Accepted, Contract, Error, Fields, Function, Input, Problem, Request, Route, Trigger, optimistically};
+use function::{Accepted, Error, Function, Input, Problem, Request, Route, Trigger, optimistically};
 use jobs::{Job, JobBody};
-use keys::wellness::{CompanyId, EmployeeKey, JobId, UserId};
+use keys::wellness::{EmployeeKey, JobId};
 use table::cost::{Cost, read, write};
 
 /// The Lambda.
@@ -48,22 +48,8 @@ pub const PATTERN: Pattern = Pattern {
 };
 
 /// The company or employee in the path.
-#[derive(Debug, Clone)]
-pub struct ErasureInput(pub(super) Owner);
-
-impl Input for ErasureInput {
-    fn read(fields: &mut Fields) -> Option<Self> {
-        let company = fields.path("companyId");
-        let of_employee = fields.route().contains("{userId}");
-        let user = if of_employee { fields.path("userId").map(Some) } else { Some(None) };
-        Some(Self(Owner { company: company?, user: user? }))
-    }
-
-    fn describe(contract: &mut Contract) {
-        contract.path::<CompanyId>("companyId", "");
-        contract.path::<UserId>("userId", "");
-    }
-}
+#[derive(Debug, Clone, Input)]
+pub struct ErasureInput(#[input(part)] pub(super) Owner);
 
 impl Owner {
     /// The id of the job that erases the owner's data.

@@ -16,15 +16,14 @@ use crate::{
         ticket::seating,
     },
 };
-use function::{
-    Contract, Error, Fields, Function, Input, Json, Problem, Request, Route, Trigger, Version, optimistically,
-};
+use function::{Error, Fields, Function, Input, Json, Problem, Request, Route, Trigger, Version, optimistically};
 use keys::wellness::{
     ActivityId, ActivityPartition, CompanyId, EndDateSort, GroupsPartition, GroupsSort, JobId, Level, PlanTime,
     ProgramSort, Status,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::Map;
 use table::{
     Attribute, Change, Condition, Item, JsonText, Key, Query, Value,
     cost::{Cost, Size, Term, read, write},
@@ -97,87 +96,60 @@ impl Named {
 }
 
 /// A request to update an activity. Omitted fields keep their stored values.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Input)]
+#[input(check = must_be_in_order(start, end), check = must_have_any(), schema = has_any)]
 pub struct UpdateActivityInput {
+    #[input(path = "companyId")]
     company: CompanyId,
+    #[input(path = "activityId")]
     activity: ActivityId,
+    #[input(body, via = Version)]
     version: i64,
+    #[input(body)]
     name: Option<Name>,
+    #[input(body)]
     status: Option<Status>,
+    #[input(body = "startDate")]
     start: Option<PlanTime>,
+    /// Must not end before `startDate`. A date, or a time of 00:00:00 in UTC, includes that whole
+    /// day.
+    #[input(body = "endDate")]
     end: Option<PlanTime>,
+    #[input(body, via = FiltersBody)]
     filters: Option<Filters>,
+    #[input(body)]
     enrolment: Option<Enrolment>,
+    /// `null` removes the limit.
+    #[input(body)]
     capacity: Option<NewCapacity>,
+    /// `null` removes the data.
+    #[input(body)]
     data: Option<NewData>,
 }
 
-/// The new capacity. `null` removes the limit.
-#[derive(Debug, Clone, Copy)]
-struct NewCapacity(Option<Capacity>);
+type NewCapacity = Option<Capacity>;
 
-/// The new metadata. `null` removes the stored metadata.
-#[derive(Debug, Clone)]
-struct NewData(Option<JsonText>);
+type NewData = Option<JsonObject>;
 
 const MEMBERS: [&str; 8] = ["name", "status", "startDate", "endDate", "filters", "enrolment", "capacity", "data"];
 
 const BEFORE_START: &str = "must not be before startDate";
 
-impl Input for UpdateActivityInput {
-    const BODY: bool = true;
-
-    fn read(fields: &mut Fields) -> Option<Self> {
-        let (company, activity) = (fields.path("companyId"), fields.path("activityId"));
-        let (version, name, status) =
-            (fields.body::<Version>("version"), fields.body_if_any("name"), fields.body_if_any("status"));
-        let (start, end) = (fields.body_if_any("startDate"), fields.body_if_any("endDate"));
-        let filters = fields.body_if_any::<FiltersBody>("filters").map(Into::into);
-        let (enrolment, capacity) =
-            (fields.body_if_any("enrolment"), fields.body_if_any::<Option<Capacity>>("capacity"));
-        let capacity = capacity.map(NewCapacity);
-        let data = fields.body_if_any::<Option<JsonObject>>("data");
-        let data = data.map(|data| NewData(data.map(|JsonObject(data)| data)));
-        if start.zip(end).is_some_and(|(start, end)| end < start) {
-            fields.fault::<()>("/body/endDate", BEFORE_START);
-        }
-        if !MEMBERS.into_iter().any(|member| fields.has_body(member)) {
-            fields.fault::<()>("/body", format!("must have at least one of {}", MEMBERS.join(", ")));
-        }
-        let (company, activity) = (company?, activity?);
-        Some(Self {
-            company,
-            activity,
-            version: version?.into(),
-            name,
-            status,
-            start,
-            end,
-            filters,
-            enrolment,
-            capacity,
-            data,
-        })
+fn must_be_in_order(fields: &mut Fields, start: Option<&PlanTime>, end: Option<&PlanTime>) {
+    if start.zip(end).is_some_and(|(start, end)| end < start) {
+        fields.fault::<()>("/body/endDate", BEFORE_START);
     }
+}
 
-    fn describe(contract: &mut Contract) {
-        contract.path::<CompanyId>("companyId", "");
-        contract.path::<ActivityId>("activityId", "");
-        contract.name_body("ActivityPatch");
-        contract.body::<Version>("version", "", true);
-        contract.body::<Name>("name", "", false);
-        contract.body::<Status>("status", "", false);
-        contract.body::<PlanTime>("startDate", "", false);
-        let end = "Must not end before `startDate`. A date, or a time of 00:00:00 in UTC, includes that whole day.";
-        contract.body::<PlanTime>("endDate", end, false);
-        contract.body::<FiltersBody>("filters", "", false);
-        contract.body::<Enrolment>("enrolment", "", false);
-        contract.body::<Option<Capacity>>("capacity", "`null` removes the limit.", false);
-        contract.body::<Option<JsonObject>>("data", "`null` removes the data.", false);
-        contract.adapt_body(|body| {
-            body.insert("minProperties".to_owned(), 2.into());
-        });
+fn must_have_any(fields: &mut Fields) {
+    if !MEMBERS.into_iter().any(|member| fields.has_body(member)) {
+        fields.fault::<()>("/body", format!("must have at least one of {}", MEMBERS.join(", ")));
     }
+}
+
+/// The version and another member.
+fn has_any(body: &mut Map<String, serde_json::Value>) {
+    body.insert("minProperties".to_owned(), 2.into());
 }
 
 /// An activity after its update.
@@ -187,10 +159,10 @@ impl Input for UpdateActivityInput {
 pub struct Updated {
     #[serde(flatten)]
     activity: ActivityBody,
-    /// The id of the job that updates the registrations. `None` if the end date does not change.
+    /// The id of the job that updates the registrations. Absent if the end date does not change.
     #[serde(skip_serializing_if = "Option::is_none")]
     job_id: Option<JobId>,
-    /// The id of the job that enrols and withdraws employees. `None` if the update concerns nobody.
+    /// The id of the job that enrols and withdraws employees. Absent if the update concerns nobody.
     #[serde(skip_serializing_if = "Option::is_none")]
     enrolment_job_id: Option<JobId>,
 }
@@ -314,11 +286,11 @@ impl UpdateActivityInput {
         if let Some(enrolment) = self.enrolment {
             new.enrolment = enrolment.stored(new.activity_type);
         }
-        if let Some(NewCapacity(capacity)) = self.capacity {
+        if let Some(capacity) = self.capacity {
             new.capacity = capacity.map(u32::from);
         }
-        if let Some(NewData(data)) = &self.data {
-            new.data.clone_from(data);
+        if let Some(data) = &self.data {
+            new.data = data.clone().map(JsonText::from);
         }
         if table::size(&new)? > table::size(old)? {
             must_fit(&new, MAX_ROW)?;

@@ -191,11 +191,12 @@ impl Part {
     }
 }
 
-/// A part in a response, with the version of its activity.
+/// A part, with the version of its activity.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PartBody {
     activity_id: ActivityId,
+    #[schemars(range(min = 1))]
     version: i64,
     #[serde(flatten)]
     content: Option<ContentBody>,

@@ -3,15 +3,14 @@
 //!
 //! docs/decisions/wellness-references.md explains why a job updates the copies.
 
-use crate::model::object::JsonObject;
 use crate::{
     DOMAIN, Record, Task, Wellness,
     cost::{self, Calls, Pattern},
     jobs::start::Start,
-    model::uses::{Uses, read_data},
+    model::{object::JsonObject, uses::Uses},
     patterns::get_job::accepted,
 };
-use function::{Accepted, Contract, Error, Fields, Function, Input, Problem, Request, Route, Trigger, optimistically};
+use function::{Accepted, Error, Function, Input, Problem, Request, Route, Trigger, optimistically};
 use jobs::{Job, JobBody};
 use table::{
     JsonText, Value,
@@ -46,25 +45,12 @@ pub const PATTERN: Pattern = Pattern {
 };
 
 /// A request to update the data of a venue.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Input)]
 pub struct UpdateReferenceInput {
+    #[input(part)]
     uses: Uses,
+    #[input(body, via = JsonObject)]
     data: JsonText,
-}
-
-impl Input for UpdateReferenceInput {
-    const BODY: bool = true;
-
-    fn read(fields: &mut Fields) -> Option<Self> {
-        let (uses, data) = (Uses::read(fields), read_data(fields));
-        Some(Self { uses: uses?, data: data? })
-    }
-
-    fn describe(contract: &mut Contract) {
-        Uses::describe(contract);
-        contract.name_body("ReferencePatch");
-        contract.body::<JsonObject>("data", "", true);
-    }
 }
 
 /// Updates the company's record of a venue, and starts the job that updates the copies. The job
