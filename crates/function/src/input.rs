@@ -25,6 +25,9 @@ use table::Cursor;
 /// smaller, even with escape sequences.
 const MAX_BODY: usize = 64 * 1024;
 
+/// The `limit` of a list.
+pub(crate) type Limit = Whole<1, 100>;
+
 /// The input of an access pattern, read from a request.
 pub trait Input: Sized + Send {
     /// Whether the request must have a body. A body must be a JSON object.
@@ -136,10 +139,12 @@ impl Fields {
         self.parse(&format!("/path/{name}"), &values, true)
     }
 
-    /// Reads an optional path parameter, for functions with several routes.
+    /// Reads a path parameter that only some routes of the function have. It is required on a route
+    /// that has it, so that a request for a part is never taken for one for the whole.
     pub fn path_if_any<T: FromStr<Err: fmt::Display>>(&mut self, name: &str) -> Option<T> {
         let values = values(&self.path, name);
-        self.parse(&format!("/path/{name}"), &values, false)
+        let is_required = self.route.contains(&format!("{{{name}}}"));
+        self.parse(&format!("/path/{name}"), &values, is_required)
     }
 
     /// Reads an optional query parameter.
@@ -231,7 +236,7 @@ impl Fields {
 
     /// Reads the query parameters of a list: `limit` (1 to 100) and `cursor`.
     pub fn paging(&mut self, default_limit: usize) {
-        let limit = self.query::<Whole<1, 100>>("limit").and_then(|limit| usize::try_from(i64::from(limit)).ok());
+        let limit = self.query::<Limit>("limit").and_then(|limit| usize::try_from(i64::from(limit)).ok());
         let limit = limit.unwrap_or(default_limit);
         let cursor = self.query("cursor");
         self.paging = Some(Paging { limit, cursor });
@@ -379,6 +384,8 @@ mod tests {
         assert_eq!((right.path_if_any::<u8>("id"), right.faults.len()), (Some(7), 0));
         let mut wrong = fields(&[("id", "")]);
         assert_eq!((wrong.path_if_any::<u8>("id"), wrong.faults.len()), (None, 1));
+        let mut missing = Fields { route: "DELETE /things/{id}".to_owned(), ..Fields::default() };
+        assert_eq!((missing.path_if_any::<u8>("id"), missing.faults.len()), (None, 1));
     }
 
     #[test]
