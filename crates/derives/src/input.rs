@@ -43,7 +43,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<Tokens, Error> {
     })
 }
 
-/// The attributes of the struct: `#[input(…)]` and `#[check(…)]`.
+/// The options of the struct.
 #[derive(Default)]
 struct Options {
     body: bool,
@@ -61,7 +61,7 @@ impl Options {
                     options.body = true;
                 } else if meta.path.is_ident("idempotency_key") {
                     options.read.push(quote!(fields.needs_header("idempotency-key");));
-                    options.describe.push(quote!(contract.needs_key();));
+                    options.describe.push(quote!(contract.idempotency_key(true);));
                 } else if meta.path.is_ident("page") {
                     let limit: Expr = meta.value()?.parse()?;
                     options.read.push(quote!(fields.paging(#limit);));

@@ -1,10 +1,7 @@
-use crate::{Error, Input, List, Problem, Reply, Request};
+use crate::{Error, Input, List, Problem, Reply, Request, Version, input::Limit};
 use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings, json_schema};
 use serde_json::{Map, Value, json};
 use std::{borrow::Cow, collections::BTreeMap};
-
-/// The greatest `limit` of a list.
-pub(crate) const MAX_LIMIT: usize = 100;
 
 /// What a function accepts and returns on a route, in the objects of OpenAPI 3.1.
 ///
@@ -136,24 +133,15 @@ impl Contract {
 
     /// Adds the parameters of a list.
     pub fn paging(&mut self, default_limit: usize) {
-        let mut limit = json!({"type": "integer", "minimum": 1, "maximum": MAX_LIMIT});
-        let about = if default_limit <= MAX_LIMIT {
-            limit["default"] = default_limit.into();
-            "Maximum number of items on a page.".to_owned()
-        } else {
-            format!("Maximum number of items on a page. Without it, a page has up to {default_limit}.")
-        };
-        self.parameters.push(json!({"name": "limit", "in": "query", "description": about, "schema": limit}));
+        let default = i64::try_from(default_limit).ok().and_then(|limit| Limit::try_from(limit).ok());
+        let more = default.is_none().then(|| format!(" Without it, a page has up to {default_limit}."));
+        let about = format!("Maximum number of items on a page.{}", more.unwrap_or_default());
+        self.query::<Limit>("limit", &about, default.map(|limit| json!(limit)));
         self.query::<table::Cursor>(
             "cursor",
             "The `nextCursor` of the previous page. A request with another path, query or caller gets 400.",
             None,
         );
-    }
-
-    /// Requires the header `Idempotency-Key`.
-    pub fn needs_key(&mut self) {
-        self.idempotency_key(true);
     }
 
     /// Adds the header `Idempotency-Key`, unless it was added before.
@@ -202,11 +190,13 @@ impl Contract {
         self.answers.insert(status, answer);
     }
 
-    /// Requires a member of the JSON responses that their type leaves optional.
-    pub fn requires(&mut self, member: &str) {
+    /// Requires a member of the JSON responses that their type leaves optional, and names them.
+    pub fn requires(&mut self, member: &str, name: &str) {
         for answer in self.answers.values_mut() {
-            let schema = answer["content"]["application/json"]["schema"].take();
-            answer["content"]["application/json"]["schema"] = json!({"allOf": [schema, {"required": [member]}]});
+            let schema = &mut answer["content"]["application/json"]["schema"];
+            let whole = json!({"allOf": [schema.take(), {"required": [member]}]});
+            self.responses.definitions_mut().insert(name.to_owned(), whole);
+            *schema = Schema::new_ref(format!("#/components/schemas/{name}")).to_value();
         }
     }
 
@@ -214,7 +204,7 @@ impl Contract {
     pub fn add_media_type(&mut self, status: u16, media_type: &str) {
         let answer = self.answers.entry(status).or_insert_with(|| json!({}));
         answer["content"][media_type] = json!({"schema": {"type": "string"}});
-        let about = "The `nextCursor` of a list in JSON.";
+        let about = "The cursor of the next page of a CSV file.";
         let cursor = self.responses.subschema_for::<table::Cursor>();
         answer["headers"]["Next-Cursor"] = json!({"description": about, "schema": cursor});
     }
@@ -298,6 +288,11 @@ impl<const MIN: i64, const MAX: i64> JsonSchema for crate::Whole<MIN, MAX> {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         let mut schema = json_schema!({"type": "integer", "minimum": MIN, "maximum": MAX});
+        if Self::schema_name() == Version::schema_name() {
+            let about = "Version of the item that the change is based on. If the current version differs, the response \
+                is 412.";
+            schema.insert("description".to_owned(), about.into());
+        }
         if MAX > i64::from(i32::MAX) {
             schema.insert("format".to_owned(), "int64".into());
         }

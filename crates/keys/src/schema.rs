@@ -4,8 +4,8 @@
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
 
-/// Implements `JsonSchema`: `schema!(Day as "Day": {"type": "string", "format": "date"})`. Types
-/// with the same name share one schema of the document.
+/// Gives a type its schema: `schema!(Day as "Day": {"type": "string", "format": "date"})`. The
+/// document has one schema for all types with the same name.
 #[macro_export]
 macro_rules! schema {
     ($type:ty as $name:literal: $schema:tt) => {
@@ -180,9 +180,9 @@ schema!(crate::bank::ImportRun as "ImportRunId": {"type": "string", "pattern": "
 
 schema!(crate::cart::ItemId as "ItemId": {"type": "string", "pattern": "^[0-9a-f]{32}$"});
 
-schema!(crate::cart::Status as "CartItemStatus": {
-    "type": "string",
-    "enum": ["ACTIVE", "SAVED", "PURCHASED", "SHIPPED", "CANCELLED"]
+schema!(crate::cart::Status as "CartItemStatus", |_| {
+    let listed = crate::cart::Status::ALL.into_iter().filter(|status| status.is_listed());
+    json_schema!({"type": "string", "enum": listed.collect::<Vec<_>>()})
 });
 
 schema!(crate::wellness::PlanTime as "PlanTime", |generator| match generator.contract() {

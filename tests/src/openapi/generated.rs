@@ -106,11 +106,10 @@ impl Components {
         if !parameters.is_empty() {
             operation["parameters"] = parameters.into();
         }
-        let has_body = contract.body.is_some();
-        if has_body {
+        if contract.body.is_some() {
             operation["requestBody"] = self.body(&mut contract, event);
         }
-        operation["responses"] = self.answers(pattern, route, &contract, has_body);
+        operation["responses"] = self.answers(pattern, route, &contract);
         operation
     }
 
@@ -137,7 +136,7 @@ impl Components {
         body
     }
 
-    fn answers(&mut self, pattern: &Declared, route: &Route, contract: &Contract, has_body: bool) -> Value {
+    fn answers(&mut self, pattern: &Declared, route: &Route, contract: &Contract) -> Value {
         let mut answers = Map::new();
         for (status, answer) in &contract.answers {
             let name = http::StatusCode::from_u16(*status).expect("a status");
@@ -147,7 +146,9 @@ impl Components {
             answers.insert(status.to_string(), answer);
         }
         let mut problems: BTreeMap<u16, Vec<Problem>> = BTreeMap::new();
-        let of_body = [Problem::TooLarge, Problem::UnsupportedMediaType].into_iter().filter(|_| has_body);
+        // A request that changes something may have a body, even if no member is read.
+        let may_have_body = ["POST", "PUT", "PATCH"].contains(&route.method);
+        let of_body = [Problem::TooLarge, Problem::UnsupportedMediaType].into_iter().filter(|_| may_have_body);
         for problem in OF_EVERY_ROUTE.into_iter().chain(of_body).chain(route.problems.iter().copied()) {
             let list = problems.entry(problem.status()).or_default();
             if !list.contains(&problem) {
@@ -224,10 +225,8 @@ impl Components {
             renamed = more;
         }
         for operation in paths.iter_mut().flat_map(|(_, item)| item).map(|(_, operation)| operation) {
-            for part in ["parameters", "requestBody"] {
-                rename(&mut operation[part], &renamed);
-            }
-            operation.as_object_mut().expect("an operation").retain(|_, part| !part.is_null());
+            let parts = ["parameters", "requestBody"].into_iter();
+            parts.filter_map(|part| operation.get_mut(part).map(|part| rename(part, &renamed))).for_each(drop);
         }
         self.parameters.values_mut().for_each(|parameter| rename(parameter, &renamed));
         for (name, mut schema) in std::mem::take(&mut self.requests) {
@@ -457,8 +456,9 @@ fn without_null(member: &mut Value) {
     }
 }
 
-/// Removes formats of Rust's numbers, rewrites documentation for readers of the API, and puts a
-/// described reference into `allOf`.
+/// Makes a schema of a Rust type one for readers of the API. It removes the formats of numbers that
+/// only Rust has, and the links of the documentation. It puts a reference with a description into
+/// `allOf`.
 fn clean(schema: &mut Value) {
     if let Some(object) = schema.as_object_mut() {
         if object

@@ -25,7 +25,7 @@ const FORMS: [&str; 15] = [
     "CartItem",
     "Order",
     "Activity",
-    "Part",
+    "GoalPart",
     "Account",
     "Transaction",
     "Batch",

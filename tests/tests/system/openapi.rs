@@ -60,15 +60,6 @@ fn is_generated() {
 }
 
 #[test]
-fn every_operation_names_the_pattern_of_its_function() {
-    let patterns: BTreeSet<_> = patterns::all().into_iter().map(|pattern| (pattern.id, pattern.name)).collect();
-    for operation in Document::read().operations() {
-        let described = (operation.value["x-pattern"].as_str().unwrap_or_default(), function(operation));
-        assert!(patterns.contains(&described), "{described:?}");
-    }
-}
-
-#[test]
 fn every_reference_resolves_and_every_component_is_used() {
     let document = Document::read();
     let (mut used, mut names) = (BTreeSet::new(), BTreeSet::new());

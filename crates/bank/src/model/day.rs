@@ -378,9 +378,9 @@ impl From<Discrepancy> for FindingBody {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Details {
-    #[schemars(length(max = 100))]
+    #[schemars(length(max = crate::patterns::get_day::LISTED))]
     pub(crate) open: Vec<OpenBody>,
-    #[schemars(length(max = 100))]
+    #[schemars(length(max = crate::patterns::get_day::LISTED))]
     pub(crate) discrepancies: Vec<FindingBody>,
     /// Number of listed entries that cannot be read.
     #[serde(skip_serializing_if = "is_zero")]

@@ -164,7 +164,7 @@ pub struct ImportBody {
     #[serde(flatten)]
     pub(crate) run: RunBody,
     /// This run and the runs before it, newest first.
-    #[schemars(length(max = 20))]
+    #[schemars(length(max = crate::patterns::get_import::MAX_RUNS))]
     pub(crate) runs: Vec<RunBody>,
     /// The run before the last one of `runs`.
     #[serde(skip_serializing_if = "Option::is_none")]

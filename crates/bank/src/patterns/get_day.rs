@@ -21,7 +21,7 @@ use table::{
 };
 
 /// Maximum number of open payments and of discrepancies in the response, for each close.
-const LISTED: usize = 100;
+pub(crate) const LISTED: usize = 100;
 
 /// Entry point of the Lambda.
 #[must_use]

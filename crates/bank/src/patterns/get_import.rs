@@ -15,7 +15,7 @@ use table::{
 };
 
 /// Maximum number of runs in a response. Each is a job item, usually of 1 KB.
-const MAX_RUNS: usize = 20;
+pub(crate) const MAX_RUNS: usize = 20;
 
 /// Entry point of the Lambda.
 #[must_use]

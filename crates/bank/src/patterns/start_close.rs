@@ -6,7 +6,7 @@ use crate::{
     jobs::{Task, accepted, job_key},
     model::day::CertificateKey,
 };
-use function::{Accepted, Error, Fingerprint, Function, Input, Problem, Request, Route, Trigger};
+use function::{Accepted, Error, Fingerprint, Function, Input, Request, Route, Trigger};
 use jobs::{Job, JobBody, State};
 use keys::{
     Day, TimestampSeconds,
@@ -33,10 +33,13 @@ pub const PATTERN: Pattern = Pattern {
         path: "/bank/days/{date}/close",
         scopes: &["bank:operate"],
         summary: "Close a day that is over, or add a supplement to its certificate",
-        problems: &[Problem::IdempotencyKeyReused],
+        problems: &[],
     }]),
     calls: &[Calls::new("", |_| Cost::default().read(cost::JOBS, read(0)).write(cost::JOBS, 1))],
-    contract: function::contract(&start_close),
+    contract: |contract| {
+        function::contract(&start_close)(contract);
+        contract.idempotency_key(false);
+    },
     function,
 };
 

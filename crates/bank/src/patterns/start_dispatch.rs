@@ -25,10 +25,13 @@ pub const PATTERN: Pattern = Pattern {
         path: "/bank/dispatches",
         scopes: &["bank:operate"],
         summary: "Dispatch the payments that are due now",
-        problems: &[Problem::DispatchingDisabled, Problem::IdempotencyKeyReused],
+        problems: &[Problem::DispatchingDisabled],
     }]),
     calls: &[Calls::new("", |_| Cost::default().read(cost::PAYMENTS, read(0)).write(cost::JOBS, 1))],
-    contract: function::contract(&start_dispatch),
+    contract: |contract| {
+        function::contract(&start_dispatch)(contract);
+        contract.idempotency_key(false);
+    },
     function,
 };
 

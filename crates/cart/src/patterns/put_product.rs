@@ -50,8 +50,6 @@ pub struct PutProductInput {
     price: Price,
     #[input(body, default = true)]
     active: bool,
-    /// Version of the item that the change is based on. If the current version differs, the
-    /// response is 412.
     #[input(body)]
     version: Option<Version>,
 }

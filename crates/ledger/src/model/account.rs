@@ -399,20 +399,26 @@ pub struct AccountBody {
     account_type: AccountType,
     currency: Currency,
     balance: Decimal,
+    /// The sum that open holds reserve.
     held: Decimal,
+    /// The balance minus `held`. A debit must not exceed it.
     available: Decimal,
-    /// The sum of the credits in the inbox. Lists omit it.
+    /// The sum of the credits that are not posted yet. Only for accounts with grouped posting, and
+    /// not in lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pending: Option<Decimal>,
     status: AccountStatus,
+    /// Credits of an account with grouped posting wait until a job posts many of them together.
     posting: PostingMode,
-    /// The time from which an account that is closing can be closed.
+    /// The time from which an account with the status `closing` can be closed.
     #[serde(skip_serializing_if = "Option::is_none")]
     closes_at: Option<TimestampMillis>,
     allow_negative: bool,
+    #[schemars(range(min = 1))]
     version: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
     status_changed_at: Option<TimestampMillis>,
+    /// The role of the caller that froze the account. Present if the account is frozen.
     #[serde(skip_serializing_if = "Option::is_none")]
     frozen_by: Option<FrozenBy>,
     created_at: TimestampMillis,

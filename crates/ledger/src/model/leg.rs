@@ -294,12 +294,13 @@ pub struct LegBody {
     pub(crate) leg_type: LegType,
     pub(crate) amount: Decimal,
     pub(crate) currency: Currency,
-    /// The balance after the leg. Returned only if the caller may access the account, and if the
-    /// leg or its posting is an entry of the account.
+    /// The balance after the leg. Present for posted legs on the caller's own accounts. Operators
+    /// see it for all posted legs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) balance_after: Option<Decimal>,
     pub(crate) created_at: TimestampMillis,
-    /// The time at which a grouped credit was posted. Returned with `balanceAfter`.
+    /// The time at which a credit of an account with grouped posting was posted. Present only with
+    /// `balanceAfter`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) posted_at: Option<TimestampMillis>,
 }

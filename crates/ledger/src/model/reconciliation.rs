@@ -165,10 +165,11 @@ impl Reconciliation {
 pub(crate) struct Coverage {
     from: TimestampMillis,
     to: TimestampMillis,
-    /// The end of the requested time, whose transactions may not be written yet.
+    /// The end of the requested time that is not checked, because its transactions may not be
+    /// written yet. Absent if all of it is checked.
     #[serde(skip_serializing_if = "Option::is_none")]
     unchecked: Option<Span<TimestampMillis>>,
-    /// The days whose totals are compared. None lies completely in the window if it is absent.
+    /// The days whose totals are checked. Absent if no day lies completely between `from` and `to`.
     #[serde(skip_serializing_if = "Option::is_none")]
     totals: Option<Span<Day>>,
 }
@@ -455,11 +456,12 @@ pub struct ReconciliationBody {
     #[serde(skip_serializing_if = "is_zero")]
     #[schemars(with = "function::Skipped")]
     skipped: usize,
+    /// Reason why the job failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
 }
 
-/// A discrepancy.
+/// A difference between the ledger and the calculated values. A missing value is `null`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct DiscrepancyBody {
@@ -478,7 +480,7 @@ pub(crate) struct DiscrepancyBody {
     actual: Option<Decimal>,
 }
 
-/// A wrong total.
+/// A wrong daily total, of a merchant or of all transactions, and the sum that is wrong.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct WrongTotalBody {

@@ -4,13 +4,12 @@ use keys::{
     TimestampMillis, TransactionId,
     ledger::{Metadata, TransactionPartition},
 };
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use table::Item;
 
 /// The reason why the ledger rejects a transfer. Its text discloses nothing about the credited
 /// account ([decision](../../../../docs/decisions/ledger-access.md)).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, thiserror::Error, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rejection {
     /// The debit would overdraw the account.
@@ -51,6 +50,17 @@ const PROBLEMS: [(Rejection, Problem); 6] = [
     (Rejection::BalanceTooLarge, Problem::BalanceTooLarge),
     (Rejection::CreditUnavailable, Problem::AccountUnavailable),
 ];
+
+/// Adds the problems of a rejected transfer to the other problems of a route.
+pub(crate) const fn with_rejections<const N: usize, const M: usize>(own: [Problem; N]) -> [Problem; M] {
+    assert!(N + PROBLEMS.len() == M, "the number of all problems");
+    let (mut all, mut at) = ([Problem::Internal; M], 0);
+    while at < M {
+        all[at] = if at < N { own[at] } else { PROBLEMS[at - N].1 };
+        at += 1;
+    }
+    all
+}
 
 impl Rejection {
     /// Returns the rejection that the error of a rule means. `None` for all other errors.

@@ -25,7 +25,8 @@ pub struct Statement {
     /// The balances of the period, if the request names one.
     #[serde(flatten)]
     pub(crate) balances: Option<PeriodBalances>,
-    /// The unreadable items of the page. They may hide money.
+    /// The unreadable items of the page, each as an `unreadable-item`. Only operators see the
+    /// `key`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) findings: Vec<DiscrepancyBody>,
 }
@@ -34,11 +35,13 @@ pub struct Statement {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct PeriodBalances {
+    /// Present if the request has `from` or `to`.
     pub(crate) currency: Currency,
-    /// The balance before the first leg of the period. Absent if it cannot be read.
+    /// The balance before `from`. Present if the request has `from` or `to`, and the balance can be
+    /// read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) opening_balance: Option<Decimal>,
-    /// The balance after the last leg of the period. Absent if it cannot be read.
+    /// The balance at `to`. Present if the request has `from` or `to`, and the balance can be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) closing_balance: Option<Decimal>,
 }
@@ -64,6 +67,7 @@ pub(crate) struct StatementLeg {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Purpose {
+    /// Absent if the header of the transaction is missing or unreadable.
     transaction_type: TransactionType,
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<Description>,

@@ -238,7 +238,7 @@ impl Posted {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ReversedBody {
-    /// The last reversal.
+    /// The last reversal, if the transaction is reversed in whole or in part.
     reversed_by: TransactionId,
     /// The sum of all reversals. Absent if the legs have several currencies.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -266,10 +266,11 @@ impl ReversedBody {
 pub struct TransactionBody {
     #[serde(flatten)]
     header: HeaderBody,
+    #[schemars(length(min = 2))]
     legs: Vec<LegBody>,
 }
 
-/// A transaction in a list.
+/// A transaction without its legs.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "TransactionSummary")]
@@ -277,6 +278,7 @@ pub struct HeaderBody {
     transaction_id: TransactionId,
     status: TransactionStatus,
     transaction_type: TransactionType,
+    /// Sum of the debits, if all legs have the same currency.
     #[serde(skip_serializing_if = "Option::is_none")]
     amount: Option<Decimal>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -285,11 +287,11 @@ pub struct HeaderBody {
     merchant_id: Option<MerchantId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<Description>,
-    /// Returned only to operators and to the caller that posted the transaction. Anyone who knows
-    /// a key can derive the ids of the items that were created with it.
+    /// Present if the caller posted the transaction or is an operator.
+    // Anyone who knows a key can derive the ids of the items that were created with it.
     #[serde(skip_serializing_if = "Option::is_none")]
     idempotency_key: Option<IdempotencyKey>,
-    /// Returned only to operators.
+    /// Present if the caller is an operator.
     #[serde(skip_serializing_if = "Option::is_none")]
     created_by: Option<UserId>,
     #[serde(skip_serializing_if = "Option::is_none")]

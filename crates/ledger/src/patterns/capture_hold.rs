@@ -4,6 +4,7 @@
 use crate::{
     DOMAIN, Ledger,
     cost::{self, Calls, Named, Pattern},
+    model::refusal::with_rejections,
     model::{
         hold::{CAPTURE, Capture},
         transaction::{Draft, TransactionBody},
@@ -32,18 +33,12 @@ pub const PATTERN: Pattern = Pattern {
         path: "/ledger/holds/{holdId}/capture",
         scopes: &["ledger:write", "ledger:operate"],
         summary: "Capture a hold in full or in part",
-        problems: &[
+        problems: &with_rejections::<4, 10>([
             Problem::NotFound,
             Problem::HoldClosed,
             Problem::HoldExceeded,
-            Problem::InsufficientFunds,
-            Problem::AccountFrozen,
-            Problem::AccountClosed,
-            Problem::CurrencyMismatch,
-            Problem::AccountUnavailable,
-            Problem::BalanceTooLarge,
             Problem::IdempotencyKeyReused,
-        ],
+        ]),
     }]),
     calls: &[Calls::new("", |case| open_entries(captured(case), case)), Calls::new(", part", captured)],
     contract: function::contract(&capture_hold),
@@ -61,6 +56,7 @@ fn captured(case: &Named) -> Cost {
 pub struct CaptureHoldInput {
     #[input(path = "holdId")]
     hold: HoldId,
+    /// The amount to capture. The default is all that remains.
     #[input(body)]
     amount: Option<JsonDecimal>,
 }

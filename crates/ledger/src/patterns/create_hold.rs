@@ -4,6 +4,7 @@
 use crate::{
     HoldBody, Ledger,
     cost::{self, Calls, Named, Pattern},
+    model::refusal::with_rejections,
     model::{
         hold::{CAPTURE, HoldTerms},
         transaction::Draft,
@@ -33,16 +34,7 @@ pub const PATTERN: Pattern = Pattern {
         path: "/ledger/holds",
         scopes: &["ledger:write", "ledger:operate"],
         summary: "Reserve an amount on an account",
-        problems: &[
-            Problem::NotFound,
-            Problem::InsufficientFunds,
-            Problem::AccountFrozen,
-            Problem::AccountClosed,
-            Problem::CurrencyMismatch,
-            Problem::AccountUnavailable,
-            Problem::BalanceTooLarge,
-            Problem::IdempotencyKeyReused,
-        ],
+        problems: &with_rejections::<2, 8>([Problem::NotFound, Problem::IdempotencyKeyReused]),
     }]),
     calls: &[Calls::new("", |case| {
         let writes = (write(case.hold) + write(case.account)).times(2);
@@ -87,7 +79,7 @@ impl Input for CreateHoldInput {
     }
 
     fn describe(contract: &mut Contract) {
-        contract.needs_key();
+        contract.idempotency_key(true);
         contract.name_body("NewHold");
         contract.body::<AccountId>("debitAccountId", "", true);
         contract.body::<AccountId>("creditAccountId", "", true);

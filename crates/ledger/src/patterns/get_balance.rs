@@ -49,6 +49,8 @@ pub const PATTERN: Pattern = Pattern {
 pub struct GetBalanceInput {
     #[input(path = "accountId")]
     account: AccountId,
+    /// The time, which must not be in the future. A date means the end of the day, or now if the
+    /// day is not over. The default is the time of the request.
     #[input(query)]
     at: Option<Bound>,
 }

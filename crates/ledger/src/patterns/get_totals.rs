@@ -46,14 +46,15 @@ pub const PATTERN: Pattern = Pattern {
 /// Maximum number of days in a period.
 const MAX_DAYS: i64 = 366;
 
-/// The requested merchant and period. Both dates are inclusive. The default of `to` is today, and
-/// the default of `from` is `to`.
+/// The requested merchant and period. Both dates are inclusive.
 #[derive(Debug, Clone, Input)]
 pub struct GetTotalsInput {
     #[input(path = "merchantId")]
     merchant: MerchantId,
+    /// The first date in UTC. The default is `to`.
     #[input(query)]
     from: Option<Day>,
+    /// The last date in UTC, less than 366 days after `from`. The default is today.
     #[input(query)]
     to: Option<Day>,
 }
@@ -97,6 +98,8 @@ struct TotalBody {
     currency: Currency,
     debits: Decimal,
     credits: Decimal,
+    /// The number of transactions with such a leg.
+    #[schemars(range(min = 0))]
     transactions: i64,
 }
 

@@ -40,9 +40,13 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// The requested date. The default is today.
+/// The requested date.
 #[derive(Debug, Clone, Input)]
-pub struct GetTrialBalanceInput(#[input(query = "date")] Option<Day>);
+pub struct GetTrialBalanceInput(
+    /// A date in UTC, which must not be in the future. The default is today.
+    #[input(query = "date")]
+    Option<Day>,
+);
 
 /// The trial balance as of a date.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -2,13 +2,12 @@
 //! ([requirement](../../../../docs/requirements/ledger.md#batches-of-transfers),
 //! [decision](../../../../docs/decisions/ledger-batch.md)).
 
-use crate::patterns::process_payment::describe_transaction;
 use crate::{
     Ledger,
     batch::BatchRequest,
     cost::{Calls, Pattern},
     model::transaction::TransactionBody,
-    patterns::process_payment::ProcessPaymentInput,
+    patterns::process_payment::{ProcessPaymentInput, describe_transaction},
     store::user,
 };
 use function::{Contract, Error, Fault, Fields, Function, Input, Json, Request, Route, Trigger, read_record};
@@ -17,6 +16,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::{Value, json, value::RawValue};
 use std::collections::BTreeSet;
+use table::JsonText;
 
 /// The Lambda.
 #[must_use]
@@ -92,16 +92,11 @@ impl Input for ProcessBatchInput {
 
     fn describe(contract: &mut Contract) {
         let entry = contract.nested::<NewEntry>();
-        contract.body::<Vec<IdempotencyKey>>("transactions", "The keys must differ.", true);
+        contract.body::<Vec<JsonText>>("transactions", "The keys must differ.", true);
         contract.name_body("NewBatch");
         contract.adapt_body(|body| {
-            body["properties"]["transactions"] = json!({
-                "description": "The keys must differ.",
-                "type": "array",
-                "minItems": 1,
-                "maxItems": MAX_TRANSACTIONS,
-                "items": entry,
-            });
+            let list = &mut body["properties"]["transactions"];
+            (list["minItems"], list["maxItems"], list["items"]) = (1.into(), MAX_TRANSACTIONS.into(), json!(entry));
         });
     }
 }
@@ -121,15 +116,18 @@ fn refuse(fields: &mut Fields, at: &str, error: Error) {
 /// The outcomes of a batch, in the order of the request.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct BatchBody {
+    #[schemars(length(min = 1, max = MAX_TRANSACTIONS))]
     results: Vec<ResultBody>,
 }
 
-/// The outcome of a transaction: its status and body as of a single request.
+/// The outcome of a transaction. It has a `transaction` if the status is 201, and otherwise a
+/// `problem`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "BatchResult")]
 struct ResultBody {
     idempotency_key: IdempotencyKey,
+    #[schemars(range(min = 201, max = 599))]
     status: u16,
     #[serde(skip_serializing_if = "Option::is_none")]
     transaction: Option<TransactionBody>,

@@ -5,6 +5,7 @@
 use crate::{
     Ledger, Posting,
     cost::{Calls, Pattern},
+    model::refusal::with_rejections,
     model::{
         posting::unbalanced,
         transaction::{Description, Draft, JOURNAL, RESERVED, TransactionBody, is_reserved},
@@ -20,8 +21,7 @@ use keys::{
 use money::{Currency, JsonDecimal, Money};
 use schemars::{JsonSchema, json_schema};
 use serde::Deserialize;
-use serde_json::Map;
-use serde_json::json;
+use serde_json::{Map, json};
 use std::collections::{BTreeMap, BTreeSet};
 use table::MAX_CHANGES;
 
@@ -40,16 +40,7 @@ pub const PATTERN: Pattern = Pattern {
         path: "/ledger/transactions",
         scopes: &["ledger:write", "ledger:operate"],
         summary: "Post a transaction",
-        problems: &[
-            Problem::NotFound,
-            Problem::InsufficientFunds,
-            Problem::AccountFrozen,
-            Problem::AccountClosed,
-            Problem::CurrencyMismatch,
-            Problem::AccountUnavailable,
-            Problem::BalanceTooLarge,
-            Problem::IdempotencyKeyReused,
-        ],
+        problems: &with_rejections::<2, 8>([Problem::NotFound, Problem::IdempotencyKeyReused]),
     }]),
     calls: &[
         Calls::new("", |case| case.posted(true).read(crate::cost::LEDGER, case.looked_at())),
@@ -92,7 +83,7 @@ impl Input for ProcessPaymentInput {
     }
 
     fn describe(contract: &mut Contract) {
-        contract.needs_key();
+        contract.idempotency_key(true);
         describe_transaction(contract);
         contract.name_body("NewTransaction");
     }

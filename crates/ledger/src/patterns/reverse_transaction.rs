@@ -6,6 +6,7 @@
 use crate::{
     Ledger, Posting, Transaction,
     cost::{Calls, Pattern},
+    model::refusal::with_rejections,
     model::{
         reversal::Refund,
         transaction::{Draft, REVERSAL, TransactionBody},
@@ -33,19 +34,13 @@ pub const PATTERN: Pattern = Pattern {
         path: "/ledger/transactions/{transactionId}/reversal",
         scopes: &["ledger:write", "ledger:operate"],
         summary: "Reverse a transaction, in whole or in part",
-        problems: &[
+        problems: &with_rejections::<5, 11>([
             Problem::NotFound,
-            Problem::InsufficientFunds,
-            Problem::AccountFrozen,
-            Problem::AccountClosed,
-            Problem::CurrencyMismatch,
-            Problem::AccountUnavailable,
-            Problem::BalanceTooLarge,
             Problem::AlreadyReversed,
             Problem::ReversalExceeded,
             Problem::IsReversal,
             Problem::IdempotencyKeyReused,
-        ],
+        ]),
     }]),
     calls: &[Calls::new("", |case| {
         let reads = case.collection() + case.looked_at();

@@ -67,8 +67,8 @@ impl Input for StartReconciliationInput {
     }
 }
 
-/// A started reconciliation. The window may end earlier than requested, because the newest
-/// transactions may not be written yet.
+/// A started reconciliation. `to` is at least 90 seconds before the request. A later `to` in the
+/// request is replaced.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "StartedReconciliation")]

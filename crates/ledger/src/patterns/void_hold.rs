@@ -25,13 +25,16 @@ pub const PATTERN: Pattern = Pattern {
         path: "/ledger/holds/{holdId}/void",
         scopes: &["ledger:write", "ledger:operate"],
         summary: "Release the rest of a hold",
-        problems: &[Problem::NotFound, Problem::HoldClosed, Problem::TooLarge, Problem::IdempotencyKeyReused],
+        problems: &[Problem::NotFound, Problem::HoldClosed, Problem::TooLarge],
     }]),
     calls: &[Calls::new("", |case| {
         let (reads, writes) = (read(case.hold) + read(case.account), write(case.hold) + write(case.account));
         open_entries(Cost::default(), case).read(cost::LEDGER, reads).write(cost::LEDGER, writes.times(2))
     })],
-    contract: function::contract(&void_hold),
+    contract: |contract| {
+        function::contract(&void_hold)(contract);
+        contract.idempotency_key(false);
+    },
     function,
 };
 

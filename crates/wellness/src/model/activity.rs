@@ -222,7 +222,7 @@ pub struct ActivityBody {
     filters: FiltersBody,
     enrolment: Enrolment,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = 10_000))]
+    #[schemars(range(min = 1, max = crate::model::ticket::MAX_CAPACITY))]
     capacity: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "json_of_some")]
     #[schemars(with = "Option<JsonObject>")]

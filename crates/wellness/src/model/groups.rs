@@ -93,8 +93,10 @@ pub(crate) struct GroupBody {
     name: Name,
     #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
     progress: Option<GroupProgress>,
+    /// Number of employees. Absent before the first computation.
     #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
     members: Option<u32>,
+    /// The time of the last computation.
     #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
     as_of: Option<TimestampSeconds>,
 }

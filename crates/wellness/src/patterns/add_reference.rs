@@ -55,8 +55,6 @@ pub const PATTERN: Pattern = Pattern {
 /// A request to add a reference.
 #[derive(Debug, Clone, Input)]
 pub struct AddReferenceInput {
-    /// Version of the activity that the change is based on. If the current version differs, the
-    /// response is 412.
     #[input(body, via = Version)]
     version: Option<i64>,
     #[input(path = "companyId")]

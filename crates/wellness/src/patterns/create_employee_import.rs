@@ -52,7 +52,7 @@ pub struct CreateEmployeeImportInput {
     bytes: Whole<1, MAX_IMPORT>,
     #[input(body)]
     sha256: Sha256,
-    /// Whether to remove the employees that the file does not contain. The default is false.
+    /// Whether to remove the employees that the file does not contain.
     #[input(body, default)]
     end_missing: bool,
 }

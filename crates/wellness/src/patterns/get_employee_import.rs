@@ -63,6 +63,7 @@ pub struct ImportBody {
     #[serde(skip_serializing_if = "is_zero")]
     #[schemars(with = "function::Skipped")]
     skipped: usize,
+    /// Reason why the import has failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
 }

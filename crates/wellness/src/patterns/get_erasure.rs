@@ -58,6 +58,7 @@ pub struct ErasureBody {
     removed: Vec<Removed>,
     /// The copies that stay until a time. Empty until the erasure is done.
     kept: Vec<Kept>,
+    /// Reason why the erasure has failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
 }

@@ -57,6 +57,7 @@ pub struct ExportBody {
     #[serde(skip_serializing_if = "is_zero")]
     #[schemars(with = "function::Skipped")]
     skipped: usize,
+    /// Reason why the export has failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
 }

@@ -54,10 +54,13 @@ pub struct RecordInput {
 pub struct RecordWithFile {
     #[serde(flatten)]
     record: RecordBody,
+    /// Status of an uploaded file.
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<FileStatus>,
+    /// Reason why the file was rejected.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
+    /// URL of the content of a file that is ready. It is valid for five minutes.
     #[serde(skip_serializing_if = "Option::is_none")]
     download_url: Option<String>,
 }

@@ -60,6 +60,7 @@ pub struct RecordAttendanceInput {
     activity: ActivityId,
     #[input(body = "userIds")]
     users: Users,
+    /// Whether to record or to remove the attendance.
     #[input(body, default = true)]
     attended: bool,
 }

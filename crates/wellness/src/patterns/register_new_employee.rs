@@ -17,7 +17,6 @@ use keys::{
     TimestampSeconds,
     wellness::{ActivityEndDateSort, ActivityType, CompanyId, EmployeeKey, EmployeeSort, EndDateSort, Period, Status},
 };
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
@@ -378,7 +377,7 @@ impl Current {
 }
 
 /// An attribute that may be missing or unreadable.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
 #[serde(transparent)]
 struct Lenient<T>(Option<T>);
 

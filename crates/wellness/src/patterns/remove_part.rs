@@ -35,7 +35,7 @@ pub const PATTERN: Pattern = Pattern {
             "Remove all groups of an activity",
             "Remove a group of an activity",
         ],
-        &[Problem::NotFound, Problem::AnotherVersion],
+        [&[Problem::NotFound, Problem::AnotherVersion]; 2],
     )),
     calls: &[
         Calls::new("", |case| removal(case, write(case.part))),

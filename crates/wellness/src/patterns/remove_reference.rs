@@ -41,8 +41,6 @@ pub const PATTERN: Pattern = Pattern {
 /// A request to remove a reference.
 #[derive(Debug, Clone, Input)]
 pub struct RemoveReferenceInput {
-    /// Version of the activity that the change is based on. If the current version differs, the
-    /// response is 412.
     #[input(query, via = Version)]
     version: Option<i64>,
     #[input(path = "companyId")]

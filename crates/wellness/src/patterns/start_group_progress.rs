@@ -13,7 +13,6 @@ use keys::{
     RequestId, TimestampSeconds,
     wellness::{GroupsPartition, GroupsSort, JobId},
 };
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use table::{
@@ -59,7 +58,7 @@ impl Item for Entry {
 }
 
 /// The result of a run.
-#[derive(Debug, Clone, Copy, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StartedJobs {
     /// Number of jobs that this run has started.
@@ -68,7 +67,6 @@ pub struct StartedJobs {
     left: bool,
     /// Number of unreadable entries.
     #[serde(skip_serializing_if = "is_zero")]
-    #[schemars(with = "function::Skipped")]
     skipped: usize,
 }
 

@@ -33,30 +33,23 @@ pub fn function() -> Function {
     function::http(update_part, Wellness::warm_by_get)
 }
 
-/// The routes of all parts, for one method.
+/// The routes of all parts, for one method. Only rewards and groups have a limit.
 pub(super) const fn routes(
     method: &'static str,
     [detail, goal, reward, groups, group]: [&'static str; 5],
-    problems: &'static [Problem],
+    [problems, of_limited]: [&'static [Problem]; 2],
 ) -> [Route; 5] {
-    const ROUTE: Route =
-        Route { method: "", path: "", scopes: &["wellness:admin", "wellness:operate"], summary: "", problems: &[] };
-    let route = Route { method, problems, ..ROUTE };
-    [
-        Route { path: "/wellness/companies/{companyId}/activities/{activityId}/detail", summary: detail, ..route },
-        Route { path: "/wellness/companies/{companyId}/activities/{activityId}/goal", summary: goal, ..route },
-        Route {
-            path: "/wellness/companies/{companyId}/activities/{activityId}/rewards/{kind}",
-            summary: reward,
-            ..route
-        },
-        Route { path: "/wellness/companies/{companyId}/activities/{activityId}/groups", summary: groups, ..route },
-        Route {
-            path: "/wellness/companies/{companyId}/activities/{activityId}/groups/{groupId}",
-            summary: group,
-            ..route
-        },
-    ]
+    const SCOPES: &[&str] = &["wellness:admin", "wellness:operate"];
+    let path = "/wellness/companies/{companyId}/activities/{activityId}/detail";
+    let of_detail = Route { method, path, scopes: SCOPES, summary: detail, problems };
+    let path = "/wellness/companies/{companyId}/activities/{activityId}/goal";
+    let of_goal = Route { path, summary: goal, ..of_detail };
+    let path = "/wellness/companies/{companyId}/activities/{activityId}/rewards/{kind}";
+    let of_reward = Route { path, summary: reward, problems: of_limited, ..of_detail };
+    let path = "/wellness/companies/{companyId}/activities/{activityId}/groups";
+    let of_groups = Route { path, summary: groups, ..of_detail };
+    let path = "/wellness/companies/{companyId}/activities/{activityId}/groups/{groupId}";
+    [of_detail, of_goal, of_reward, of_groups, Route { path, summary: group, ..of_reward }]
 }
 
 /// The access pattern.
@@ -72,7 +65,10 @@ pub const PATTERN: Pattern = Pattern {
             "Create or replace the type and the rules of the groups of an activity",
             "Create or replace a group of an activity",
         ],
-        &[Problem::NotFound, Problem::PartLimit, Problem::AnotherVersion],
+        [
+            &[Problem::NotFound, Problem::AnotherVersion],
+            &[Problem::NotFound, Problem::PartLimit, Problem::AnotherVersion],
+        ],
     )),
     calls: &[
         Calls::new("", part_cost),
@@ -81,13 +77,14 @@ pub const PATTERN: Pattern = Pattern {
     ],
     contract: |contract| {
         function::contract(&update_part)(contract);
-        contract.requires(match contract.route.rsplit('/').next() {
-            Some("{kind}") => "reward",
-            Some("{groupId}") => "group",
-            Some("detail") => "detail",
-            Some("goal") => "goal",
-            _ => "groups",
-        });
+        let (member, name) = match contract.route.rsplit('/').next() {
+            Some("{kind}") => ("reward", "RewardPart"),
+            Some("{groupId}") => ("group", "GroupPart"),
+            Some("detail") => ("detail", "DetailPart"),
+            Some("goal") => ("goal", "GoalPart"),
+            _ => ("groups", "GroupsPart"),
+        };
+        contract.requires(member, name);
     },
     function,
 };
