@@ -232,6 +232,15 @@ impl Contract {
     }
 }
 
+/// Requires members that a flattened type leaves optional:
+/// `#[schemars(transform = function::requires(["name"]))]`.
+pub fn requires<const N: usize>(members: [&'static str; N]) -> impl FnMut(&mut Schema) {
+    move |schema| {
+        let required = schema.ensure_object().entry("required").or_insert_with(|| json!([]));
+        required.as_array_mut().into_iter().for_each(|names| names.extend(members.map(Value::from)));
+    }
+}
+
 /// Adds a description and a default. A reference stands alone or in `allOf`.
 fn described(schema: Schema, about: &str, default: Option<Value>) -> Schema {
     if about.is_empty() && default.is_none() {

@@ -82,7 +82,7 @@ pub use answer::{
 pub use aws_lambda_events::dynamodb::EventRecord;
 pub use caller::Caller;
 pub use client::Clients;
-pub use contract::{Contract, Skipped, contract};
+pub use contract::{Contract, Skipped, contract, requires};
 pub use csv::{Cell, Csv, CsvRow, JsonOrCsv, MediaType, unguarded};
 pub use deadline::Deadline;
 pub use derives::Input;

@@ -144,7 +144,7 @@ names! {
     /// How credits reach the balance of an account
     /// ([decision](../../../docs/decisions/ledger-grouped-posting.md)).
     #[derive(Default)]
-    pub enum PostingMode as "PostingMode": "must be direct or grouped" {
+    pub enum PostingMode as "PostingMode" ("How credits reach the balance. With grouped posting, they wait until a job posts many together."): "must be direct or grouped" {
         /// Each transaction updates the account.
         #[default]
         Direct = "direct",

@@ -151,7 +151,7 @@ macro_rules! numbered_key {
 /// Defines an enumeration whose values have names in keys and in JSON. The text after the type says
 /// which names are valid.
 macro_rules! names {
-    ($(#[$meta:meta])* pub enum $type:ident$( as $schema:literal)?: $expected:literal {
+    ($(#[$meta:meta])* pub enum $type:ident$( as $schema:literal$( ($about:literal))?)?: $expected:literal {
         $($(#[$of:meta])* $variant:ident = $name:literal,)+
     }) => {
         $(#[$meta])*
@@ -190,6 +190,7 @@ macro_rules! names {
 
         $crate::text::serde_as_text!($type);
         $($crate::schema!($type as $schema, |_| ::schemars::json_schema!({
+            $("description": $about,)?
             "type": "string",
             "enum": $type::ALL.map($type::as_str)
         }));)?

@@ -125,7 +125,7 @@ names! {
     /// The status of an activity in responses and filters. An active activity is completed once its
     /// end is over ([`PlanTime::is_over`]; docs/decisions/wellness-completion.md).
     #[derive(Default)]
-    pub enum ShownStatus as "ActivityStatus": "must be draft, active, completed or cancelled" {
+    pub enum ShownStatus as "ActivityStatus" ("An active activity is completed after its end date."): "must be draft, active, completed or cancelled" {
         /// Running or upcoming.
         #[default]
         Active = "active",

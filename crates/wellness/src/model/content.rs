@@ -17,6 +17,7 @@ use std::collections::BTreeSet;
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Content {
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Name")]
     name: Option<Name>,
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     activity_type: Option<ActivityType>,

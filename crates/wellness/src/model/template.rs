@@ -84,6 +84,7 @@ impl Wellness {
 /// A template.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(transform = function::requires(["name"]))]
 pub struct TemplateBody {
     template_id: TemplateId,
     #[schemars(extend("enum" = ["global", "company"]))]

@@ -77,6 +77,7 @@ impl CreateEmployeeImportInput {
 pub struct NewImportBody {
     import_id: FacetId,
     status: FileStatus,
+    /// The request that uploads the content.
     upload: UploadBody,
 }
 

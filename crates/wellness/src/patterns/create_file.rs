@@ -69,6 +69,7 @@ pub struct CreateFileInput {
 pub struct FileBody {
     file_id: FacetId,
     status: FileStatus,
+    /// The request that uploads the content.
     upload: UploadBody,
 }
 

@@ -134,7 +134,7 @@ impl Row {
 /// The requested levels of an activity. The response omits other levels and missing parts.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(rename = "ActivityParts")]
+#[schemars(rename = "ActivityParts", transform = function::requires(["activityId", "companyId"]))]
 pub struct PartsBody {
     #[serde(flatten)]
     head: Head,

@@ -58,8 +58,10 @@ pub struct ImportBody {
     end_missing: bool,
     #[serde(flatten)]
     counts: Counts,
+    /// The first 100 rejected lines.
     #[schemars(length(max = MAX_REJECTED))]
     rejected_lines: Vec<RejectedLine>,
+    /// Number of unreadable employees, who were not removed.
     #[serde(skip_serializing_if = "is_zero")]
     #[schemars(with = "function::Skipped")]
     skipped: usize,

@@ -4,7 +4,7 @@
 use crate::{
     DOMAIN, Reference, Wellness,
     cost::{self, Calls, Pattern},
-    model::{activity::Statuses, uses::Uses},
+    model::{activity::Statuses, object::JsonObject, uses::Uses},
 };
 use function::{Error, Function, Input, List, Request, Route, Trigger};
 use keys::{
@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::VecDeque;
 use table::{
-    JsonText, Page, Query,
+    Page, Query,
     cost::{Cost, read_eventually},
 };
 
@@ -64,9 +64,7 @@ pub struct ReferenceBody {
     activity_id: ActivityId,
     status: ShownStatus,
     end_date: TimestampSeconds,
-    #[serde(with = "table::raw_json")]
-    #[schemars(with = "table::JsonText")]
-    data: JsonText,
+    data: JsonObject,
 }
 
 impl ReferenceBody {
@@ -74,7 +72,12 @@ impl ReferenceBody {
         Reference { place: UseSort { status, end, activity }, copied_data, .. }: Reference,
         now: TimestampSeconds,
     ) -> Self {
-        Self { activity_id: activity, status: status.shown(end, now), end_date: end.second(), data: copied_data }
+        Self {
+            activity_id: activity,
+            status: status.shown(end, now),
+            end_date: end.second(),
+            data: JsonObject(copied_data),
+        }
     }
 }
 
