@@ -42,7 +42,7 @@ pub(crate) async fn measure(rounds: usize) -> Value {
 }
 
 async fn compare(stack: &Stack, rounds: usize) -> Value {
-    let ours = service(stack, "dispatch-due-payments", &bank::patterns::dispatch_due_payments::function());
+    let ours = service(stack, "dispatch-due-payments", &(bank::patterns::dispatch_due_payments::PATTERN.function)());
     let bare = connected(&stack.client().expect("a client"), stack.dynamo_url());
     let table = stack.table("PaymentScheduler").expect("a table");
     let (mut ours_times, mut bare_times, mut used) = (Times::default(), Times::default(), Value::Null);

@@ -104,7 +104,8 @@ impl Reader {
         for setting in ["WRITE_SHARDS", "READ_SHARDS"] {
             settings.insert(setting.to_owned(), shards.to_string());
         }
-        let service = bank::patterns::list_due_payments::function().bind(&settings.into_iter().collect(), dynamo);
+        let service =
+            (bank::patterns::list_due_payments::PATTERN.function)().bind(&settings.into_iter().collect(), dynamo);
         let service = service.expect("valid settings");
         Self { by, at_once, date: date.to_owned(), shards, table, service, way, calls: 0, waits: 0, millis: Vec::new() }
     }

@@ -64,7 +64,7 @@ fn file(round: usize) -> String {
 }
 
 async fn compare(stack: &Stack, runs: &[(String, String)]) -> Value {
-    let ours = service(stack, JOB, &bank::patterns::continue_bank_job::function());
+    let ours = service(stack, JOB, &(bank::patterns::continue_bank_job::PATTERN.function)());
     let bare = connected(&stack.client().expect("a client"), stack.dynamo_url());
     let table = stack.table("PaymentScheduler").expect("a table");
     let (mut ours_times, mut bare_times, mut used) = (Times::default(), Times::default(), Value::Null);

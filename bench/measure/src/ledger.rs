@@ -67,7 +67,7 @@ pub(crate) async fn measure() -> Value {
 }
 
 fn process_payment(books: &Books, dynamo: &str) -> Service {
-    service(&books.stack, dynamo, "process-payment", &ledger::patterns::process_payment::function())
+    service(&books.stack, dynamo, "process-payment", &(ledger::patterns::process_payment::PATTERN.function)())
 }
 
 /// Makes transfers through the function `process-payment`.

@@ -128,7 +128,7 @@ impl Reader {
         let lambda = place.stack.template().lambdas.iter().find(|lambda| lambda.name == FUNCTION).expect("a function");
         let number = |setting: &str| (setting.to_owned(), place.shards.to_string());
         let settings = lambda.environment.clone().into_iter().chain(["WRITE_SHARDS", "READ_SHARDS"].map(number));
-        let function = bank::patterns::dispatch_due_payments::function();
+        let function = (bank::patterns::dispatch_due_payments::PATTERN.function)();
         let service = function.bind(&settings.collect(), dynamo).expect("valid settings");
         Self::new(By::Payments(service), place, way)
     }

@@ -157,9 +157,9 @@ impl Functions {
         let bind = |name, function: &Function| service(&books.stack, books.stack.dynamo_url(), name, function);
         let terms = json!({"userId": "merchant", "accountType": "merchant", "currency": "USD", "posting": "grouped"});
         Self {
-            payments: bind("process-payment", &process_payment::function()),
-            statements: bind("get-statement", &get_statement::function()),
-            transactions: bind("list-transactions", &list_transactions::function()),
+            payments: bind("process-payment", &(process_payment::PATTERN.function)()),
+            statements: bind("get-statement", &(get_statement::PATTERN.function)()),
+            transactions: bind("list-transactions", &(list_transactions::PATTERN.function)()),
             merchant: books.account("merchant").await,
             grouped: id(&books.operator.post(ACCOUNTS, &terms).await, "accountId"),
             sizes,

@@ -19,9 +19,9 @@ use table::Dynamo;
 /// The functions, with the folders of their events.
 fn functions() -> [(&'static str, &'static str, Function); 3] {
     [
-        ("schedule-payment", "bank", bank::patterns::schedule_payment::function()),
-        ("list-account-payments", "bank", bank::patterns::list_account_payments::function()),
-        ("process-payment", "ledger", ledger::patterns::process_payment::function()),
+        ("schedule-payment", "bank", (bank::patterns::schedule_payment::PATTERN.function)()),
+        ("list-account-payments", "bank", (bank::patterns::list_account_payments::PATTERN.function)()),
+        ("process-payment", "ledger", (ledger::patterns::process_payment::PATTERN.function)()),
     ]
 }
 

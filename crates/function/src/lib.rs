@@ -255,9 +255,9 @@ impl Service {
 /// Returns a failure if a setting is invalid or the Lambda runtime stops. Logs the reason in one
 /// line.
 #[must_use]
-pub fn run(function: &Function) -> ExitCode {
+pub fn run(function: fn() -> Function) -> ExitCode {
     observe::start();
-    let ended = runtime().map_err(Into::into).and_then(|runtime| runtime.block_on(serve(function)));
+    let ended = runtime().map_err(Into::into).and_then(|runtime| runtime.block_on(serve(&function())));
     match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -41,5 +41,5 @@ async fn fulfil(_: Faulty, scheduled: Scheduled<Wish>) -> Result<&'static str, E
 }
 
 fn main() -> ExitCode {
-    function::run(&scheduled(fulfil, |_| async {}))
+    function::run(|| scheduled(fulfil, |_| async {}))
 }

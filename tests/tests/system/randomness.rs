@@ -42,8 +42,8 @@ async fn the_same_seed_produces_the_same_writes() {
     let schedule = asks("POST /bank/accounts/{accountId}/payments", "/bank/accounts/A/payments", Some(&payment));
     let add = asks("POST /cart/accounts/{accountId}/items", "/cart/accounts/A/items", Some(&item));
     let functions = [
-        ("schedule-payment", bank::patterns::schedule_payment::function(), schedule),
-        ("add-cart-item", cart::patterns::add_cart_item::function(), add),
+        ("schedule-payment", (bank::patterns::schedule_payment::PATTERN.function)(), schedule),
+        ("add-cart-item", (cart::patterns::add_cart_item::PATTERN.function)(), add),
     ];
     for (name, function, asks) in &functions {
         let first = writes(name, function, asks, 1).await;
@@ -58,7 +58,7 @@ async fn transaction_tokens_come_from_the_random_source() {
     let item = json!({"sku": "shoes", "quantity": 1});
     let (route, path) = ("POST /cart/accounts/{accountId}/items", "/cart/accounts/A/items");
     let add = Asks { route, path, parameters: json!({"accountId": "A"}), key: None, body: Some(&item) };
-    let function = cart::patterns::add_cart_item::function();
+    let function = (cart::patterns::add_cart_item::PATTERN.function)();
     let mut tokens = Vec::new();
     for seed in [1, 1, 2] {
         let writes = writes("add-cart-item", &function, &add, seed).await;

@@ -54,7 +54,7 @@ fn binary(name: &str, module: &str) -> String {
     let function = module.replace('_', "-");
     format!(
         "//! The Lambda `{function}`.\n\nfn main() -> std::process::ExitCode {{\n    \
-         function::run(&{name}::patterns::{module}::function())\n}}\n"
+         function::run({name}::patterns::{module}::PATTERN.function)\n}}\n"
     )
 }
 

@@ -12,7 +12,7 @@ async fn main() -> Result<(), Error> {
     tracing::init_default_subscriber();
     let config = aws_config::load_defaults(BehaviorVersion::latest()).await;
     let dynamo = Dynamo::new(&aws_sdk_dynamodb::Client::new(&config), function::system_random()?);
-    let service = bank::patterns::schedule_payment::function().bind(&std::env::vars().collect(), dynamo)?;
+    let service = (bank::patterns::schedule_payment::PATTERN.function)().bind(&std::env::vars().collect(), dynamo)?;
     let serve = |event: LambdaEvent<Value>| {
         let service = service.clone();
         async move { Ok::<_, Diagnostic>(service.call(event.payload, event.context).await.answer?) }

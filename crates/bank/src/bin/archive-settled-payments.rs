@@ -1,5 +1,5 @@
 //! The Lambda `archive-settled-payments`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&bank::patterns::archive_settled_payments::function())
+    function::run(bank::patterns::archive_settled_payments::PATTERN.function)
 }

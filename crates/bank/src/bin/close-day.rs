@@ -1,5 +1,5 @@
 //! The Lambda `close-day`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&bank::patterns::close_day::function())
+    function::run(bank::patterns::close_day::PATTERN.function)
 }

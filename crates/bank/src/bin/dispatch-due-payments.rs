@@ -1,5 +1,5 @@
 //! The Lambda `dispatch-due-payments`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&bank::patterns::dispatch_due_payments::function())
+    function::run(bank::patterns::dispatch_due_payments::PATTERN.function)
 }

@@ -1,5 +1,5 @@
 //! The Lambda `execute-payment`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&bank::patterns::execute_payment::function())
+    function::run(bank::patterns::execute_payment::PATTERN.function)
 }

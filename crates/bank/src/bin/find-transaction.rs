@@ -1,5 +1,5 @@
 //! The Lambda `find-transaction`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&bank::patterns::find_transaction::function())
+    function::run(bank::patterns::find_transaction::PATTERN.function)
 }

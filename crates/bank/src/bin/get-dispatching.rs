@@ -1,5 +1,5 @@
 //! The Lambda `get-dispatching`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&bank::patterns::get_dispatching::function())
+    function::run(bank::patterns::get_dispatching::PATTERN.function)
 }

@@ -1,5 +1,5 @@
 //! The Lambda `get-import`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&bank::patterns::get_import::function())
+    function::run(bank::patterns::get_import::PATTERN.function)
 }

@@ -1,5 +1,5 @@
 //! The Lambda `get-payment`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&bank::patterns::get_payment::function())
+    function::run(bank::patterns::get_payment::PATTERN.function)
 }

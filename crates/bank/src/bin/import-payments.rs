@@ -1,5 +1,5 @@
 //! The Lambda `import-payments`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&bank::patterns::import_payments::function())
+    function::run(bank::patterns::import_payments::PATTERN.function)
 }

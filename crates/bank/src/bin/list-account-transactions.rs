@@ -1,5 +1,5 @@
 //! The Lambda `list-account-transactions`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&bank::patterns::list_account_transactions::function())
+    function::run(bank::patterns::list_account_transactions::PATTERN.function)
 }

@@ -1,5 +1,5 @@
 //! The Lambda `list-overdue-payments`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&bank::patterns::list_overdue_payments::function())
+    function::run(bank::patterns::list_overdue_payments::PATTERN.function)
 }

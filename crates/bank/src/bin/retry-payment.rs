@@ -1,5 +1,5 @@
 //! The Lambda `retry-payment`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&bank::patterns::retry_payment::function())
+    function::run(bank::patterns::retry_payment::PATTERN.function)
 }

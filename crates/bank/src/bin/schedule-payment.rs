@@ -1,5 +1,5 @@
 //! The Lambda `schedule-payment`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&bank::patterns::schedule_payment::function())
+    function::run(bank::patterns::schedule_payment::PATTERN.function)
 }

@@ -1,5 +1,5 @@
 //! The Lambda `set-dispatching`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&bank::patterns::set_dispatching::function())
+    function::run(bank::patterns::set_dispatching::PATTERN.function)
 }

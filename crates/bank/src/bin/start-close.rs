@@ -1,5 +1,5 @@
 //! The Lambda `start-close`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&bank::patterns::start_close::function())
+    function::run(bank::patterns::start_close::PATTERN.function)
 }

@@ -1,5 +1,5 @@
 //! The Lambda `start-dispatch`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&bank::patterns::start_dispatch::function())
+    function::run(bank::patterns::start_dispatch::PATTERN.function)
 }

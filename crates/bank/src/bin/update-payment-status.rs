@@ -1,5 +1,5 @@
 //! The Lambda `update-payment-status`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&bank::patterns::update_payment_status::function())
+    function::run(bank::patterns::update_payment_status::PATTERN.function)
 }

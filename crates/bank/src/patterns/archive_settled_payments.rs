@@ -5,7 +5,7 @@ use crate::{
     Bank, Payment, Transaction,
     cost::{self, Calls, Pattern},
 };
-use function::{Deadline, Error, Function, Input, Scheduled, Trigger, is_zero};
+use function::{Deadline, Error, Input, Scheduled, Trigger, is_zero};
 use futures::{StreamExt, stream::FuturesUnordered};
 use keys::{
     Day, KeyRange, TimestampSeconds,
@@ -23,12 +23,6 @@ const SIDE_BY_SIDE: usize = 16;
 /// Maximum time reserved before the deadline, to finish the current page.
 const RESERVE: Duration = Duration::from_secs(10);
 
-/// Entry point of the Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::scheduled(archive_settled_payments, Bank::warm_by_due_payments)
-}
-
 /// Declares the access pattern's schedule, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
     id: "B5",
@@ -45,7 +39,7 @@ pub const PATTERN: Pattern = Pattern {
             .write(cost::BY_TRANSACTION, case.items)
     })],
     contract: |_| {},
-    function,
+    function: || function::scheduled(archive_settled_payments, Bank::warm_by_due_payments),
 };
 
 /// Input of a manual run. The schedule sends no input.

@@ -6,15 +6,9 @@ use crate::{
     cost::{Calls, Pattern},
     patterns::start_close::{self, must_be_over},
 };
-use function::{Error, Function, Input, Scheduled, Trigger};
+use function::{Error, Input, Scheduled, Trigger};
 use keys::{Day, RequestId};
 use serde::Serialize;
-
-/// Entry point of the Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::scheduled(close_day, Bank::warm_by_days)
-}
 
 /// Declares the access pattern's schedule, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
@@ -23,7 +17,7 @@ pub const PATTERN: Pattern = Pattern {
     trigger: Trigger::Schedule("cron(15 0 * * ? *)"),
     calls: &[Calls::new("", start_close::PATTERN.calls[0].cost)],
     contract: |_| {},
-    function,
+    function: || function::scheduled(close_day, Bank::warm_by_days),
 };
 
 /// Input of a manual run. The schedule sends no input.

@@ -8,17 +8,11 @@ use crate::{
     patterns::{archive_settled_payments, dispatch_due_payments},
     service,
 };
-use function::{App, Batch, Clients, Error, Function, SettingsReader, Trigger};
+use function::{App, Batch, Clients, Error, SettingsReader, Trigger};
 use jobs::{JobService, Jobs, Run};
 use keys::{Random, bank::Status};
 use std::{collections::BTreeSet, time::Duration};
 use table::cost::{Cost, read, write};
-
-/// Entry point of the Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::stream(continue_bank_job, Worker::warm_up)
-}
 
 /// Declares the access pattern's stream, key conditions and costs.
 pub const PATTERN: Pattern = Pattern {
@@ -51,7 +45,7 @@ pub const PATTERN: Pattern = Pattern {
         }),
     ],
     contract: |_| {},
-    function,
+    function: || function::stream(continue_bank_job, Worker::warm_up),
 };
 
 /// The bank with the ledger that the close compares it with.

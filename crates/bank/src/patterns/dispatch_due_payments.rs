@@ -6,19 +6,13 @@ use crate::{
     cost::{self, Calls, Named, Pattern},
     dispatch::Dispatched,
 };
-use function::{Error, Function, Scheduled, Trigger};
+use function::{Error, Scheduled, Trigger};
 use keys::RequestId;
 use std::time::Duration;
 use table::cost::{Cost, read, read_eventually};
 
 /// Maximum time reserved before the deadline, to finish the current pages.
 const RESERVE: Duration = Duration::from_secs(10);
-
-/// Entry point of the Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::scheduled(dispatch_due_payments, Bank::warm_by_get_payment)
-}
 
 /// Declares the access pattern's schedule, key conditions and costs.
 pub const PATTERN: Pattern = Pattern {
@@ -27,7 +21,7 @@ pub const PATTERN: Pattern = Pattern {
     trigger: Trigger::Schedule("rate(2 minutes)"),
     calls: &[Calls::new("", swept)],
     contract: |_| {},
-    function,
+    function: || function::scheduled(dispatch_due_payments, Bank::warm_by_get_payment),
 };
 
 /// Cost of a sweep that claims one payment on each of the first shards.

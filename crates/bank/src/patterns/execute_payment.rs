@@ -8,15 +8,9 @@ use crate::{
     execution::Run,
     service::Service,
 };
-use function::{App, Batch, Clients, Error, Function, SettingsReader, Trigger};
+use function::{App, Batch, Clients, Error, SettingsReader, Trigger};
 use std::{collections::BTreeSet, num::NonZeroUsize};
 use table::cost::Cost;
-
-/// Entry point of the Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::stream(execute_payment, Executor::warm_up)
-}
 
 /// Declares the access pattern's stream, key conditions and costs.
 pub const PATTERN: Pattern = Pattern {
@@ -35,7 +29,7 @@ pub const PATTERN: Pattern = Pattern {
         }),
     ],
     contract: |_| {},
-    function,
+    function: || function::stream(execute_payment, Executor::warm_up),
 };
 
 fn reads(case: &Named) -> Cost {

@@ -4,15 +4,9 @@ use crate::{
     Bank, DOMAIN, Transaction, TransactionBody,
     cost::{self, Calls, Pattern},
 };
-use function::{Error, Function, Input, Json, Problem, Request, Route, Trigger};
+use function::{Error, Input, Json, Problem, Request, Route, Trigger};
 use keys::TransactionId;
 use table::cost::Cost;
-
-/// Entry point of the Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(find_transaction, Bank::warm_by_get_transaction)
-}
 
 /// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
@@ -31,7 +25,7 @@ pub const PATTERN: Pattern = Pattern {
             .read(cost::TRANSACTIONS, table::cost::read_eventually(case.item))
     })],
     contract: function::contract(&find_transaction),
-    function,
+    function: || function::http(find_transaction, Bank::warm_by_get_transaction),
 };
 
 /// Path parameter of the request: the transaction id.

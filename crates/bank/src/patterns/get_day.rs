@@ -7,7 +7,7 @@ use crate::{
     model::day::{Certificate, CertificateBody, Counts, CountsBody, Details, Discrepancy, OpenPayment, complete},
     patterns::start_close::DayInput,
 };
-use function::{Error, Function, Json, Problem, Request, Route, Trigger};
+use function::{Error, Json, Problem, Request, Route, Trigger};
 use futures::future::try_join_all;
 use keys::{
     Day,
@@ -22,12 +22,6 @@ use table::{
 
 /// Maximum number of open payments and of discrepancies in the response, for each close.
 pub(crate) const LISTED: usize = 100;
-
-/// Entry point of the Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(get_day, Bank::warm_by_days)
-}
 
 /// Declares the access pattern's route, key conditions and costs.
 pub const PATTERN: Pattern = Pattern {
@@ -50,7 +44,7 @@ pub const PATTERN: Pattern = Pattern {
         }),
     ],
     contract: function::contract(&get_day),
-    function,
+    function: || function::http(get_day, Bank::warm_by_days),
 };
 
 /// Whether a day is closed.

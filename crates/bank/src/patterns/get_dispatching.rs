@@ -5,14 +5,8 @@ use crate::{
     cost::{self, Calls, Pattern},
     switch::SwitchBody,
 };
-use function::{Error, Function, Json, Request, Route, Trigger};
+use function::{Error, Json, Request, Route, Trigger};
 use table::cost::{Cost, read};
-
-/// Entry point of the Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(get_dispatching, Bank::warm_by_get_payment)
-}
 
 /// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
@@ -27,7 +21,7 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls::new("", |_| Cost::default().read(cost::PAYMENTS, read(0)))],
     contract: function::contract(&get_dispatching),
-    function,
+    function: || function::http(get_dispatching, Bank::warm_by_get_payment),
 };
 
 /// Reads whether payments are dispatched and executed.

@@ -6,7 +6,7 @@ use crate::{
     jobs::Task,
     model::import::{ImportBody, ImportedFile, RunBody},
 };
-use function::{Error, Function, Input, Json, Problem, Request, Route, Trigger};
+use function::{Error, Input, Json, Problem, Request, Route, Trigger};
 use jobs::Job;
 use keys::bank::{ImportId, ImportPartition, ImportRun, ImportSort};
 use table::{
@@ -16,12 +16,6 @@ use table::{
 
 /// Maximum number of runs in a response. Each is a job item, usually of 1 KB.
 pub(crate) const MAX_RUNS: usize = 20;
-
-/// Entry point of the Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(get_import, Bank::warm_by_query_imports)
-}
 
 /// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
@@ -36,7 +30,7 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls::new("", |_| Cost::default().read(cost::JOBS, read(0)))],
     contract: function::contract(&get_import),
-    function,
+    function: || function::http(get_import, Bank::warm_by_query_imports),
 };
 
 /// Path parameter of the requests of an import: the import id.

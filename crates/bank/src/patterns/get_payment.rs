@@ -4,18 +4,12 @@ use crate::{
     Bank, DOMAIN, Payment, PaymentBody, Transaction,
     cost::{self, Calls, Pattern},
 };
-use function::{Error, Function, Input, Json, Problem, Request, Route, Trigger};
+use function::{Error, Input, Json, Problem, Request, Route, Trigger};
 use keys::{
     AccountId,
     bank::{PaymentId, PaymentSort},
 };
 use table::{Key, cost::Cost};
-
-/// Entry point of the Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(get_payment, Bank::warm_by_get_payment)
-}
 
 /// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
@@ -37,7 +31,7 @@ pub const PATTERN: Pattern = Pattern {
         }),
     ],
     contract: function::contract(&get_payment),
-    function,
+    function: || function::http(get_payment, Bank::warm_by_get_payment),
 };
 
 /// Path parameters of the request: the account and the payment id.

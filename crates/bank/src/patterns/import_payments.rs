@@ -6,7 +6,7 @@ use crate::{
     jobs::Task,
     model::import::{INBOX, ImportedFile},
 };
-use function::{Error, Fault, Function, ObjectCreated, Objects, Trigger};
+use function::{Error, Fault, ObjectCreated, Objects, Trigger};
 use intake::Format;
 use jobs::Job;
 use keys::{
@@ -16,12 +16,6 @@ use keys::{
 use serde::Serialize;
 use table::cost::Cost;
 
-/// Entry point of the Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::objects(import_payments, Bank::warm_by_job)
-}
-
 /// Declares the access pattern's trigger, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
     id: "B12",
@@ -29,7 +23,7 @@ pub const PATTERN: Pattern = Pattern {
     trigger: Trigger::Objects("Inbox", INBOX),
     calls: &[Calls::new("", |_| Cost::default().write(cost::JOBS, 1))],
     contract: |_| {},
-    function,
+    function: || function::objects(import_payments, Bank::warm_by_job),
 };
 
 /// Maximum number of objects whose names differ only in their endings, and with equal sequencers.

@@ -6,15 +6,9 @@ use crate::{
     cost::{self, Calls, Pattern},
     lists::{OfAccount, of_account},
 };
-use function::{Error, Function, List, Request, Route, Trigger};
+use function::{Error, List, Request, Route, Trigger};
 use keys::bank::DAYS_AHEAD;
 use table::cost::Cost;
-
-/// Entry point of the Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(list_account_payments, Bank::warm_by_query_payments)
-}
 
 /// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
@@ -31,7 +25,7 @@ pub const PATTERN: Pattern = Pattern {
         Cost::default().read(cost::PAYMENTS, table::cost::read_eventually(case.item * case.items))
     })],
     contract: function::contract(&list_account_payments),
-    function,
+    function: || function::http(list_account_payments, Bank::warm_by_query_payments),
 };
 
 /// Lists an account's payments in order of scheduled time.

@@ -6,15 +6,9 @@ use crate::{
     cost::{self, Calls, Pattern},
     lists::{OfAccount, of_account},
 };
-use function::{Error, Function, List, Request, Route, Trigger};
+use function::{Error, List, Request, Route, Trigger};
 use keys::TimestampSeconds;
 use table::cost::Cost;
-
-/// Entry point of the Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(list_account_transactions, Bank::warm_by_query_transactions)
-}
 
 /// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
@@ -31,7 +25,7 @@ pub const PATTERN: Pattern = Pattern {
         Cost::default().read(cost::TRANSACTIONS, table::cost::read_eventually(case.item * case.items))
     })],
     contract: function::contract(&list_account_transactions),
-    function,
+    function: || function::http(list_account_transactions, Bank::warm_by_query_transactions),
 };
 
 /// Lists an account's archived payments of every status in order of scheduled time.

@@ -7,14 +7,8 @@ use crate::{
     cost::{self, Calls, Pattern},
     lists::{OfDate, of_date},
 };
-use function::{Error, Function, List, Request, Route, Trigger};
+use function::{Error, List, Request, Route, Trigger};
 use keys::bank::Status;
-
-/// Entry point of the Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(list_due_payments, Bank::warm_by_due_payments)
-}
 
 /// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
@@ -29,7 +23,7 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls::new("", |case| case.sharded_page(cost::PAYMENTS, cost::DUE_PAYMENTS))],
     contract: function::contract(&list_due_payments),
-    function,
+    function: || function::http(list_due_payments, Bank::warm_by_due_payments),
 };
 
 /// Lists the payments of a date for all accounts, in order of scheduled time.

@@ -5,7 +5,7 @@ use crate::{
     Bank, DOMAIN, Payment, PaymentBody,
     cost::{self, Calls, Pattern},
 };
-use function::{Error, Function, Input, List, Request, Route, Trigger};
+use function::{Error, Input, List, Request, Route, Trigger};
 use keys::{
     KeyRange, TimestampSeconds,
     bank::{DueSort, Status},
@@ -19,12 +19,6 @@ const PAGE: usize = 50;
 /// Maximum number of reads for each of the two statuses. After these, the page is returned even if
 /// it is not full.
 const MAX_READS: usize = 10;
-
-/// Entry point of the Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(list_overdue_payments, Bank::warm_by_due_payments)
-}
 
 /// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
@@ -42,7 +36,7 @@ pub const PATTERN: Pattern = Pattern {
         pages.read(cost::DUE_PAYMENTS, case.empty_shards())
     })],
     contract: function::contract(&list_overdue_payments),
-    function,
+    function: || function::http(list_overdue_payments, Bank::warm_by_due_payments),
 };
 
 /// Query parameters of the request: only those of pages.

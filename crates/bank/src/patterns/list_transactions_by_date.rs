@@ -6,14 +6,8 @@ use crate::{
     cost::{self, Calls, Pattern},
     lists::{OfDate, of_date},
 };
-use function::{Error, Function, List, Request, Route, Trigger};
+use function::{Error, List, Request, Route, Trigger};
 use keys::bank::Status;
-
-/// Entry point of the Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(list_transactions_by_date, Bank::warm_by_due_transactions)
-}
 
 /// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
@@ -28,7 +22,7 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls::new("", |case| case.sharded_page(cost::TRANSACTIONS, cost::DUE_TRANSACTIONS))],
     contract: function::contract(&list_transactions_by_date),
-    function,
+    function: || function::http(list_transactions_by_date, Bank::warm_by_due_transactions),
 };
 
 /// Lists the archived payments of a date with one status, by default `PROCESSED`, for all accounts.

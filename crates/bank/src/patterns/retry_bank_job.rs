@@ -4,14 +4,8 @@ use crate::{
     Bank,
     cost::{self, Calls, Pattern},
 };
-use function::{Function, Problem, Route, Trigger};
+use function::{Problem, Route, Trigger};
 use table::cost::{Cost, read};
-
-/// Entry point of the Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(jobs::retry_job::<Bank>, Bank::warm_by_job)
-}
 
 /// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
@@ -26,5 +20,5 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls::new("", |_| Cost::default().read(cost::JOBS, read(0)).write(cost::JOBS, 1))],
     contract: function::contract(&jobs::retry_job::<Bank>),
-    function,
+    function: || function::http(jobs::retry_job::<Bank>, Bank::warm_by_job),
 };

@@ -6,14 +6,8 @@ use crate::{
     model::import::{ImportProgress, RunBody},
     patterns::get_import::{self, ImportInput},
 };
-use function::{Accepted, Error, Function, Problem, Request, Route, Trigger};
+use function::{Accepted, Error, Problem, Request, Route, Trigger};
 use table::cost::{Cost, read};
-
-/// Entry point of the Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(retry_import, Bank::warm_by_query_imports)
-}
 
 /// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
@@ -28,7 +22,7 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls::new("", |_| Cost::default().read(cost::JOBS, read(0)).write(cost::JOBS, 1))],
     contract: function::contract(&retry_import),
-    function,
+    function: || function::http(retry_import, Bank::warm_by_query_imports),
 };
 
 /// Resumes the latest run of a failed import after its last completed step.

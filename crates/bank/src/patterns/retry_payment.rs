@@ -6,19 +6,13 @@ use crate::{
     cost::{self, Calls, Named, Pattern},
     patterns::get_payment::{self, PaymentInput},
 };
-use function::{Error, Function, Located, Problem, Request, Route, Trigger};
+use function::{Error, Located, Problem, Request, Route, Trigger};
 use keys::{
     AccountId, TimestampSeconds,
     bank::{PaymentId, PaymentSort, RetrySort, Status},
 };
 use serde::{Deserialize, Serialize};
 use table::{Item, Key, cost::Cost};
-
-/// Entry point of the Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(retry_payment, Bank::warm_by_get_payment)
-}
 
 /// Declares the access pattern's route, key conditions and costs.
 pub const PATTERN: Pattern = Pattern {
@@ -39,7 +33,7 @@ pub const PATTERN: Pattern = Pattern {
         }),
     ],
     contract: function::contract(&retry_payment),
-    function,
+    function: || function::http(retry_payment, Bank::warm_by_get_payment),
 };
 
 fn scheduled(case: &Named) -> Cost {

@@ -5,16 +5,10 @@ use crate::{
     cost::{self, Calls, Pattern},
     schedule::must_not_be_past,
 };
-use function::{Created, Error, Function, Input, Problem, Request, Route, Trigger};
+use function::{Created, Error, Input, Problem, Request, Route, Trigger};
 use keys::{AccountId, TimestampSeconds, bank::PaymentId};
 use serde_json::value::RawValue;
 use table::{JsonText, cost::Cost};
-
-/// Entry point of the Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(schedule_payment, Bank::warm_by_get_payment)
-}
 
 /// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
@@ -34,7 +28,7 @@ pub const PATTERN: Pattern = Pattern {
             .write(cost::DUE_PAYMENTS, case.index_write())
     })],
     contract: function::contract(&schedule_payment),
-    function,
+    function: || function::http(schedule_payment, Bank::warm_by_get_payment),
 };
 
 /// Path and body of the request.

@@ -6,14 +6,8 @@ use crate::{
     cost::{self, Calls, Pattern},
     switch::{Switch, SwitchBody},
 };
-use function::{Error, Function, Input, Json, Request, Route, Trigger};
+use function::{Error, Input, Json, Request, Route, Trigger};
 use table::cost::{Cost, read};
-
-/// Entry point of the Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(set_dispatching, Bank::warm_by_get_payment)
-}
 
 /// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
@@ -28,7 +22,7 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls::new("", |_| Cost::default().read(cost::PAYMENTS, read(0)).write(cost::PAYMENTS, 1))],
     contract: function::contract(&set_dispatching),
-    function,
+    function: || function::http(set_dispatching, Bank::warm_by_get_payment),
 };
 
 /// Body of the request.

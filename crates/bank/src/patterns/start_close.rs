@@ -6,7 +6,7 @@ use crate::{
     jobs::{Task, accepted, job_key},
     model::day::CertificateKey,
 };
-use function::{Accepted, Error, Fingerprint, Function, Input, Request, Route, Trigger};
+use function::{Accepted, Error, Fingerprint, Input, Request, Route, Trigger};
 use jobs::{Job, JobBody, State};
 use keys::{
     Day, TimestampSeconds,
@@ -17,12 +17,6 @@ use table::{
     Query,
     cost::{Cost, read},
 };
-
-/// Entry point of the Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(start_close, Bank::warm_by_days)
-}
 
 /// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
@@ -40,7 +34,7 @@ pub const PATTERN: Pattern = Pattern {
         function::contract(&start_close)(contract);
         contract.idempotency_key(false);
     },
-    function,
+    function: || function::http(start_close, Bank::warm_by_days),
 };
 
 /// Path parameter of the request: the day.

@@ -5,16 +5,10 @@ use crate::{
     cost::{self, Calls, Pattern},
     jobs::{Task, accepted, job_key},
 };
-use function::{Accepted, Error, Function, Problem, Request, Route, Trigger};
+use function::{Accepted, Error, Problem, Request, Route, Trigger};
 use jobs::{Job, JobBody};
 use keys::bank::{DispatchId, JobId};
 use table::cost::{Cost, read};
-
-/// Entry point of the Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(start_dispatch, Bank::warm_by_get_payment)
-}
 
 /// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
@@ -32,7 +26,7 @@ pub const PATTERN: Pattern = Pattern {
         function::contract(&start_dispatch)(contract);
         contract.idempotency_key(false);
     },
-    function,
+    function: || function::http(start_dispatch, Bank::warm_by_get_payment),
 };
 
 /// Starts a job that dispatches the payments that are due now.

@@ -6,19 +6,13 @@ use crate::{
     cost::{self, Calls, Named, Pattern},
     model::transaction::TransactionGuard,
 };
-use function::{Error, Fields, Function, Input, Json, Problem, Request, Route, Trigger};
+use function::{Error, Fields, Input, Json, Problem, Request, Route, Trigger};
 use keys::{
     AccountId, RequestId, TimestampSeconds, TransactionId,
     bank::{DueSort, PaymentId, PaymentSort, Status},
 };
 use serde_json::{Map, json};
 use table::{Change, Condition, Key, Value, cost::Cost};
-
-/// Entry point of the Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(update_payment_status, Bank::warm_by_get_payment)
-}
 
 /// Declares the access pattern's route, key conditions and costs.
 pub const PATTERN: Pattern = Pattern {
@@ -38,7 +32,7 @@ pub const PATTERN: Pattern = Pattern {
         }),
     ],
     contract: function::contract(&update_payment_status),
-    function,
+    function: || function::http(update_payment_status, Bank::warm_by_get_payment),
 };
 
 fn move_cost(case: &Named) -> Cost {

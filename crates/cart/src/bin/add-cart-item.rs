@@ -1,5 +1,5 @@
 //! The Lambda `add-cart-item`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&cart::patterns::add_cart_item::function())
+    function::run(cart::patterns::add_cart_item::PATTERN.function)
 }

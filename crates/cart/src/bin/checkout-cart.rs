@@ -1,5 +1,5 @@
 //! The Lambda `checkout-cart`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&cart::patterns::checkout_cart::function())
+    function::run(cart::patterns::checkout_cart::PATTERN.function)
 }

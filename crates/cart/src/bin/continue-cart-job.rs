@@ -1,5 +1,5 @@
 //! The Lambda `continue-cart-job`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&cart::patterns::continue_cart_job::function())
+    function::run(cart::patterns::continue_cart_job::PATTERN.function)
 }

@@ -1,5 +1,5 @@
 //! The Lambda `get-cart-item`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&cart::patterns::get_cart_item::function())
+    function::run(cart::patterns::get_cart_item::PATTERN.function)
 }

@@ -1,5 +1,5 @@
 //! The Lambda `get-cart-job`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&cart::patterns::get_cart_job::function())
+    function::run(cart::patterns::get_cart_job::PATTERN.function)
 }

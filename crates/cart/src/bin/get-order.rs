@@ -1,5 +1,5 @@
 //! The Lambda `get-order`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&cart::patterns::get_order::function())
+    function::run(cart::patterns::get_order::PATTERN.function)
 }

@@ -1,5 +1,5 @@
 //! The Lambda `list-cart-items`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&cart::patterns::list_cart_items::function())
+    function::run(cart::patterns::list_cart_items::PATTERN.function)
 }

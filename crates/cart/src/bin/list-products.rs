@@ -1,5 +1,5 @@
 //! The Lambda `list-products`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&cart::patterns::list_products::function())
+    function::run(cart::patterns::list_products::PATTERN.function)
 }

@@ -1,5 +1,5 @@
 //! The Lambda `list-sku-items`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&cart::patterns::list_sku_items::function())
+    function::run(cart::patterns::list_sku_items::PATTERN.function)
 }

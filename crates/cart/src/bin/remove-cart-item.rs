@@ -1,5 +1,5 @@
 //! The Lambda `remove-cart-item`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&cart::patterns::remove_cart_item::function())
+    function::run(cart::patterns::remove_cart_item::PATTERN.function)
 }

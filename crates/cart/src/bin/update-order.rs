@@ -1,5 +1,5 @@
 //! The Lambda `update-order`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&cart::patterns::update_order::function())
+    function::run(cart::patterns::update_order::PATTERN.function)
 }

@@ -8,18 +8,12 @@ use crate::{
     model::contents::Contents,
 };
 use function::{
-    Error, Fingerprint, Function, IdempotentRequest, Input, Problem, Request, Route, Trigger, Upserted, optimistically,
+    Error, Fingerprint, IdempotentRequest, Input, Problem, Request, Route, Trigger, Upserted, optimistically,
 };
 use futures::future::join3;
 use keys::{AccountId, Sku, cart::ItemId};
 use serde::{Deserialize, Serialize};
 use table::cost::{Cost, read, read_eventually};
-
-/// Entry point of the Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(add_cart_item, Cart::warm_by_get)
-}
 
 /// Declares the access pattern's route, key conditions and costs.
 pub const PATTERN: Pattern = Pattern {
@@ -43,7 +37,7 @@ pub const PATTERN: Pattern = Pattern {
         Calls::new(", in the cart already", |case| added(case).read(cost::CART, read(case.cart_item))),
     ],
     contract: function::contract(&add_cart_item),
-    function,
+    function: || function::http(add_cart_item, Cart::warm_by_get),
 };
 
 fn added(case: &Named) -> Cost {

@@ -11,8 +11,8 @@ use crate::{
     },
 };
 use function::{
-    Contract, Error, Fields, Fingerprint, Function, IdempotentRequest, Input, Json, Problem, Request, Route, Trigger,
-    is_zero, optimistically,
+    Contract, Error, Fields, Fingerprint, IdempotentRequest, Input, Json, Problem, Request, Route, Trigger, is_zero,
+    optimistically,
 };
 use jiff::SignedDuration;
 use keys::{
@@ -25,12 +25,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::{cmp::Reverse, collections::BTreeSet};
 use table::cost::{Cost, read, write};
-
-/// Entry point of the Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(checkout_cart, Cart::warm_by_get)
-}
 
 /// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
@@ -58,7 +52,7 @@ pub const PATTERN: Pattern = Pattern {
         Calls::new(", over 32 items", |case| ordered(case).write(cost::JOBS, 2)),
     ],
     contract: function::contract(&checkout_cart),
-    function,
+    function: || function::http(checkout_cart, Cart::warm_by_get),
 };
 
 fn ordered(case: &Named) -> Cost {

@@ -6,16 +6,10 @@ use crate::{
     cost::{self, Calls, Pattern},
     jobs::MoveItems,
 };
-use function::{Batch, Error, Function, Trigger};
+use function::{Batch, Error, Trigger};
 use jobs::{JobService, Jobs, Run};
 use std::collections::BTreeSet;
 use table::cost::{Cost, Term, read, write};
-
-/// Entry point of the Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::stream(continue_cart_job, Cart::warm_by_job)
-}
 
 /// Declares the access pattern's stream, key conditions and costs.
 pub const PATTERN: Pattern = Pattern {
@@ -34,7 +28,7 @@ pub const PATTERN: Pattern = Pattern {
             .write(cost::JOBS, Term::whole(steps + 2))
     })],
     contract: |_| {},
-    function,
+    function: || function::stream(continue_cart_job, Cart::warm_by_job),
 };
 
 /// Continues the jobs in the batch.

@@ -6,18 +6,12 @@ use crate::{
     cost::{self, Calls, Pattern},
     store::Days,
 };
-use function::{Error, Function, Input, Json, Problem, Request, Route, Trigger, optimistically};
+use function::{Error, Input, Json, Problem, Request, Route, Trigger, optimistically};
 use keys::{
     AccountId,
     cart::{ItemId, Status},
 };
 use table::cost::{Cost, read_eventually};
-
-/// Entry point of the Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(get_cart_item, Cart::warm_by_get)
-}
 
 /// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
@@ -39,7 +33,7 @@ pub const PATTERN: Pattern = Pattern {
         }),
     ],
     contract: function::contract(&get_cart_item),
-    function,
+    function: || function::http(get_cart_item, Cart::warm_by_get),
 };
 
 /// Path parameters of the request: the account and the item id.

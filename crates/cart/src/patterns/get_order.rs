@@ -5,15 +5,9 @@ use crate::{
     cost::{self, Calls, Pattern},
     model::order::OrderBody,
 };
-use function::{Error, Function, Input, Json, Problem, Request, Route, Trigger};
+use function::{Error, Input, Json, Problem, Request, Route, Trigger};
 use keys::{AccountId, OrderId};
 use table::cost::{Cost, read};
-
-/// Entry point of the Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(get_order, Cart::warm_by_get)
-}
 
 /// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
@@ -28,7 +22,7 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls::new("", |case| Cost::default().read(cost::CART, read(case.order) + read(case.lines)))],
     contract: function::contract(&get_order),
-    function,
+    function: || function::http(get_order, Cart::warm_by_get),
 };
 
 /// Path parameters of the request: the account and the order id.

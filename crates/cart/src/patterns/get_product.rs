@@ -5,15 +5,9 @@ use crate::{
     cost::{self, Calls, Pattern},
     model::product::ProductBody,
 };
-use function::{Error, Function, Input, Json, Problem, Request, Route, Trigger};
+use function::{Error, Input, Json, Problem, Request, Route, Trigger};
 use keys::Sku;
 use table::cost::{Cost, read};
-
-/// Entry point of the Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(get_product, Cart::warm_by_product)
-}
 
 /// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
@@ -28,7 +22,7 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls::new("", |case| Cost::default().read(cost::PRODUCTS, read(case.product)))],
     contract: function::contract(&get_product),
-    function,
+    function: || function::http(get_product, Cart::warm_by_product),
 };
 
 /// Path parameter of the request: the product.

@@ -6,19 +6,13 @@ use crate::{
     cost::{self, Calls, Named, Pattern},
     store::unexpired,
 };
-use function::{Error, Function, Input, List, Listing, Request, Route, Trigger, optimistically};
+use function::{Error, Input, List, Listing, Request, Route, Trigger, optimistically};
 use keys::{
     AccountId, TimestampMillis,
     cart::{CartItemSort, Status},
 };
 use std::cmp::Reverse;
 use table::{Page, Query, cost::Cost};
-
-/// Entry point of the Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(list_cart_items, Cart::warm_by_query)
-}
 
 /// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
@@ -38,7 +32,7 @@ pub const PATTERN: Pattern = Pattern {
         Calls::new(", shipped or cancelled", |case| Cost::default().read(cost::CART, case.listed())),
     ],
     contract: function::contract(&list_cart_items),
-    function,
+    function: || function::http(list_cart_items, Cart::warm_by_query),
 };
 
 fn saved(case: &Named) -> Cost {

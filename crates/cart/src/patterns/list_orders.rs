@@ -5,18 +5,12 @@ use crate::{
     cost::{self, Calls, Pattern},
     model::order::OrderBody,
 };
-use function::{Error, Function, Input, List, Request, Route, Trigger};
+use function::{Error, Input, List, Request, Route, Trigger};
 use keys::{AccountId, cart::OrderSort};
 use table::{
     Query,
     cost::{Cost, read_eventually},
 };
-
-/// Entry point of the Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(list_orders, Cart::warm_by_query)
-}
 
 /// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
@@ -31,7 +25,7 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls::new("", |case| Cost::default().read(cost::CART, read_eventually(case.order * case.orders)))],
     contract: function::contract(&list_orders),
-    function,
+    function: || function::http(list_orders, Cart::warm_by_query),
 };
 
 /// Path parameter of the request: the account.

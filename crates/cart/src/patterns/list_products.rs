@@ -5,18 +5,12 @@ use crate::{
     cost::{self, Calls, Pattern},
     model::product::ProductBody,
 };
-use function::{Error, Function, Input, List, Request, Route, Trigger};
+use function::{Error, Input, List, Request, Route, Trigger};
 use keys::cart::{ProductsPartition, SkuSort};
 use table::{
     Condition, Query, Value,
     cost::{Cost, read_eventually},
 };
-
-/// Entry point of the Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(list_products, Cart::warm_by_products)
-}
 
 /// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
@@ -33,7 +27,7 @@ pub const PATTERN: Pattern = Pattern {
         Cost::default().read(cost::BY_PRODUCT, read_eventually(case.product * case.products))
     })],
     contract: function::contract(&list_products),
-    function,
+    function: || function::http(list_products, Cart::warm_by_products),
 };
 
 /// The request has no parameters except those of paging.

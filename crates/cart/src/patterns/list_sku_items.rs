@@ -6,18 +6,12 @@ use crate::{
     cost::{self, Calls, Pattern},
     store::unexpired,
 };
-use function::{Error, Fields, Function, Input, List, Request, Route, Trigger};
+use function::{Error, Fields, Input, List, Request, Route, Trigger};
 use keys::{Bounds, Day, KeyRange, Sku, cart::CartItemSort};
 use table::{
     Query,
     cost::{Cost, read_eventually},
 };
-
-/// Entry point of the Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(list_sku_items, Cart::warm_by_index)
-}
 
 /// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
@@ -34,7 +28,7 @@ pub const PATTERN: Pattern = Pattern {
         Cost::default().read(cost::BY_SKU, case.listed()).read(cost::PRODUCTS, read_eventually(case.product))
     })],
     contract: function::contract(&list_sku_items),
-    function,
+    function: || function::http(list_sku_items, Cart::warm_by_index),
 };
 
 /// Product, status and time range to list.

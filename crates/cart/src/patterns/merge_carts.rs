@@ -10,20 +10,13 @@ use crate::{
     },
 };
 use function::{
-    Error, Fields, Fingerprint, Function, IdempotentRequest, Input, Json, Problem, Request, Route, Trigger,
-    optimistically,
+    Error, Fields, Fingerprint, IdempotentRequest, Input, Json, Problem, Request, Route, Trigger, optimistically,
 };
 use futures::future::try_join;
 use keys::{AccountId, TimestampMillis, cart::ItemId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use table::{Change, MAX_CHANGES, cost::Cost};
-
-/// Entry point of the Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(merge_carts, Cart::warm_by_get)
-}
 
 /// Maximum number of items that move in one transaction. It has up to five changes for each item,
 /// and three others: the contents of both carts, and the idempotency record.
@@ -55,7 +48,7 @@ pub const PATTERN: Pattern = Pattern {
             .write(cost::BY_SKU, case.cart_item_write().times(2 * case.cart_items))
     })],
     contract: function::contract(&merge_carts),
-    function,
+    function: || function::http(merge_carts, Cart::warm_by_get),
 };
 
 /// Path and body of the request.

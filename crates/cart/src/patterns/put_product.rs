@@ -5,18 +5,12 @@ use crate::{
     cost::{self, Calls, Pattern},
     model::product::{Price, ProductBody, ProductName},
 };
-use function::{Error, Function, Input, Problem, Put, Request, Route, Trigger, Version, optimistically};
+use function::{Error, Input, Problem, Put, Request, Route, Trigger, Version, optimistically};
 use keys::Sku;
 use table::{
     Condition,
     cost::{Cost, read, write},
 };
-
-/// Entry point of the Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(put_product, Cart::warm_by_product)
-}
 
 /// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
@@ -36,7 +30,7 @@ pub const PATTERN: Pattern = Pattern {
             .write(cost::BY_PRODUCT, write(case.product))
     })],
     contract: function::contract(&put_product),
-    function,
+    function: || function::http(put_product, Cart::warm_by_product),
 };
 
 /// Path and body of the request.

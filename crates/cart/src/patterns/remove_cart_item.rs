@@ -7,15 +7,9 @@ use crate::{
     model::cart_item::Move,
     patterns::get_cart_item::CartItemInput,
 };
-use function::{Error, Function, NoContent, Problem, Request, Route, Trigger, optimistically};
+use function::{Error, NoContent, Problem, Request, Route, Trigger, optimistically};
 use keys::cart::Status;
 use table::cost::Cost;
-
-/// Entry point of the Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(remove_cart_item, Cart::warm_by_get)
-}
 
 /// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
@@ -43,7 +37,7 @@ pub const PATTERN: Pattern = Pattern {
         }),
     ],
     contract: function::contract(&remove_cart_item),
-    function,
+    function: || function::http(remove_cart_item, Cart::warm_by_get),
 };
 
 /// Removes an item from the cart. The item stays in the table for a week with the status `REMOVED`,

@@ -7,7 +7,7 @@ use crate::{
     cost::{self, Calls, Named, Pattern},
     model::{cart_item::Move, pointer::Pointer},
 };
-use function::{Error, Fields, Function, Input, Json, Problem, Request, Route, Trigger, optimistically};
+use function::{Error, Fields, Input, Json, Problem, Request, Route, Trigger, optimistically};
 use keys::{
     AccountId, TimestampMillis,
     cart::{ItemId, Status},
@@ -17,12 +17,6 @@ use table::{
     Change,
     cost::{Cost, read},
 };
-
-/// Entry point of the Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(update_cart_item, Cart::warm_by_get)
-}
 
 /// Declares the access pattern's route, key conditions and costs.
 pub const PATTERN: Pattern = Pattern {
@@ -63,7 +57,7 @@ pub const PATTERN: Pattern = Pattern {
         }),
     ],
     contract: function::contract(&update_cart_item),
-    function,
+    function: || function::http(update_cart_item, Cart::warm_by_get),
 };
 
 fn moved(case: &Named) -> Cost {

@@ -6,19 +6,13 @@ use crate::{
     cost::{self, Calls, Named, Pattern},
     model::order::{Line, NewStatus, OrderBody},
 };
-use function::{Error, Function, Input, Json, Problem, Request, Route, Trigger, optimistically};
+use function::{Error, Input, Json, Problem, Request, Route, Trigger, optimistically};
 use jiff::SignedDuration;
 use keys::{AccountId, OrderId, RequestId, TimestampMillis};
 use table::{
     Change, Condition,
     cost::{Cost, read, write},
 };
-
-/// Entry point of the Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(update_order, Cart::warm_by_get)
-}
 
 /// Declares the access pattern's route, key conditions and costs.
 pub const PATTERN: Pattern = Pattern {
@@ -43,7 +37,7 @@ pub const PATTERN: Pattern = Pattern {
         }),
     ],
     contract: function::contract(&update_order),
-    function,
+    function: || function::http(update_order, Cart::warm_by_get),
 };
 
 fn changed(case: &Named) -> Cost {

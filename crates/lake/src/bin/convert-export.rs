@@ -1,5 +1,5 @@
 //! The Lambda `convert-export`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&lake::patterns::convert_export::function())
+    function::run(lake::patterns::convert_export::PATTERN.function)
 }

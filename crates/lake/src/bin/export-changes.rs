@@ -1,5 +1,5 @@
 //! The Lambda `export-changes`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&lake::patterns::export_changes::function())
+    function::run(lake::patterns::export_changes::PATTERN.function)
 }

@@ -1,5 +1,5 @@
 //! The Lambda `plan-refresh`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&lake::patterns::plan_refresh::function())
+    function::run(lake::patterns::plan_refresh::PATTERN.function)
 }

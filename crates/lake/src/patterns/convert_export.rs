@@ -7,19 +7,13 @@ use crate::{
     model::{change::Reading, token::TokenKey},
     tables::{self, Unknown},
 };
-use function::{Error, Fields, Function, Input, Pattern, Scheduled, Trigger};
+use function::{Error, Fields, Input, Pattern, Scheduled, Trigger};
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Size of an object with rows. The function holds the rows of at most one object per table.
 const OBJECT_BYTES: usize = 16 * 1024 * 1024;
-
-/// Entry point of the Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::scheduled(convert_export, |_: Lake| std::future::ready(()))
-}
 
 /// Declares the workflow that invokes the function. There is no cost to declare, because the
 /// function does not call DynamoDB.
@@ -29,7 +23,7 @@ pub const PATTERN: Pattern<()> = Pattern {
     trigger: Trigger::Workflow("RefreshLake"),
     calls: &[],
     contract: |_| {},
-    function,
+    function: || function::scheduled(convert_export, |_: Lake| std::future::ready(())),
 };
 
 /// A file of an export, as the workflow reads it from the manifest of the export.

@@ -10,7 +10,7 @@ use crate::{
     },
     tables::{self, Unknown},
 };
-use function::{Batch, Error, Function, Pattern, Record, Trigger};
+use function::{Batch, Error, Pattern, Record, Trigger};
 use futures::{StreamExt, stream};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -24,15 +24,6 @@ const MAX_CONCURRENT_PUTS: usize = 8;
 /// remaining time.
 const TIME_TO_KEEP: Duration = Duration::from_secs(3);
 
-/// Entry point of the Lambda.
-///
-/// The function opens no connection during the init phase. No caller waits for the first batch, and
-/// Firehose bills the only call that the role of the function permits.
-#[must_use]
-pub fn function() -> Function {
-    function::stream(export_changes, |_: Lake| std::future::ready(()))
-}
-
 /// Declares the streams of the access pattern. There is no cost to declare, because the function
 /// does not call DynamoDB.
 pub const PATTERN: Pattern<()> = Pattern {
@@ -41,7 +32,9 @@ pub const PATTERN: Pattern<()> = Pattern {
     trigger: Trigger::Streams(&["Cart", "PaymentScheduler", "TransactionHistory", "FinancialTransactions"]),
     calls: &[],
     contract: |_| {},
-    function,
+    // The function opens no connection during the init phase. No caller waits for the first batch, and
+    // Firehose bills the only call that the role of the function permits.
+    function: || function::stream(export_changes, |_: Lake| std::future::ready(())),
 };
 
 /// Results of reading the stream records of a batch. Each result has the index of its record in the

@@ -2,19 +2,13 @@
 //! in Athena (docs/requirements/lake.md#verification, docs/decisions/lake-refresh.md).
 
 use crate::{Lake, SCHEMAS, Schema, sql};
-use function::{Error, Function, Input, Pattern, Scheduled, Trigger};
+use function::{Error, Input, Pattern, Scheduled, Trigger};
 use jiff::{ToSpan, civil::DateTime};
 use keys::TimestampSeconds;
 use serde::Serialize;
 
 /// Format of the partition column `hour`.
 const HOUR: &str = "%Y-%m-%d-%H";
-
-/// Entry point of the Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::scheduled(plan_refresh, |_: Lake| std::future::ready(()))
-}
 
 /// Declares the workflow that invokes the function. There is no cost to declare, because the
 /// function calls no service.
@@ -24,7 +18,7 @@ pub const PATTERN: Pattern<()> = Pattern {
     trigger: Trigger::Workflow("RefreshLake"),
     calls: &[],
     contract: |_| {},
-    function,
+    function: || function::scheduled(plan_refresh, |_: Lake| std::future::ready(())),
 };
 
 /// A table to refresh.

@@ -1,5 +1,5 @@
 //! The Lambda `create-account`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&ledger::patterns::create_account::function())
+    function::run(ledger::patterns::create_account::PATTERN.function)
 }

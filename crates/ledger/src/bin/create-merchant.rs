@@ -1,5 +1,5 @@
 //! The Lambda `create-merchant`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&ledger::patterns::create_merchant::function())
+    function::run(ledger::patterns::create_merchant::PATTERN.function)
 }

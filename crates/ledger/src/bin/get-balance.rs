@@ -1,5 +1,5 @@
 //! The Lambda `get-balance`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&ledger::patterns::get_balance::function())
+    function::run(ledger::patterns::get_balance::PATTERN.function)
 }

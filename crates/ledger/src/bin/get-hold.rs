@@ -1,5 +1,5 @@
 //! The Lambda `get-hold`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&ledger::patterns::get_hold::function())
+    function::run(ledger::patterns::get_hold::PATTERN.function)
 }

@@ -1,5 +1,5 @@
 //! The Lambda `get-merchant`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&ledger::patterns::get_merchant::function())
+    function::run(ledger::patterns::get_merchant::PATTERN.function)
 }

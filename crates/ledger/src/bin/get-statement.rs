@@ -1,5 +1,5 @@
 //! The Lambda `get-statement`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&ledger::patterns::get_statement::function())
+    function::run(ledger::patterns::get_statement::PATTERN.function)
 }

@@ -1,5 +1,5 @@
 //! The Lambda `get-totals`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&ledger::patterns::get_totals::function())
+    function::run(ledger::patterns::get_totals::PATTERN.function)
 }

@@ -1,5 +1,5 @@
 //! The Lambda `list-merchants`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&ledger::patterns::list_merchants::function())
+    function::run(ledger::patterns::list_merchants::PATTERN.function)
 }

@@ -1,5 +1,5 @@
 //! The Lambda `list-user-accounts`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&ledger::patterns::list_user_accounts::function())
+    function::run(ledger::patterns::list_user_accounts::PATTERN.function)
 }

@@ -1,5 +1,5 @@
 //! The Lambda `reconcile`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&ledger::patterns::reconcile::function())
+    function::run(ledger::patterns::reconcile::PATTERN.function)
 }

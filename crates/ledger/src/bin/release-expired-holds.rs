@@ -1,5 +1,5 @@
 //! The Lambda `release-expired-holds`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&ledger::patterns::release_expired_holds::function())
+    function::run(ledger::patterns::release_expired_holds::PATTERN.function)
 }

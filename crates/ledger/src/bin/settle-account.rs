@@ -1,5 +1,5 @@
 //! The Lambda `settle-account`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&ledger::patterns::settle_account::function())
+    function::run(ledger::patterns::settle_account::PATTERN.function)
 }

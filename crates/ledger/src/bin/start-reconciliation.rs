@@ -1,5 +1,5 @@
 //! The Lambda `start-reconciliation`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&ledger::patterns::start_reconciliation::function())
+    function::run(ledger::patterns::start_reconciliation::PATTERN.function)
 }

@@ -1,5 +1,5 @@
 //! The Lambda `update-account`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&ledger::patterns::update_account::function())
+    function::run(ledger::patterns::update_account::PATTERN.function)
 }

@@ -13,16 +13,10 @@ use crate::{
     post::Payer,
     store::user,
 };
-use function::{Error, Fingerprint, Function, Input, Located, Problem, Request, Route, Trigger};
+use function::{Error, Fingerprint, Input, Located, Problem, Request, Route, Trigger};
 use keys::{TransactionId, ledger::HoldId};
 use money::{JsonDecimal, Money};
 use table::cost::{Cost, read, write};
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(capture_hold, Ledger::warm_by_batch_get)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -42,7 +36,7 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls::new("", |case| open_entries(captured(case), case)), Calls::new(", part", captured)],
     contract: function::contract(&capture_hold),
-    function,
+    function: || function::http(capture_hold, Ledger::warm_by_batch_get),
 };
 
 fn captured(case: &Named) -> Cost {

@@ -6,16 +6,10 @@ use crate::{
     model::account::Terms,
     store::user,
 };
-use function::{Created, Error, Fingerprint, Function, Input, Problem, Request, Route, Trigger};
+use function::{Created, Error, Fingerprint, Input, Problem, Request, Route, Trigger};
 use keys::{AccountId, ledger::PostingMode};
 use money::Money;
 use table::cost::{Cost, write};
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(create_account, Ledger::warm_by_get)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -33,7 +27,7 @@ pub const PATTERN: Pattern = Pattern {
         Calls::new(", ledger:operate", |case| entries(case).write(cost::LEDGER, write(case.account))),
     ],
     contract: function::contract(&create_account),
-    function,
+    function: || function::http(create_account, Ledger::warm_by_get),
 };
 
 /// Returns the WRUs consumed by the index entries of a new account.

@@ -12,18 +12,12 @@ use crate::{
     patterns::process_payment::read_amount,
     store::user,
 };
-use function::{Contract, Created, Error, Fields, Fingerprint, Function, Input, Problem, Request, Route, Trigger};
+use function::{Contract, Created, Error, Fields, Fingerprint, Input, Problem, Request, Route, Trigger};
 use keys::{AccountId, TimestampMillis, TransactionId, ledger::HoldId};
 use money::Currency;
 use money::JsonDecimal;
 use money::Money;
 use table::cost::{Cost, read, write};
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(create_hold, Ledger::warm_by_batch_get)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -41,7 +35,7 @@ pub const PATTERN: Pattern = Pattern {
         open_entries(Cost::default(), case).read(cost::LEDGER, read(case.account).times(2)).write(cost::LEDGER, writes)
     })],
     contract: function::contract(&create_hold),
-    function,
+    function: || function::http(create_hold, Ledger::warm_by_batch_get),
 };
 
 /// Adds the WRUs consumed by writing or deleting the index entries of an open hold.

@@ -7,15 +7,9 @@ use crate::{
     model::merchant::Name,
     store::user,
 };
-use function::{Created, Error, Fingerprint, Function, Input, Problem, Request, Route, Trigger};
+use function::{Created, Error, Fingerprint, Input, Problem, Request, Route, Trigger};
 use keys::ledger::MerchantId;
 use table::cost::{Cost, write};
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(create_merchant, Ledger::warm_by_get)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -32,7 +26,7 @@ pub const PATTERN: Pattern = Pattern {
         Cost::default().write(cost::LEDGER, write(case.account)).write(cost::BY_KEY, write(0))
     })],
     contract: function::contract(&create_merchant),
-    function,
+    function: || function::http(create_merchant, Ledger::warm_by_get),
 };
 
 /// The request body.

@@ -6,15 +6,9 @@ use crate::{
     cost::{self, Calls, Pattern},
     store::Books,
 };
-use function::{Caller, Error, Function, Input, Json, Problem, Request, Route, Trigger};
+use function::{Caller, Error, Input, Json, Problem, Request, Route, Trigger};
 use keys::AccountId;
 use table::cost::{Cost, read};
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(get_account, Ledger::warm_by_get)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -32,7 +26,7 @@ pub const PATTERN: Pattern = Pattern {
         Calls::new(", grouped", |case| case.with_inbox(Cost::default())),
     ],
     contract: function::contract(&get_account),
-    function,
+    function: || function::http(get_account, Ledger::warm_by_get),
 };
 
 /// Maximum number of attempts to read the balance and the inbox of an account at the same time.

@@ -6,7 +6,7 @@ use crate::{
     cost::{self, Calls, Pattern},
     history::NewestLeg,
 };
-use function::{Error, Function, Input, Json, Problem, Request, Route, Trigger};
+use function::{Error, Input, Json, Problem, Request, Route, Trigger};
 use futures::future::try_join;
 use keys::{AccountId, Bound, TimestampMillis};
 use money::{Currency, Decimal, Money};
@@ -16,12 +16,6 @@ use table::{
     Item,
     cost::{Cost, read, read_eventually},
 };
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(get_balance, Ledger::warm_by_get)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -41,7 +35,7 @@ pub const PATTERN: Pattern = Pattern {
         }),
     ],
     contract: function::contract(&get_balance),
-    function,
+    function: || function::http(get_balance, Ledger::warm_by_get),
 };
 
 /// The requested account and time.

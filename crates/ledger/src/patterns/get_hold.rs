@@ -4,15 +4,9 @@ use crate::{
     HoldBody, Ledger,
     cost::{self, Calls, Pattern},
 };
-use function::{Error, Function, Input, Json, Problem, Request, Route, Trigger};
+use function::{Error, Input, Json, Problem, Request, Route, Trigger};
 use keys::ledger::HoldId;
 use table::cost::{Cost, read};
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(get_hold, Ledger::warm_by_get)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -27,7 +21,7 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls::new("", |case| Cost::default().read(cost::LEDGER, read(case.hold)))],
     contract: function::contract(&get_hold),
-    function,
+    function: || function::http(get_hold, Ledger::warm_by_get),
 };
 
 /// The requested hold.

@@ -5,15 +5,9 @@ use crate::{
     Ledger, Merchant, MerchantBody,
     cost::{self, Calls, Pattern},
 };
-use function::{Error, Function, Input, Json, Problem, Request, Route, Trigger};
+use function::{Error, Input, Json, Problem, Request, Route, Trigger};
 use keys::ledger::MerchantId;
 use table::cost::{Cost, read};
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(get_merchant, Ledger::warm_by_get)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -28,7 +22,7 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls::new("", |case| Cost::default().read(cost::LEDGER, read(case.account)))],
     contract: function::contract(&get_merchant),
-    function,
+    function: || function::http(get_merchant, Ledger::warm_by_get),
 };
 
 /// The requested merchant.

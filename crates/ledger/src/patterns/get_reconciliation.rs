@@ -6,18 +6,12 @@ use crate::{
     cost::{self, Calls, Pattern},
     model::reconciliation::{Finding, Reconciliation, ReconciliationBody},
 };
-use function::{Error, Function, Input, Json, Problem, Request, Route, Trigger};
+use function::{Error, Input, Json, Problem, Request, Route, Trigger};
 use keys::{
     KeyRange,
     ledger::{FindingSort, ReconciliationId, ReconciliationPartition},
 };
 use table::{Page, Query, cost::Cost};
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(get_reconciliation, Ledger::warm_by_job)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -32,7 +26,7 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls::new("", |_| Cost::default().read(cost::JOBS, 2))],
     contract: function::contract(&get_reconciliation),
-    function,
+    function: || function::http(get_reconciliation, Ledger::warm_by_job),
 };
 
 /// The requested reconciliation.

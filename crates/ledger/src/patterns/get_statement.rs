@@ -11,7 +11,7 @@ use crate::{
         statement::{PeriodBalances, Statement, StatementLeg},
     },
 };
-use function::{Contract, Error, Fields, Function, Input, JsonOrCsv, MediaType, Problem, Request, Route, Trigger};
+use function::{Contract, Error, Fields, Input, JsonOrCsv, MediaType, Problem, Request, Route, Trigger};
 use futures::future::{try_join, try_join3};
 use keys::{
     AccountId, Bounds, TimestampMillis,
@@ -23,12 +23,6 @@ use table::{
     Key, Page, Query,
     cost::{Cost, read, read_eventually},
 };
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(get_statement, Ledger::warm_by_index)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -46,7 +40,7 @@ pub const PATTERN: Pattern = Pattern {
         Calls::new(", from and to", |case| case.statement().read(cost::BY_TIME, read_eventually(case.leg))),
     ],
     contract: function::contract(&get_statement),
-    function,
+    function: || function::http(get_statement, Ledger::warm_by_index),
 };
 
 impl Named {

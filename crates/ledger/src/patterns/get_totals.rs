@@ -7,7 +7,7 @@ use crate::{
     cost::{self, Calls, Pattern},
     model::total::{Dimensions, Sums},
 };
-use function::{Error, Function, Input, Json, Problem, Request, Route, Trigger, is_zero};
+use function::{Error, Input, Json, Problem, Request, Route, Trigger, is_zero};
 use futures::future::join;
 use keys::{
     Day, TimestampMillis,
@@ -18,12 +18,6 @@ use money::{Currency, Decimal};
 use schemars::JsonSchema;
 use serde::Serialize;
 use table::cost::{Cost, read};
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(get_totals, Ledger::warm_totals_by_query)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -40,7 +34,7 @@ pub const PATTERN: Pattern = Pattern {
         Cost::default().read(cost::TOTALS, case.added_up()).read(cost::LEDGER, read(case.account))
     })],
     contract: function::contract(&get_totals),
-    function,
+    function: || function::http(get_totals, Ledger::warm_totals_by_query),
 };
 
 /// Maximum number of days in a period.

@@ -6,15 +6,9 @@ use crate::{
     cost::{self, Calls, Pattern},
     model::transaction::TransactionBody,
 };
-use function::{Error, Function, Input, Json, Problem, Request, Route, Trigger};
+use function::{Error, Input, Json, Problem, Request, Route, Trigger};
 use keys::TransactionId;
 use table::cost::Cost;
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(get_transaction, Ledger::warm_by_query)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -29,7 +23,7 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls::new("", |case| Cost::default().read(cost::LEDGER, case.collection()))],
     contract: function::contract(&get_transaction),
-    function,
+    function: || function::http(get_transaction, Ledger::warm_by_query),
 };
 
 /// The requested transaction.

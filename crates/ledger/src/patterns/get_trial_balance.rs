@@ -7,7 +7,7 @@ use crate::{
     cost::{self, Calls, Pattern},
     model::total::Sums,
 };
-use function::{Error, Function, Input, Json, Request, Route, Trigger, is_zero};
+use function::{Error, Input, Json, Request, Route, Trigger, is_zero};
 use keys::{
     Day,
     ledger::AccountType,
@@ -17,12 +17,6 @@ use money::{Currency, Decimal};
 use schemars::JsonSchema;
 use serde::Serialize;
 use table::cost::Cost;
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(get_trial_balance, Ledger::warm_totals_by_query)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -37,7 +31,7 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls::new("", |case| Cost::default().read(cost::TOTALS, case.added_up()))],
     contract: function::contract(&get_trial_balance),
-    function,
+    function: || function::http(get_trial_balance, Ledger::warm_totals_by_query),
 };
 
 /// The requested date.

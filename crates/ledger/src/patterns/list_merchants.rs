@@ -6,18 +6,12 @@ use crate::{
     cost::{self, Calls, Pattern},
     model::merchant::ListedMerchant,
 };
-use function::{Error, Function, Input, List, Request, Route, Trigger};
+use function::{Error, Input, List, Request, Route, Trigger};
 use keys::ledger::{MerchantPartition, MerchantsPartition};
 use table::{
     Page, Query,
     cost::{Cost, read_eventually},
 };
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(list_merchants, Ledger::warm_by_key_index)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -36,7 +30,7 @@ pub const PATTERN: Pattern = Pattern {
             .read(cost::LEDGER, read_eventually(case.account).times(case.items))
     })],
     contract: function::contract(&list_merchants),
-    function,
+    function: || function::http(list_merchants, Ledger::warm_by_key_index),
 };
 
 /// Size in bytes of a merchant's entry in GSI2, which contains only keys.

@@ -7,7 +7,7 @@ use crate::{
     cost::{self, Calls, Pattern},
     model::transaction::HeaderBody,
 };
-use function::{Contract, Error, Fields, Function, Input, List, Listing, Request, Route, Trigger};
+use function::{Contract, Error, Fields, Input, List, Listing, Request, Route, Trigger};
 use keys::{
     Bound, IdempotencyKey, KeyRange, TimestampMillis, TransactionId,
     ledger::{
@@ -18,12 +18,6 @@ use table::{
     BadCursor, IndexPosition, Key, MergedQuery, Page, Projection,
     cost::{Cost, Term, read_eventually},
 };
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(list_transactions, Ledger::warm_by_index)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -47,7 +41,7 @@ pub const PATTERN: Pattern = Pattern {
         }),
     ],
     contract: function::contract(&list_transactions),
-    function,
+    function: || function::http(list_transactions, Ledger::warm_by_index),
 };
 
 /// The requested transactions.

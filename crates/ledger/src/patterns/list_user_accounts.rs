@@ -6,18 +6,12 @@ use crate::{
     cost::{self, Calls, Pattern},
     model::account::Listed,
 };
-use function::{Error, Function, Input, List, Request, Route, Trigger};
+use function::{Error, Input, List, Request, Route, Trigger};
 use keys::ledger::{AccountPartition, UserId, UserPartition};
 use table::{
     Page, Query,
     cost::{Cost, read},
 };
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(list_user_accounts, Ledger::warm_by_index)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -36,7 +30,7 @@ pub const PATTERN: Pattern = Pattern {
             .read(cost::LEDGER, read(case.account).times(case.items))
     })],
     contract: function::contract(&list_user_accounts),
-    function,
+    function: || function::http(list_user_accounts, Ledger::warm_by_index),
 };
 
 /// The requested user.

@@ -10,19 +10,13 @@ use crate::{
     patterns::process_payment::{ProcessPaymentInput, describe_transaction},
     store::user,
 };
-use function::{Contract, Error, Fault, Fields, Function, Input, Json, Request, Route, Trigger, read_record};
+use function::{Contract, Error, Fault, Fields, Input, Json, Request, Route, Trigger, read_record};
 use keys::IdempotencyKey;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::{Value, json, value::RawValue};
 use std::collections::BTreeSet;
 use table::JsonText;
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(process_batch, Ledger::warm_by_batch_get)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -37,7 +31,7 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls::new("", |case| case.posted(true).read(crate::cost::LEDGER, case.looked_at()))],
     contract: function::contract(&process_batch),
-    function,
+    function: || function::http(process_batch, Ledger::warm_by_batch_get),
 };
 
 /// Maximum number of transactions in a batch.

@@ -13,7 +13,7 @@ use crate::{
     post::Payer,
     store::user,
 };
-use function::{Contract, Created, Error, Fields, Fingerprint, Function, Input, Problem, Request, Route, Trigger};
+use function::{Contract, Created, Error, Fields, Fingerprint, Input, Problem, Request, Route, Trigger};
 use keys::{
     AccountId, IdempotencyKey, Random, TimestampMillis, TransactionId,
     ledger::{LegType, MerchantId, TransactionType, UserId},
@@ -24,12 +24,6 @@ use serde::Deserialize;
 use serde_json::{Map, json};
 use std::collections::{BTreeMap, BTreeSet};
 use table::MAX_CHANGES;
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(process_payment, Ledger::warm_by_batch_get)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -47,7 +41,7 @@ pub const PATTERN: Pattern = Pattern {
         Calls::new(", grouped", |case| case.posted_to_inbox().read(crate::cost::LEDGER, case.looked_at())),
     ],
     contract: function::contract(&process_payment),
-    function,
+    function: || function::http(process_payment, Ledger::warm_by_batch_get),
 };
 
 /// Maximum number of legs in one transaction. Each leg needs two actions of `TransactWriteItems`:

@@ -7,16 +7,10 @@ use crate::{
     Ledger,
     cost::{self, Calls, Pattern},
 };
-use function::{Batch, Error, Function, Trigger};
+use function::{Batch, Error, Trigger};
 use futures::future::join;
 use std::collections::BTreeSet;
 use table::cost::{Cost, Term, read_eventually, write};
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::stream(react_to_transactions, Ledger::warm_totals)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -30,7 +24,7 @@ pub const PATTERN: Pattern = Pattern {
             .write(cost::TOTALS, (Term::whole(1) + totals).times(2))
     })],
     contract: |_| {},
-    function,
+    function: || function::stream(react_to_transactions, Ledger::warm_totals),
 };
 
 /// Reacts to the records of a batch. Each reaction returns the sequence numbers of the records to

@@ -8,16 +8,10 @@ use crate::{
     cost::{self, Calls, Named, Pattern},
     jobs::reconcile::Steps,
 };
-use function::{Batch, Clock, Error, Function, Trigger};
+use function::{Batch, Clock, Error, Trigger};
 use jobs::{JobService, Jobs, Run};
 use std::{collections::BTreeSet, time::Duration};
 use table::cost::{Cost, read, read_eventually};
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::stream(reconcile, Ledger::warm_by_job)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -32,7 +26,7 @@ pub const PATTERN: Pattern = Pattern {
         }),
     ],
     contract: |_| {},
-    function,
+    function: || function::stream(reconcile, Ledger::warm_by_job),
 };
 
 /// The cost if no account has grouped posting.

@@ -9,7 +9,7 @@ use crate::{
     patterns::create_hold::open_entries,
     post::is_stale,
 };
-use function::{Deadline, Error, Function, Scheduled, Trigger, is_zero};
+use function::{Deadline, Error, Scheduled, Trigger, is_zero};
 use futures::future::try_join_all;
 use keys::{
     AccountId, Shard, TimestampMillis,
@@ -28,12 +28,6 @@ const RESERVE: Duration = Duration::from_secs(5);
 /// Maximum number of index entries that one query returns.
 const PAGE: usize = 100;
 
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::scheduled(release_expired_holds, Ledger::warm_by_batch_get)
-}
-
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "L10",
@@ -46,7 +40,7 @@ pub const PATTERN: Pattern = Pattern {
         entries.read(cost::LEDGER, reads).write(cost::LEDGER, writes)
     })],
     contract: |_| {},
-    function,
+    function: || function::scheduled(release_expired_holds, Ledger::warm_by_batch_get),
 };
 
 /// The result of a run.

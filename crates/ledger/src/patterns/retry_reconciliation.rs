@@ -7,15 +7,9 @@ use crate::{
     model::reconciliation::{Progress, Reconciliation, ReconciliationBody},
     patterns::get_reconciliation::{self, ReconciliationInput},
 };
-use function::{Accepted, Error, Function, Problem, Request, Route, Trigger};
+use function::{Accepted, Error, Problem, Request, Route, Trigger};
 use keys::ledger::FindingSort;
 use table::cost::Cost;
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(retry_reconciliation, Ledger::warm_by_job)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -30,7 +24,7 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls::new("", |_| Cost::default().read(cost::JOBS, 2).write(cost::JOBS, 1))],
     contract: function::contract(&retry_reconciliation),
-    function,
+    function: || function::http(retry_reconciliation, Ledger::warm_by_job),
 };
 
 /// Restarts a failed reconciliation after its last completed step.

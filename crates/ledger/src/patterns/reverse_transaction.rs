@@ -15,15 +15,9 @@ use crate::{
     post::Payer,
     store::user,
 };
-use function::{Contract, Error, Fields, Fingerprint, Function, Input, Located, Problem, Request, Route, Trigger};
+use function::{Contract, Error, Fields, Fingerprint, Input, Located, Problem, Request, Route, Trigger};
 use keys::TransactionId;
 use money::{JsonDecimal, Money};
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(reverse_transaction, Ledger::warm_by_query)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -47,7 +41,7 @@ pub const PATTERN: Pattern = Pattern {
         case.posted(false).read(crate::cost::LEDGER, reads).write(crate::cost::LEDGER, 2)
     })],
     contract: function::contract(&reverse_transaction),
-    function,
+    function: || function::http(reverse_transaction, Ledger::warm_by_query),
 };
 
 /// The transaction to reverse, and the amount. Without an amount, all that remains is reversed.

@@ -8,15 +8,9 @@ use crate::{
     cost::{self, Calls, Pattern},
     jobs::settle::Settlements,
 };
-use function::{Batch, Error, Function, Trigger};
+use function::{Batch, Error, Trigger};
 use std::collections::BTreeSet;
 use table::cost::{Cost, read, write};
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::stream(settle_account, Ledger::warm_by_job)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -34,7 +28,7 @@ pub const PATTERN: Pattern = Pattern {
             .write(cost::JOBS, 2)
     })],
     contract: |_| {},
-    function,
+    function: || function::stream(settle_account, Ledger::warm_by_job),
 };
 
 /// Continues every settlement of the batch.

@@ -7,14 +7,8 @@ use crate::{
     model::reconciliation::{Reconciliation, Window},
     patterns::start_reconciliation::{self, Started},
 };
-use function::{Error, Fingerprint, Function, Input, Scheduled, Trigger};
+use function::{Error, Fingerprint, Input, Scheduled, Trigger};
 use keys::{Day, TimestampMillis, ledger::ReconciliationId};
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::scheduled(start_daily_reconciliation, Ledger::warm_by_job)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -23,7 +17,7 @@ pub const PATTERN: Pattern = Pattern {
     trigger: Trigger::Schedule("cron(20 0 * * ? *)"),
     calls: &[Calls { ..start_reconciliation::PATTERN.calls[0] }],
     contract: |_| {},
-    function,
+    function: || function::scheduled(start_daily_reconciliation, Ledger::warm_by_job),
 };
 
 /// The input of a manual invocation. The schedule sends no day.

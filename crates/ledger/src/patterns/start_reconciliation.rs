@@ -9,19 +9,13 @@ use crate::{
     patterns::get_reconciliation,
     store::user,
 };
-use function::{Accepted, Contract, Error, Fields, Fingerprint, Function, Input, Problem, Request, Route, Trigger};
+use function::{Accepted, Contract, Error, Fields, Fingerprint, Input, Problem, Request, Route, Trigger};
 use jobs::Job;
 use keys::{Bound, Bounds, TimestampMillis, ledger::ReconciliationId};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::Display;
 use table::cost::Cost;
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(start_reconciliation, Ledger::warm_by_job)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -36,7 +30,7 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls::new("", |_| Cost::default().write(cost::JOBS, 1))],
     contract: function::contract(&start_reconciliation),
-    function,
+    function: || function::http(start_reconciliation, Ledger::warm_by_job),
 };
 
 /// The request body: the window, both ends included. A date is a whole day.

@@ -16,7 +16,7 @@ use crate::{
     store::user,
 };
 use function::{
-    Caller, Contract, Error, Fields, Fingerprint, Function, Input, Json, Problem, Request, Route, Trigger, Version,
+    Caller, Contract, Error, Fields, Fingerprint, Input, Json, Problem, Request, Route, Trigger, Version,
     optimistically,
 };
 use keys::{
@@ -27,12 +27,6 @@ use money::Money;
 use serde::de::IgnoredAny;
 use serde_json::json;
 use table::cost::{Cost, read, write};
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(update_account, Ledger::warm_by_get)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -71,7 +65,7 @@ pub const PATTERN: Pattern = Pattern {
         }),
     ],
     contract: function::contract(&update_account),
-    function,
+    function: || function::http(update_account, Ledger::warm_by_get),
 };
 
 /// A requested change of an account.

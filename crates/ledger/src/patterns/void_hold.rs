@@ -7,14 +7,8 @@ use crate::{
     patterns::{create_hold::open_entries, get_hold::HoldInput},
     store::user,
 };
-use function::{Error, Fingerprint, Function, Json, Problem, Request, Route, Trigger};
+use function::{Error, Fingerprint, Json, Problem, Request, Route, Trigger};
 use table::cost::{Cost, read, write};
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(void_hold, Ledger::warm_by_get)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -35,7 +29,7 @@ pub const PATTERN: Pattern = Pattern {
         function::contract(&void_hold)(contract);
         contract.idempotency_key(false);
     },
-    function,
+    function: || function::http(void_hold, Ledger::warm_by_get),
 };
 
 /// Voids a hold, and releases what is not captured. A retry with the same key gets the voided hold.

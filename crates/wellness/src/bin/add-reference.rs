@@ -1,5 +1,5 @@
 //! The Lambda `add-reference`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&wellness::patterns::add_reference::function())
+    function::run(wellness::patterns::add_reference::PATTERN.function)
 }

@@ -1,5 +1,5 @@
 //! The Lambda `correct-points`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&wellness::patterns::correct_points::function())
+    function::run(wellness::patterns::correct_points::PATTERN.function)
 }

@@ -1,5 +1,5 @@
 //! The Lambda `create-activity`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&wellness::patterns::create_activity::function())
+    function::run(wellness::patterns::create_activity::PATTERN.function)
 }

@@ -1,5 +1,5 @@
 //! The Lambda `create-employee-import`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&wellness::patterns::create_employee_import::function())
+    function::run(wellness::patterns::create_employee_import::PATTERN.function)
 }

@@ -1,5 +1,5 @@
 //! The Lambda `create-file`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&wellness::patterns::create_file::function())
+    function::run(wellness::patterns::create_file::PATTERN.function)
 }

@@ -1,5 +1,5 @@
 //! The Lambda `create-template`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&wellness::patterns::create_template::function())
+    function::run(wellness::patterns::create_template::PATTERN.function)
 }

@@ -1,5 +1,5 @@
 //! The Lambda `get-employee-import`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&wellness::patterns::get_employee_import::function())
+    function::run(wellness::patterns::get_employee_import::PATTERN.function)
 }

@@ -1,5 +1,5 @@
 //! The Lambda `get-employee`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&wellness::patterns::get_employee::function())
+    function::run(wellness::patterns::get_employee::PATTERN.function)
 }

@@ -1,5 +1,5 @@
 //! The Lambda `get-export`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&wellness::patterns::get_export::function())
+    function::run(wellness::patterns::get_export::PATTERN.function)
 }

@@ -1,5 +1,5 @@
 //! The Lambda `get-job`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&wellness::patterns::get_job::function())
+    function::run(wellness::patterns::get_job::PATTERN.function)
 }

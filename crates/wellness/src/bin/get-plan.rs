@@ -1,5 +1,5 @@
 //! The Lambda `get-plan`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&wellness::patterns::get_plan::function())
+    function::run(wellness::patterns::get_plan::PATTERN.function)
 }

@@ -1,5 +1,5 @@
 //! The Lambda `get-report`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&wellness::patterns::get_report::function())
+    function::run(wellness::patterns::get_report::PATTERN.function)
 }

@@ -1,5 +1,5 @@
 //! The Lambda `get-section`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&wellness::patterns::get_section::function())
+    function::run(wellness::patterns::get_section::PATTERN.function)
 }

@@ -1,5 +1,5 @@
 //! The Lambda `get-template`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&wellness::patterns::get_template::function())
+    function::run(wellness::patterns::get_template::PATTERN.function)
 }

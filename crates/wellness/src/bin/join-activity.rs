@@ -1,5 +1,5 @@
 //! The Lambda `join-activity`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&wellness::patterns::join_activity::function())
+    function::run(wellness::patterns::join_activity::PATTERN.function)
 }

@@ -1,5 +1,5 @@
 //! The Lambda `leave-activity`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&wellness::patterns::leave_activity::function())
+    function::run(wellness::patterns::leave_activity::PATTERN.function)
 }

@@ -1,5 +1,5 @@
 //! The Lambda `list-activities`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&wellness::patterns::list_activities::function())
+    function::run(wellness::patterns::list_activities::PATTERN.function)
 }

@@ -1,5 +1,5 @@
 //! The Lambda `list-activity-options`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&wellness::patterns::list_activity_options::function())
+    function::run(wellness::patterns::list_activity_options::PATTERN.function)
 }

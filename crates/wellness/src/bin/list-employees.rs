@@ -1,5 +1,5 @@
 //! The Lambda `list-employees`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&wellness::patterns::list_employees::function())
+    function::run(wellness::patterns::list_employees::PATTERN.function)
 }

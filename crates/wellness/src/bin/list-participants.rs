@@ -1,5 +1,5 @@
 //! The Lambda `list-participants`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&wellness::patterns::list_participants::function())
+    function::run(wellness::patterns::list_participants::PATTERN.function)
 }

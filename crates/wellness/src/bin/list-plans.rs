@@ -1,5 +1,5 @@
 //! The Lambda `list-plans`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&wellness::patterns::list_plans::function())
+    function::run(wellness::patterns::list_plans::PATTERN.function)
 }

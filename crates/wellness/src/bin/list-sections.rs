@@ -1,5 +1,5 @@
 //! The Lambda `list-sections`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&wellness::patterns::list_sections::function())
+    function::run(wellness::patterns::list_sections::PATTERN.function)
 }

@@ -1,5 +1,5 @@
 //! The Lambda `move-activity`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&wellness::patterns::move_activity::function())
+    function::run(wellness::patterns::move_activity::PATTERN.function)
 }

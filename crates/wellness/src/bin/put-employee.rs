@@ -1,5 +1,5 @@
 //! The Lambda `put-employee`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&wellness::patterns::put_employee::function())
+    function::run(wellness::patterns::put_employee::PATTERN.function)
 }

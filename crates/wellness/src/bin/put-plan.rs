@@ -1,5 +1,5 @@
 //! The Lambda `put-plan`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&wellness::patterns::put_plan::function())
+    function::run(wellness::patterns::put_plan::PATTERN.function)
 }

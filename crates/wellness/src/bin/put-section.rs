@@ -1,5 +1,5 @@
 //! The Lambda `put-section`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&wellness::patterns::put_section::function())
+    function::run(wellness::patterns::put_section::PATTERN.function)
 }

@@ -1,5 +1,5 @@
 //! The Lambda `receive-file`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&wellness::patterns::receive_file::function())
+    function::run(wellness::patterns::receive_file::PATTERN.function)
 }

@@ -1,5 +1,5 @@
 //! The Lambda `record-attendance`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&wellness::patterns::record_attendance::function())
+    function::run(wellness::patterns::record_attendance::PATTERN.function)
 }

@@ -1,5 +1,5 @@
 //! The Lambda `record-progress`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&wellness::patterns::record_progress::function())
+    function::run(wellness::patterns::record_progress::PATTERN.function)
 }

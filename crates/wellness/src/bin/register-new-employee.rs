@@ -1,5 +1,5 @@
 //! The Lambda `register-new-employee`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&wellness::patterns::register_new_employee::function())
+    function::run(wellness::patterns::register_new_employee::PATTERN.function)
 }

@@ -1,5 +1,5 @@
 //! The Lambda `remove-employee`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&wellness::patterns::remove_employee::function())
+    function::run(wellness::patterns::remove_employee::PATTERN.function)
 }

@@ -1,5 +1,5 @@
 //! The Lambda `remove-part`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&wellness::patterns::remove_part::function())
+    function::run(wellness::patterns::remove_part::PATTERN.function)
 }

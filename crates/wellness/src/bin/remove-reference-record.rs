@@ -1,5 +1,5 @@
 //! The Lambda `remove-reference-record`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&wellness::patterns::remove_reference_record::function())
+    function::run(wellness::patterns::remove_reference_record::PATTERN.function)
 }

@@ -1,5 +1,5 @@
 //! The Lambda `remove-reference`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&wellness::patterns::remove_reference::function())
+    function::run(wellness::patterns::remove_reference::PATTERN.function)
 }

@@ -1,5 +1,5 @@
 //! The Lambda `replace-reference`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&wellness::patterns::replace_reference::function())
+    function::run(wellness::patterns::replace_reference::PATTERN.function)
 }

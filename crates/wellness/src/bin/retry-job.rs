@@ -1,5 +1,5 @@
 //! The Lambda `retry-job`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&wellness::patterns::retry_job::function())
+    function::run(wellness::patterns::retry_job::PATTERN.function)
 }

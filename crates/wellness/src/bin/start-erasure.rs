@@ -1,5 +1,5 @@
 //! The Lambda `start-erasure`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&wellness::patterns::start_erasure::function())
+    function::run(wellness::patterns::start_erasure::PATTERN.function)
 }

@@ -1,5 +1,5 @@
 //! The Lambda `start-report`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&wellness::patterns::start_report::function())
+    function::run(wellness::patterns::start_report::PATTERN.function)
 }

@@ -1,5 +1,5 @@
 //! The Lambda `update-activity`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&wellness::patterns::update_activity::function())
+    function::run(wellness::patterns::update_activity::PATTERN.function)
 }

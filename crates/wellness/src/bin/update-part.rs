@@ -1,5 +1,5 @@
 //! The Lambda `update-part`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&wellness::patterns::update_part::function())
+    function::run(wellness::patterns::update_part::PATTERN.function)
 }

@@ -1,5 +1,5 @@
 //! The Lambda `update-reference`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&wellness::patterns::update_reference::function())
+    function::run(wellness::patterns::update_reference::PATTERN.function)
 }

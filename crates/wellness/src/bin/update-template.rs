@@ -1,5 +1,5 @@
 //! The Lambda `update-template`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&wellness::patterns::update_template::function())
+    function::run(wellness::patterns::update_template::PATTERN.function)
 }

@@ -15,7 +15,7 @@ use crate::{
         sizes::{MAX_REFERENCE, must_fit},
     },
 };
-use function::{Error, Function, Input, Problem, Put, Request, Route, Trigger, Version, optimistically};
+use function::{Error, Input, Problem, Put, Request, Route, Trigger, Version, optimistically};
 use keys::wellness::{ActivityId, ActivityPartition, CompanyId, Facet, FacetId, FacetRef, Level, UseSort};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -23,12 +23,6 @@ use table::{
     Attribute, Condition, Item, Key, Query, Value,
     cost::{Cost, read, write},
 };
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(add_reference, Wellness::warm_by_get)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -49,7 +43,7 @@ pub const PATTERN: Pattern = Pattern {
             .write(cost::LISTS, write(case.reference))
     })],
     contract: function::contract(&add_reference),
-    function,
+    function: || function::http(add_reference, Wellness::warm_by_get),
 };
 
 /// A request to add a reference.

@@ -23,7 +23,7 @@ use crate::{
         upload::{FileStatus, Upload},
     },
 };
-use function::{Batch, Error, Function, Trigger};
+use function::{Batch, Error, Trigger};
 use jobs::{JobService, Jobs, PAGE, Run};
 use keys::wellness::{CompanyPartition, EmployeeKey, JobId, ReferencePartition};
 use std::collections::BTreeSet;
@@ -31,12 +31,6 @@ use table::{
     Key,
     cost::{Cost, Size, Term, read, read_eventually, write},
 };
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::stream(continue_job, Wellness::warm_by_get)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -169,7 +163,7 @@ pub const PATTERN: Pattern = Pattern {
         }),
     ],
     contract: |_| {},
-    function,
+    function: || function::stream(continue_job, Wellness::warm_by_get),
 };
 
 /// Read request units for queries of `things` items of `size` bytes, in pages. A full page is

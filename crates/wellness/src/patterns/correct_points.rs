@@ -9,21 +9,13 @@ use crate::{
         award::{Correction, CorrectionBody, Difference, Reason},
     },
 };
-use function::{
-    Error, Fingerprint, Function, IdempotentRequest, Input, Problem, Put, Request, Route, Trigger, optimistically,
-};
+use function::{Error, Fingerprint, IdempotentRequest, Input, Problem, Put, Request, Route, Trigger, optimistically};
 use futures::future::try_join;
 use keys::wellness::{CompanyPartition, CorrectionId, CorrectionSort, EmployeeKey, PlanId, PointsPartition};
 use table::{
     Key,
     cost::{Cost, read, write},
 };
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(correct_points, Wellness::warm_by_get)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -46,7 +38,7 @@ pub const PATTERN: Pattern = Pattern {
         // A repeated request gets 201 as well.
         contract.answers.remove(&200);
     },
-    function,
+    function: || function::http(correct_points, Wellness::warm_by_get),
 };
 
 /// A request to correct points.

@@ -13,8 +13,7 @@ use crate::{
     },
 };
 use function::{
-    Created, Error, Fields, Fingerprint, Function, IdempotentRequest, Input, Problem, Request, Route, Trigger,
-    optimistically,
+    Created, Error, Fields, Fingerprint, IdempotentRequest, Input, Problem, Request, Route, Trigger, optimistically,
 };
 use futures::future::{try_join, try_join_all};
 use keys::{
@@ -26,12 +25,6 @@ use keys::{
 };
 use serde_json::{Map, Value, json};
 use table::{Change, Item, Table, cost::Cost};
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(create_activity, Wellness::warm_by_get)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -51,7 +44,7 @@ pub const PATTERN: Pattern = Pattern {
         }),
     ],
     contract: function::contract(&create_activity),
-    function,
+    function: || function::http(create_activity, Wellness::warm_by_get),
 };
 
 fn insertion_cost(case: &Named) -> Cost {

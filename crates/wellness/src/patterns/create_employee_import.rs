@@ -10,17 +10,11 @@ use crate::{
     },
     patterns::{create_file::UploadBody, get_employee_import},
 };
-use function::{Error, Function, Input, Located, Problem, Request, Route, Trigger, Whole, optimistically};
+use function::{Error, Input, Located, Problem, Request, Route, Trigger, Whole, optimistically};
 use keys::wellness::{CompanyId, FacetId};
 use schemars::JsonSchema;
 use serde::Serialize;
 use table::cost::{Cost, write};
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(create_employee_import, Wellness::warm_by_get)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -40,7 +34,7 @@ pub const PATTERN: Pattern = Pattern {
             .write(cost::ACTIVITIES, (write(case.upload) + case.record_write()).times(2))
     })],
     contract: function::contract(&create_employee_import),
-    function,
+    function: || function::http(create_employee_import, Wellness::warm_by_get),
 };
 
 /// A request to create an import.

@@ -10,7 +10,7 @@ use crate::{
     patterns::get_reference,
 };
 use function::{
-    Error, Fingerprint, Function, IdempotentRequest, Input, Located, Problem, Request, Route, Trigger, optimistically,
+    Error, Fingerprint, IdempotentRequest, Input, Located, Problem, Request, Route, Trigger, optimistically,
 };
 use keys::{
     TimestampSeconds,
@@ -20,12 +20,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use table::cost::{Cost, write};
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(create_file, Wellness::warm_by_get)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -44,7 +38,7 @@ pub const PATTERN: Pattern = Pattern {
             .write(cost::ACTIVITIES, (write(case.upload) + case.record_write()).times(2))
     })],
     contract: function::contract(&create_file),
-    function,
+    function: || function::http(create_file, Wellness::warm_by_get),
 };
 
 /// A request to create a file.

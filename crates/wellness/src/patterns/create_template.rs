@@ -11,18 +11,11 @@ use crate::{
     },
 };
 use function::{
-    Created, Error, Fields, Fingerprint, Function, IdempotentRequest, Input, Problem, Request, Route, Trigger,
-    optimistically,
+    Created, Error, Fields, Fingerprint, IdempotentRequest, Input, Problem, Request, Route, Trigger, optimistically,
 };
 use keys::wellness::{CompanyId, Owner, TemplateId};
 use serde_json::{Map, Value, json};
 use table::cost::{Cost, write};
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(create_template, Wellness::warm_by_get)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -50,7 +43,7 @@ pub const PATTERN: Pattern = Pattern {
             .write(cost::ACTIVITIES, (write(case.own) + case.record_write()).times(2))
     })],
     contract: function::contract(&create_template),
-    function,
+    function: || function::http(create_template, Wellness::warm_by_get),
 };
 
 /// A request to create a template.

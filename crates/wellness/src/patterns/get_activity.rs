@@ -11,7 +11,7 @@ use crate::{
         parts::{GoalBody, MAX_REWARDS, ReferenceBody, RewardBody},
     },
 };
-use function::{Error, Function, Input, Json, Problem, Request, Route, Trigger};
+use function::{Error, Input, Json, Problem, Request, Route, Trigger};
 use futures::future::{try_join, try_join_all};
 use keys::{
     TimestampSeconds,
@@ -24,12 +24,6 @@ use table::{
     Item, Query,
     cost::{Cost, read},
 };
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(get_activity, Wellness::warm_by_query)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -54,7 +48,7 @@ pub const PATTERN: Pattern = Pattern {
         }),
     ],
     contract: function::contract(&get_activity),
-    function,
+    function: || function::http(get_activity, Wellness::warm_by_query),
 };
 
 /// The activity and the levels to read.

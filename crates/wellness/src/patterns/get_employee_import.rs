@@ -10,18 +10,12 @@ use crate::{
         upload::FileStatus,
     },
 };
-use function::{Error, Function, Input, Json, Problem, Request, Route, Trigger, is_zero};
+use function::{Error, Input, Json, Problem, Request, Route, Trigger, is_zero};
 use jobs::State;
 use keys::wellness::{CompanyId, FacetId, JobId};
 use schemars::JsonSchema;
 use serde::Serialize;
 use table::cost::{Cost, read};
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(get_employee_import, Wellness::warm_by_get)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -36,7 +30,7 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls::new("", |case| Cost::default().read(cost::ACTIVITIES, read(case.upload)))],
     contract: function::contract(&get_employee_import),
-    function,
+    function: || function::http(get_employee_import, Wellness::warm_by_get),
 };
 
 /// The import to read.

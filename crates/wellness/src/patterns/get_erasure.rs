@@ -8,7 +8,7 @@ use crate::{
     model::job::job_key,
     patterns::start_erasure::{ErasureInput, routes},
 };
-use function::{Error, Function, Json, Problem, Request, Trigger};
+use function::{Error, Json, Problem, Request, Trigger};
 use jobs::{Job, State};
 use keys::{TimestampSeconds, wellness::JobId};
 use schemars::JsonSchema;
@@ -25,12 +25,6 @@ const STREAM_DAYS: i64 = 1;
 /// Days for which a job is kept.
 const JOB_DAYS: i64 = 30;
 
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(get_erasure, Wellness::warm_by_job)
-}
-
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W34",
@@ -42,7 +36,7 @@ pub const PATTERN: Pattern = Pattern {
     )),
     calls: &[Calls::new("", |case| Cost::default().read(cost::JOBS, read(case.job)))],
     contract: function::contract(&get_erasure),
-    function,
+    function: || function::http(get_erasure, Wellness::warm_by_job),
 };
 
 /// An erasure.

@@ -7,7 +7,7 @@ use crate::{
     model::job::job_key,
     patterns::list_plans::CompanyInput,
 };
-use function::{Error, Function, Json, Problem, Request, Route, Trigger, is_zero};
+use function::{Error, Json, Problem, Request, Route, Trigger, is_zero};
 use jobs::State;
 use keys::{
     TimestampSeconds,
@@ -20,12 +20,6 @@ use table::cost::{Cost, read};
 /// Time in days after which the objects of an export expire. The lifecycle rule of the bucket has
 /// the same number.
 const DAYS_KEPT: i64 = 7;
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(get_export, Wellness::warm_by_job)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -40,7 +34,7 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls::new("", |case| Cost::default().read(cost::JOBS, read(case.job)))],
     contract: function::contract(&get_export),
-    function,
+    function: || function::http(get_export, Wellness::warm_by_job),
 };
 
 /// An export.

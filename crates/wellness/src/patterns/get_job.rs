@@ -5,19 +5,13 @@ use crate::{
     cost::{self, Calls, Pattern},
     model::job::job_key,
 };
-use function::{Accepted, Caller, Error, Function, Input, Problem, Request, Route, Trigger};
+use function::{Accepted, Caller, Error, Input, Problem, Request, Route, Trigger};
 use jobs::{Job, JobBody, JobRoutes, Jobs};
 use keys::wellness::{CompanyId, JobId};
 use table::{
     Key,
     cost::{Cost, read},
 };
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(jobs::get_job::<Wellness>, Wellness::warm_by_job)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -32,7 +26,7 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls::new("", |case| Cost::default().read(cost::JOBS, read(case.job)))],
     contract: function::contract(&jobs::get_job::<Wellness>),
-    function,
+    function: || function::http(jobs::get_job::<Wellness>, Wellness::warm_by_job),
 };
 
 /// The job to read.

@@ -5,15 +5,9 @@ use crate::{
     cost::{self, Calls, Pattern},
     model::plan::PlanBody,
 };
-use function::{Error, Function, Input, Json, Problem, Request, Route, Trigger};
+use function::{Error, Input, Json, Problem, Request, Route, Trigger};
 use keys::wellness::{CompanyId, PlanId};
 use table::cost::{Cost, read};
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(get_plan, Wellness::warm_by_get)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -28,7 +22,7 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls::new("", |case| Cost::default().read(cost::ACTIVITIES, read(case.own)))],
     contract: function::contract(&get_plan),
-    function,
+    function: || function::http(get_plan, Wellness::warm_by_get),
 };
 
 /// The plan to read.

@@ -9,7 +9,7 @@ use crate::{
         period::UserPeriod,
     },
 };
-use function::{Error, Function, Json, Problem, Request, Route, Trigger};
+use function::{Error, Json, Problem, Request, Route, Trigger};
 use futures::future::try_join;
 use keys::{
     TimestampSeconds,
@@ -21,12 +21,6 @@ use table::{
     Query,
     cost::{Cost, read, read_eventually},
 };
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(get_points, Wellness::warm_by_registrations)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -44,7 +38,7 @@ pub const PATTERN: Pattern = Pattern {
         Calls::new(", of a plan", |case| points_cost(case).read(cost::ACTIVITIES, read_eventually(case.own))),
     ],
     contract: function::contract(&get_points),
-    function,
+    function: || function::http(get_points, Wellness::warm_by_registrations),
 };
 
 fn points_cost(case: &Named) -> Cost {

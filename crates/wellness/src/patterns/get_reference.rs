@@ -7,17 +7,11 @@ use crate::{
     model::{reference::VenuePath, upload::FileStatus},
     patterns::put_reference::RecordBody,
 };
-use function::{Error, Function, Input, Json, Problem, Request, Route, Trigger};
+use function::{Error, Input, Json, Problem, Request, Route, Trigger};
 use keys::wellness::{CompanyId, Facet, FacetRef};
 use schemars::JsonSchema;
 use serde::Serialize;
 use table::cost::{Cost, read};
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(get_reference, Wellness::warm_by_get)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -35,7 +29,7 @@ pub const PATTERN: Pattern = Pattern {
         Calls::new(", file", |case| Cost::default().read(cost::ACTIVITIES, read(case.own) + read(case.upload))),
     ],
     contract: function::contract(&get_reference),
-    function,
+    function: || function::http(get_reference, Wellness::warm_by_get),
 };
 
 /// A record in a path.

@@ -5,9 +5,7 @@ use crate::{
     cost::{self, Calls, Named, Pattern},
     model::report::{Count, PlanReport, ReportRow},
 };
-use function::{
-    Cell, Csv, CsvRow, Error, Function, Input, JsonOrCsv, List, MediaType, Problem, Request, Route, Trigger,
-};
+use function::{Cell, Csv, CsvRow, Error, Input, JsonOrCsv, List, MediaType, Problem, Request, Route, Trigger};
 use keys::{
     TimestampSeconds,
     wellness::{
@@ -20,12 +18,6 @@ use table::{
     Query,
     cost::{Cost, read_eventually},
 };
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(get_report, Wellness::warm_by_get)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -43,7 +35,7 @@ pub const PATTERN: Pattern = Pattern {
         Cost::default().read(cost::ACTIVITIES, 1 + rows)
     })],
     contract: function::contract(&get_report),
-    function,
+    function: || function::http(get_report, Wellness::warm_by_get),
 };
 
 /// The report to read.

@@ -5,15 +5,9 @@ use crate::{
     cost::{self, Calls, Pattern},
     patterns::put_section::SectionBody,
 };
-use function::{Error, Function, Input, Json, Problem, Request, Route, Trigger};
+use function::{Error, Input, Json, Problem, Request, Route, Trigger};
 use keys::wellness::{CompanyId, SectionId};
 use table::cost::{Cost, read};
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(get_section, Wellness::warm_by_get)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -28,7 +22,7 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls::new("", |case| Cost::default().read(cost::ACTIVITIES, read(case.own)))],
     contract: function::contract(&get_section),
-    function,
+    function: || function::http(get_section, Wellness::warm_by_get),
 };
 
 /// A section in a path.

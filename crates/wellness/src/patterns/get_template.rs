@@ -5,15 +5,9 @@ use crate::{
     DOMAIN, Template, TemplateBody, Wellness,
     cost::{self, Calls, Pattern},
 };
-use function::{Error, Function, Input, Json, Problem, Request, Route, Trigger};
+use function::{Error, Input, Json, Problem, Request, Route, Trigger};
 use keys::wellness::{CompanyId, Owner, TemplateId};
 use table::cost::{Cost, read};
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(get_template, Wellness::warm_by_get)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -37,7 +31,7 @@ pub const PATTERN: Pattern = Pattern {
     ]),
     calls: &[Calls::new("", |case| Cost::default().read(cost::ACTIVITIES, read(case.own)))],
     contract: function::contract(&get_template),
-    function,
+    function: || function::http(get_template, Wellness::warm_by_get),
 };
 
 /// A template in a path.

@@ -10,7 +10,7 @@ use crate::{
         ticket::{Drawn, Ticket, count},
     },
 };
-use function::{Caller, Error, Function, Input, Problem, Put, Request, Route, Trigger, optimistically};
+use function::{Caller, Error, Input, Problem, Put, Request, Route, Trigger, optimistically};
 use futures::future::try_join;
 use keys::{
     RequestId, TimestampSeconds,
@@ -22,12 +22,6 @@ use table::{
     Change, Condition, Value,
     cost::{Cost, Term, read, write},
 };
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(join_activity, Wellness::warm_by_get)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -59,7 +53,7 @@ pub const PATTERN: Pattern = Pattern {
         }),
     ],
     contract: function::contract(&join_activity),
-    function,
+    function: || function::http(join_activity, Wellness::warm_by_get),
 };
 
 fn reads(case: &Named) -> Cost {

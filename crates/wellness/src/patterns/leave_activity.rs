@@ -6,14 +6,8 @@ use crate::{
     model::registration::Absence,
     patterns::join_activity::JoinActivityInput,
 };
-use function::{Error, Function, NoContent, Problem, Request, Route, Trigger, optimistically};
+use function::{Error, NoContent, Problem, Request, Route, Trigger, optimistically};
 use table::cost::{Cost, read, write};
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(leave_activity, Wellness::warm_by_get)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -44,7 +38,7 @@ pub const PATTERN: Pattern = Pattern {
         }),
     ],
     contract: function::contract(&leave_activity),
-    function,
+    function: || function::http(leave_activity, Wellness::warm_by_get),
 };
 
 /// Withdraws an employee from an activity, and gives the seat to the first employee on the waiting

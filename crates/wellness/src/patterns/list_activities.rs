@@ -8,7 +8,7 @@ use crate::{
     cost::{self, Calls, Pattern},
     model::{activity::Statuses, period::Wanted},
 };
-use function::{Error, Function, Input, Json, Problem, Request, Route, Trigger};
+use function::{Error, Input, Json, Problem, Request, Route, Trigger};
 use keys::{
     TimestampSeconds,
     wellness::{ActivityId, CompanyId, EndDateSort, ProgramPartition, SectionId},
@@ -19,12 +19,6 @@ use table::{
     Item, Page, Query,
     cost::{Cost, read_eventually},
 };
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(list_activities, Wellness::warm_by_program)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -46,7 +40,7 @@ pub const PATTERN: Pattern = Pattern {
         }),
     ],
     contract: function::contract(&list_activities),
-    function,
+    function: || function::http(list_activities, Wellness::warm_by_program),
 };
 
 /// The company, the period and the statuses to list.

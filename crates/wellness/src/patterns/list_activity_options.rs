@@ -6,7 +6,7 @@ use crate::{
     cost::{self, Calls, Pattern},
     model::{activity::Statuses, option::ActivityOption, period::Wanted},
 };
-use function::{Error, Function, Input, List, Problem, Request, Route, Trigger};
+use function::{Error, Input, List, Problem, Request, Route, Trigger};
 use keys::{
     TimestampSeconds,
     wellness::{ActivityId, ActivityType, CompanyId, Department, Role, ShownStatus, SubType},
@@ -17,12 +17,6 @@ use table::{
     Page,
     cost::{Cost, read_eventually},
 };
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(list_activity_options, Wellness::warm_by_lists)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -44,7 +38,7 @@ pub const PATTERN: Pattern = Pattern {
         }),
     ],
     contract: function::contract(&list_activity_options),
-    function,
+    function: || function::http(list_activity_options, Wellness::warm_by_lists),
 };
 
 /// The company, the period and the filters of the list.

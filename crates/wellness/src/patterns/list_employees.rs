@@ -6,18 +6,12 @@ use crate::{
     cost::{self, Calls, Named, Pattern},
     model::employee::EmployeesQuery,
 };
-use function::{Error, Function, Input, JsonOrCsv, List, MediaType, Problem, Request, Route, Trigger};
+use function::{Error, Input, JsonOrCsv, List, MediaType, Problem, Request, Route, Trigger};
 use keys::wellness::{CompanyId, Department, EmployeesPosition};
 use table::{
     BadCursor,
     cost::{Cost, Term, read_eventually},
 };
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(list_employees, Wellness::warm_by_query)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -35,7 +29,7 @@ pub const PATTERN: Pattern = Pattern {
         Cost::default().read(cost::ACTIVITIES, read_eventually(case.employee * case.items) + others)
     })],
     contract: function::contract(&list_employees),
-    function,
+    function: || function::http(list_employees, Wellness::warm_by_query),
 };
 
 /// The employees to list.

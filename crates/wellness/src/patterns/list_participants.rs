@@ -6,7 +6,7 @@ use crate::{
     cost::{self, Calls, Pattern},
     model::registration::RegistrationStatus,
 };
-use function::{Cell, Csv, CsvRow, Error, Function, Input, JsonOrCsv, List, MediaType, Request, Route, Trigger};
+use function::{Cell, Csv, CsvRow, Error, Input, JsonOrCsv, List, MediaType, Request, Route, Trigger};
 use keys::{
     TimestampSeconds,
     wellness::{ActivityId, ActivityPartition, CompanyId, Department, EmployeeKey, GroupId, RegistrationSort, UserId},
@@ -17,12 +17,6 @@ use table::{
     Condition, Key, Query,
     cost::{Cost, read_eventually},
 };
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(list_participants, Wellness::warm_by_query)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -40,7 +34,7 @@ pub const PATTERN: Pattern = Pattern {
         Cost::default().read(cost::ACTIVITIES, case.listed(case.registration) + employees)
     })],
     contract: function::contract(&list_participants),
-    function,
+    function: || function::http(list_participants, Wellness::warm_by_query),
 };
 
 /// The activity whose participants are listed.

@@ -5,18 +5,12 @@ use crate::{
     cost::{self, Calls, Pattern},
     model::plan::PlanBody,
 };
-use function::{Error, Function, Input, List, Request, Route, Trigger};
+use function::{Error, Input, List, Request, Route, Trigger};
 use keys::wellness::CompanyId;
 use table::{
     Page,
     cost::{Cost, read_eventually},
 };
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(list_plans, Wellness::warm_by_get)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -31,7 +25,7 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls::new("", |case| Cost::default().read(cost::ACTIVITIES, read_eventually(case.own)))],
     contract: function::contract(&list_plans),
-    function,
+    function: || function::http(list_plans, Wellness::warm_by_get),
 };
 
 /// The company whose plans are listed.

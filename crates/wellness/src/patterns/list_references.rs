@@ -6,7 +6,7 @@ use crate::{
     cost::{self, Calls, Pattern},
     model::{activity::Statuses, object::JsonObject, uses::Uses},
 };
-use function::{Error, Function, Input, List, Request, Route, Trigger};
+use function::{Error, Input, List, Request, Route, Trigger};
 use keys::{
     KeyRange, TimestampSeconds,
     wellness::{ActivityId, ShownStatus, Status, UseSort},
@@ -18,12 +18,6 @@ use table::{
     Page, Query,
     cost::{Cost, read_eventually},
 };
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(list_references, Wellness::warm_by_lists)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -40,7 +34,7 @@ pub const PATTERN: Pattern = Pattern {
         Cost::default().read(cost::LISTS, read_eventually(case.reference * case.references))
     })],
     contract: function::contract(&list_references),
-    function,
+    function: || function::http(list_references, Wellness::warm_by_lists),
 };
 
 /// Maximum number of calls for a page.

@@ -6,15 +6,9 @@ use crate::{
     cost::{self, Calls, Pattern},
     patterns::put_reference::RecordBody,
 };
-use function::{Error, Function, Input, List, Request, Route, Trigger};
+use function::{Error, Input, List, Request, Route, Trigger};
 use keys::wellness::{CompanyId, CompanyPartition, Facet, RecordSort};
 use table::{Query, cost::Cost};
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(list_references_of_facet, Wellness::warm_by_query)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -29,7 +23,7 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls::new("", |case| Cost::default().read(cost::ACTIVITIES, case.listed(case.own)))],
     contract: function::contract(&list_references_of_facet),
-    function,
+    function: || function::http(list_references_of_facet, Wellness::warm_by_query),
 };
 
 /// The kind of the records to list.

@@ -15,7 +15,7 @@ use crate::{
     },
     registrations::WHOLE_PAGE,
 };
-use function::{Error, Function, Input, List, Problem, Request, Route, Trigger};
+use function::{Error, Input, List, Problem, Request, Route, Trigger};
 use keys::{
     TimestampSeconds,
     wellness::{ActivityEndDateSort, ActivityId, GroupId, SectionId, ShownStatus, Status},
@@ -26,12 +26,6 @@ use table::{
     JsonText, Page,
     cost::{Cost, read_eventually},
 };
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(list_registrations, Wellness::warm_by_registrations)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -49,7 +43,7 @@ pub const PATTERN: Pattern = Pattern {
         Calls::new(", of a plan", |case| list_cost(case).read(cost::ACTIVITIES, read_eventually(case.own))),
     ],
     contract: function::contract(&list_registrations),
-    function,
+    function: || function::http(list_registrations, Wellness::warm_by_registrations),
 };
 
 fn list_cost(case: &Named) -> Cost {

@@ -5,15 +5,9 @@ use crate::{
     cost::{self, Calls, Pattern},
     patterns::put_section::SectionBody,
 };
-use function::{Error, Function, Input, List, Request, Route, Trigger};
+use function::{Error, Input, List, Request, Route, Trigger};
 use keys::wellness::{CompanyId, CompanyPartition, SectionSort};
 use table::{Query, cost::Cost};
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(list_sections, Wellness::warm_by_query)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -28,7 +22,7 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls::new("", |case| Cost::default().read(cost::ACTIVITIES, case.listed(case.own)))],
     contract: function::contract(&list_sections),
-    function,
+    function: || function::http(list_sections, Wellness::warm_by_query),
 };
 
 /// The company whose sections are listed.

@@ -5,15 +5,9 @@ use crate::{
     DOMAIN, Template, TemplateBody, Wellness,
     cost::{self, Calls, Pattern},
 };
-use function::{Error, Function, Input, List, Request, Route, Trigger};
+use function::{Error, Input, List, Request, Route, Trigger};
 use keys::wellness::{CompanyId, Owner, TemplateSort};
 use table::{Query, cost::Cost};
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(list_templates, Wellness::warm_by_query)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -37,7 +31,7 @@ pub const PATTERN: Pattern = Pattern {
     ]),
     calls: &[Calls::new("", |case| Cost::default().read(cost::ACTIVITIES, case.listed(case.own)))],
     contract: function::contract(&list_templates),
-    function,
+    function: || function::http(list_templates, Wellness::warm_by_query),
 };
 
 /// The owner of the templates.

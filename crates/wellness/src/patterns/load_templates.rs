@@ -8,18 +8,12 @@ use crate::{
     cost::{self, Calls, Pattern},
     model::shipped::{TemplateSet, added_after},
 };
-use function::{Error, Function, Scheduled, Trigger, optimistically};
+use function::{Error, Scheduled, Trigger, optimistically};
 use serde::Serialize;
 use table::{
     Condition,
     cost::{Cost, read, write},
 };
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::scheduled(load_templates, Wellness::warm_by_get)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -34,7 +28,7 @@ pub const PATTERN: Pattern = Pattern {
         }),
     ],
     contract: |_| {},
-    function,
+    function: || function::scheduled(load_templates, Wellness::warm_by_get),
 };
 
 /// The result of a run.

@@ -8,18 +8,12 @@ use crate::{
     Activity, ActivityBody, DOMAIN, Section, Wellness,
     cost::{self, Calls, Pattern},
 };
-use function::{Error, Function, Input, Json, Problem, Request, Route, Trigger, optimistically};
+use function::{Error, Input, Json, Problem, Request, Route, Trigger, optimistically};
 use keys::wellness::{ActivityId, CompanyId, SectionId};
 use table::{
     Condition,
     cost::{Cost, write},
 };
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(move_activity, Wellness::warm_by_get)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -39,7 +33,7 @@ pub const PATTERN: Pattern = Pattern {
             .write(cost::PROGRAM, write(case.program))
     })],
     contract: function::contract(&move_activity),
-    function,
+    function: || function::http(move_activity, Wellness::warm_by_get),
 };
 
 /// The activity and its new section. `null` removes the activity from its section.

@@ -6,19 +6,13 @@ use crate::{
     cost::{self, Calls, Pattern},
     model::employee::EmployeePath,
 };
-use function::{Error, Function, Input, Put, Request, Route, Trigger, optimistically};
+use function::{Error, Input, Put, Request, Route, Trigger, optimistically};
 use keys::wellness::{Department, EmployeeKey, EmployeeSort, EmployeesPartition, Role};
 use serde::{Deserialize, Deserializer, Serialize, de::IgnoredAny};
 use table::{
     Condition, Item,
     cost::{Cost, read, write},
 };
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(put_employee, Wellness::warm_by_get)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -42,7 +36,7 @@ pub const PATTERN: Pattern = Pattern {
         }),
     ],
     contract: function::contract(&put_employee),
-    function,
+    function: || function::http(put_employee, Wellness::warm_by_get),
 };
 
 /// A request to put an employee.

@@ -8,18 +8,12 @@ use crate::{
         plan::{Plan, PlanBody, Plans},
     },
 };
-use function::{Contract, Error, Fields, Function, Input, Problem, Put, Request, Route, Trigger, optimistically};
+use function::{Contract, Error, Fields, Input, Problem, Put, Request, Route, Trigger, optimistically};
 use keys::wellness::{CompanyId, Period, PlanBound, PlanId, Year};
 use table::{
     Condition,
     cost::{Cost, read, write},
 };
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(put_plan, Wellness::warm_by_get)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -36,7 +30,7 @@ pub const PATTERN: Pattern = Pattern {
         Cost::default().read(cost::ACTIVITIES, read(case.own)).write(cost::ACTIVITIES, write(case.own))
     })],
     contract: function::contract(&put_plan),
-    function,
+    function: || function::http(put_plan, Wellness::warm_by_get),
 };
 
 /// A request to put a plan.

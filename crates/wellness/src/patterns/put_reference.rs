@@ -10,7 +10,7 @@ use crate::{
         sizes::{MAX_REFERENCE, must_fit},
     },
 };
-use function::{Error, Function, Input, Put, Request, Route, Trigger, optimistically};
+use function::{Error, Input, Put, Request, Route, Trigger, optimistically};
 use keys::wellness::{CompanyId, CompanyPartition, Facet, FacetId, FacetRef, RecordSort};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -18,12 +18,6 @@ use table::{
     JsonText,
     cost::{Cost, read, write},
 };
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(put_reference, Wellness::warm_by_get)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -40,7 +34,7 @@ pub const PATTERN: Pattern = Pattern {
         Cost::default().read(cost::ACTIVITIES, read(case.own)).write(cost::ACTIVITIES, write(case.own).times(2))
     })],
     contract: function::contract(&put_reference),
-    function,
+    function: || function::http(put_reference, Wellness::warm_by_get),
 };
 
 /// A request to put a record.

@@ -6,7 +6,7 @@ use crate::{
     cost::{self, Calls, Pattern},
     patterns::create_activity::must_be_in_order,
 };
-use function::{Error, Function, Input, Put, Request, Route, Trigger, optimistically};
+use function::{Error, Input, Put, Request, Route, Trigger, optimistically};
 use keys::{
     TimestampSeconds,
     wellness::{CompanyId, CompanyPartition, EndDateSort, PlanTime, ProgramPartition, SectionId, SectionSort},
@@ -14,12 +14,6 @@ use keys::{
 use schemars::JsonSchema;
 use serde::Serialize;
 use table::cost::{Cost, read, write};
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(put_section, Wellness::warm_by_get)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -39,7 +33,7 @@ pub const PATTERN: Pattern = Pattern {
             .write(cost::PROGRAM, write(case.own))
     })],
     contract: function::contract(&put_section),
-    function,
+    function: || function::http(put_section, Wellness::warm_by_get),
 };
 
 /// A request to put a section.

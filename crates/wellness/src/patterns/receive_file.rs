@@ -5,19 +5,13 @@ use crate::{
     cost::{self, Calls, Pattern},
     model::upload::receiving,
 };
-use function::{Error, Fault, Function, Objects, Trigger};
+use function::{Error, Fault, Objects, Trigger};
 use keys::{
     RequestId,
     wellness::{FacetId, UploadKey},
 };
 use serde::Serialize;
 use table::cost::{Cost, write};
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::objects(receive_file, Wellness::warm_by_job)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -26,7 +20,7 @@ pub const PATTERN: Pattern = Pattern {
     trigger: Trigger::Objects("Files", UploadKey::PREFIX),
     calls: &[Calls::new("", |case| Cost::default().write(cost::JOBS, write(case.job)))],
     contract: |_| {},
-    function,
+    function: || function::objects(receive_file, Wellness::warm_by_job),
 };
 
 /// The files of an event.

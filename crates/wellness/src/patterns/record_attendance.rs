@@ -4,7 +4,7 @@ use crate::{
     DOMAIN, Registration, Reward, Wellness,
     cost::{self, Calls, Pattern},
 };
-use function::{Error, Function, Input, Json, Problem, Request, Route, Trigger, optimistically};
+use function::{Error, Input, Json, Problem, Request, Route, Trigger, optimistically};
 use futures::future::{join_all, try_join};
 use keys::{
     TimestampSeconds,
@@ -17,12 +17,6 @@ use table::{
     Condition,
     cost::{Cost, read, write},
 };
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(record_attendance, Wellness::warm_by_get)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -45,7 +39,7 @@ pub const PATTERN: Pattern = Pattern {
             .write(cost::REGISTRATIONS, registration)
     })],
     contract: function::contract(&record_attendance),
-    function,
+    function: || function::http(record_attendance, Wellness::warm_by_get),
 };
 
 /// Maximum number of employees of a request.

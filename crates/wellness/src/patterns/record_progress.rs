@@ -14,9 +14,7 @@ use crate::{
         registration::Absence,
     },
 };
-use function::{
-    BoundedText, Contract, Error, Fields, Function, Input, Json, Problem, Request, Route, Trigger, optimistically,
-};
+use function::{BoundedText, Contract, Error, Fields, Input, Json, Problem, Request, Route, Trigger, optimistically};
 use futures::future::join4;
 use keys::{
     TimestampSeconds,
@@ -29,12 +27,6 @@ use table::{
     Change, Condition, Table, Value,
     cost::{Cost, read, write},
 };
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(record_progress, Wellness::warm_by_get)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -65,7 +57,7 @@ pub const PATTERN: Pattern = Pattern {
         }),
     ],
     contract: function::contract(&record_progress),
-    function,
+    function: || function::http(record_progress, Wellness::warm_by_get),
 };
 
 fn update_cost(case: &Named) -> Cost {

@@ -11,7 +11,7 @@ use crate::{
         option::ActivityOption,
     },
 };
-use function::{Batch, Deadline, Error, Function, Record, Trigger};
+use function::{Batch, Deadline, Error, Record, Trigger};
 use futures::{StreamExt, stream};
 use keys::{
     TimestampSeconds,
@@ -27,12 +27,6 @@ use table::{
     Item, Key,
     cost::{Cost, Term, read, write},
 };
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::stream(register_new_employee, Wellness::warm_by_lists)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -50,7 +44,7 @@ pub const PATTERN: Pattern = Pattern {
             .read(cost::ACTIVITIES, case.activity_read().times(challenges))
     })],
     contract: |_| {},
-    function,
+    function: || function::stream(register_new_employee, Wellness::warm_by_lists),
 };
 
 /// Maximum number of concurrent calls to DynamoDB.

@@ -9,19 +9,13 @@ use crate::{
     model::job::{Task, job_key},
     patterns::{get_employee::EmployeeInput, get_job::accepted},
 };
-use function::{Accepted, Error, Function, Problem, Request, Route, Trigger};
+use function::{Accepted, Error, Problem, Request, Route, Trigger};
 use jobs::{Job, JobBody};
 use keys::{
     RequestId, TimestampSeconds,
     wellness::{EmployeeKey, JobId},
 };
 use table::cost::{Cost, write};
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(remove_employee, Wellness::warm_by_get)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -40,7 +34,7 @@ pub const PATTERN: Pattern = Pattern {
             .write(cost::JOBS, write(case.job).times(2))
     })],
     contract: function::contract(&remove_employee),
-    function,
+    function: || function::http(remove_employee, Wellness::warm_by_get),
 };
 
 /// Removes an employee. The response contains the job that ends the registrations. The job

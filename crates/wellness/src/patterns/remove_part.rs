@@ -7,20 +7,12 @@ use crate::{
     model::part::{PartRoute, name},
     patterns::update_part::routes,
 };
-use function::{
-    Contract, Error, Fields, Function, Input, NoContent, Problem, Request, Trigger, Version, optimistically,
-};
+use function::{Contract, Error, Fields, Input, NoContent, Problem, Request, Trigger, Version, optimistically};
 use keys::wellness::{ActivityId, ActivityPartition, CompanyId, GroupId, ProgramSort, RewardKind};
 use table::{
     Key,
     cost::{Cost, Term, read, write},
 };
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(remove_part, Wellness::warm_by_get)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -42,7 +34,7 @@ pub const PATTERN: Pattern = Pattern {
         Calls::new(", groups", |case| removal(case, case.parts_write()).write(cost::LISTS, 1)),
     ],
     contract: function::contract(&remove_part),
-    function,
+    function: || function::http(remove_part, Wellness::warm_by_get),
 };
 
 fn removal(case: &Named, removed: Term) -> Cost {

@@ -6,15 +6,9 @@ use crate::{
     cost::{self, Calls, Pattern},
     model::reference::VenuePath,
 };
-use function::{Error, Function, Input, NoContent, Problem, Request, Route, Trigger, Version, optimistically};
+use function::{Error, Input, NoContent, Problem, Request, Route, Trigger, Version, optimistically};
 use keys::wellness::{ActivityId, CompanyId, FacetRef};
 use table::cost::{Cost, write};
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(remove_reference, Wellness::warm_by_get)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -35,7 +29,7 @@ pub const PATTERN: Pattern = Pattern {
             .write(cost::LISTS, write(case.reference))
     })],
     contract: function::contract(&remove_reference),
-    function,
+    function: || function::http(remove_reference, Wellness::warm_by_get),
 };
 
 /// A request to remove a reference.

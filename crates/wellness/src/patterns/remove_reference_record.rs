@@ -13,7 +13,7 @@ use crate::{
     },
     patterns::get_reference::RecordInput,
 };
-use function::{Error, Function, NoContent, Problem, Request, Route, Trigger, optimistically};
+use function::{Error, NoContent, Problem, Request, Route, Trigger, optimistically};
 use jobs::Job;
 use keys::wellness::{ActivityId, ActivityPartition, Facet, JobId, ReferencePartition, UseSort};
 use serde::{Deserialize, Serialize};
@@ -21,12 +21,6 @@ use table::{
     Item, Query,
     cost::{Cost, Term, read, write},
 };
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(remove_reference_record, Wellness::warm_by_get)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -47,7 +41,7 @@ pub const PATTERN: Pattern = Pattern {
             .write(cost::JOBS, 4)
     })],
     contract: function::contract(&remove_reference_record),
-    function,
+    function: || function::http(remove_reference_record, Wellness::warm_by_get),
 };
 
 /// The partition key of a reference.

@@ -7,14 +7,8 @@ use crate::{
     model::template::must_be_allowed,
     patterns::get_template::TemplateInput,
 };
-use function::{Error, Function, NoContent, Problem, Request, Route, Trigger};
+use function::{Error, NoContent, Problem, Request, Route, Trigger};
 use table::cost::{Cost, write};
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(remove_template, Wellness::warm_by_get)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -38,7 +32,7 @@ pub const PATTERN: Pattern = Pattern {
     ]),
     calls: &[Calls::new("", |case| Cost::default().write(cost::ACTIVITIES, write(case.own).times(2)))],
     contract: function::contract(&remove_template),
-    function,
+    function: || function::http(remove_template, Wellness::warm_by_get),
 };
 
 /// Removes a template. Activities that were created from it remain.

@@ -11,8 +11,7 @@ use crate::{
     patterns::get_job::accepted,
 };
 use function::{
-    Accepted, Error, Fields, Fingerprint, Function, IdempotentRequest, Input, Problem, Request, Route, Trigger,
-    optimistically,
+    Accepted, Error, Fields, Fingerprint, IdempotentRequest, Input, Problem, Request, Route, Trigger, optimistically,
 };
 use jobs::{Job, JobBody};
 use keys::wellness::{FacetId, FacetRef, Owner};
@@ -20,12 +19,6 @@ use table::{
     JsonText,
     cost::{Cost, Term, write},
 };
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(replace_reference, Wellness::warm_by_lists)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -48,7 +41,7 @@ pub const PATTERN: Pattern = Pattern {
             .write(cost::JOBS, (write(case.job) + held).times(2))
     })],
     contract: function::contract(&replace_reference),
-    function,
+    function: || function::http(replace_reference, Wellness::warm_by_lists),
 };
 
 /// A request to replace a venue.

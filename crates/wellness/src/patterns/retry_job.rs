@@ -4,14 +4,8 @@ use crate::{
     Wellness,
     cost::{self, Calls, Pattern},
 };
-use function::{Function, Problem, Route, Trigger};
+use function::{Problem, Route, Trigger};
 use table::cost::{Cost, read, write};
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(jobs::retry_job::<Wellness>, Wellness::warm_by_job)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -28,5 +22,5 @@ pub const PATTERN: Pattern = Pattern {
         Cost::default().read(cost::JOBS, read(case.job)).write(cost::JOBS, (write(case.job) + 1).times(2))
     })],
     contract: function::contract(&jobs::retry_job::<Wellness>),
-    function,
+    function: || function::http(jobs::retry_job::<Wellness>, Wellness::warm_by_job),
 };

@@ -6,16 +6,10 @@ use crate::{
     model::{failure::Owner, job::job_key},
     patterns::get_job::accepted,
 };
-use function::{Accepted, Error, Function, Input, Problem, Request, Route, Trigger, optimistically};
+use function::{Accepted, Error, Input, Problem, Request, Route, Trigger, optimistically};
 use jobs::{Job, JobBody};
 use keys::wellness::{EmployeeKey, JobId};
 use table::cost::{Cost, read, write};
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(start_erasure, Wellness::warm_by_job)
-}
 
 /// The routes of an erasure.
 pub(super) const fn routes(
@@ -44,7 +38,7 @@ pub const PATTERN: Pattern = Pattern {
         }),
     ],
     contract: function::contract(&start_erasure),
-    function,
+    function: || function::http(start_erasure, Wellness::warm_by_job),
 };
 
 /// The company or employee in the path.

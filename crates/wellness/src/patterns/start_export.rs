@@ -6,16 +6,10 @@ use crate::{
     model::job::job_key,
     patterns::{get_job::accepted, list_plans::CompanyInput},
 };
-use function::{Accepted, Error, Function, Request, Route, Trigger};
+use function::{Accepted, Error, Request, Route, Trigger};
 use jobs::{Job, JobBody};
 use keys::wellness::JobId;
 use table::cost::{Cost, write};
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(start_export, Wellness::warm_by_job)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -30,7 +24,7 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls::new("", |case| Cost::default().write(cost::JOBS, write(case.job)))],
     contract: function::contract(&start_export),
-    function,
+    function: || function::http(start_export, Wellness::warm_by_job),
 };
 
 /// Starts the job that exports the data of a company. If it is already running, returns the running

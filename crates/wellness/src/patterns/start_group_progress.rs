@@ -6,7 +6,7 @@ use crate::{
     cost::{self, Calls, Pattern},
     model::job::{Task, job_key},
 };
-use function::{Deadline, Error, Function, Scheduled, Trigger, is_zero};
+use function::{Deadline, Error, Scheduled, Trigger, is_zero};
 use futures::{StreamExt, TryStreamExt, stream};
 use jobs::Job;
 use keys::{
@@ -27,12 +27,6 @@ const SIDE_BY_SIDE: usize = 16;
 /// Maximum time reserved before the deadline, to finish the current page.
 const RESERVE: Duration = Duration::from_secs(10);
 
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::scheduled(start_group_progress, Wellness::warm_by_get)
-}
-
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W37",
@@ -43,7 +37,7 @@ pub const PATTERN: Pattern = Pattern {
         Cost::default().read(cost::LISTS, partitions).write(cost::JOBS, write(case.job).times(case.items))
     })],
     contract: |_| {},
-    function,
+    function: || function::scheduled(start_group_progress, Wellness::warm_by_get),
 };
 
 /// The entry of an activity with groups in GSI2.

@@ -6,19 +6,13 @@ use crate::{
     model::{job::job_key, report::PlanReport, stored::ListedActivity},
     patterns::{get_job::accepted, get_plan::PlanInput},
 };
-use function::{Accepted, Error, Function, Problem, Request, Route, Trigger, optimistically};
+use function::{Accepted, Error, Problem, Request, Route, Trigger, optimistically};
 use jobs::{Job, JobBody};
 use keys::wellness::{CompanyId, EndDateSort, JobId, ListPartition, Period, PlanId};
 use table::{
     Query,
     cost::{Cost, Term, read, write},
 };
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(start_report, Wellness::warm_by_get)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -39,7 +33,7 @@ pub const PATTERN: Pattern = Pattern {
             .write(cost::JOBS, (write(case.job) + 1).times(2))
     })],
     contract: function::contract(&start_report),
-    function,
+    function: || function::http(start_report, Wellness::warm_by_get),
 };
 
 /// Starts the job that writes the report of a plan. If it is already running, returns the running

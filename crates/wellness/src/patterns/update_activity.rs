@@ -16,7 +16,7 @@ use crate::{
         ticket::seating,
     },
 };
-use function::{Error, Fields, Function, Input, Json, Problem, Request, Route, Trigger, Version, optimistically};
+use function::{Error, Fields, Input, Json, Problem, Request, Route, Trigger, Version, optimistically};
 use keys::wellness::{
     ActivityId, ActivityPartition, CompanyId, EndDateSort, GroupsPartition, GroupsSort, JobId, Level, PlanTime,
     ProgramSort, Status,
@@ -28,12 +28,6 @@ use table::{
     Attribute, Change, Condition, Item, JsonText, Key, Query, Value,
     cost::{Cost, Size, Term, read, write},
 };
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(update_activity, Wellness::warm_by_get)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -65,7 +59,7 @@ pub const PATTERN: Pattern = Pattern {
         }),
     ],
     contract: function::contract(&update_activity),
-    function,
+    function: || function::http(update_activity, Wellness::warm_by_get),
 };
 
 fn part_cost(case: &Named) -> Cost {

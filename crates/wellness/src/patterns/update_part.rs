@@ -16,9 +16,7 @@ use crate::{
     },
     patterns::get_activity::Row,
 };
-use function::{
-    Contract, Error, Fields, Function, Input, Problem, Put, Request, Route, Trigger, Version, optimistically,
-};
+use function::{Contract, Error, Fields, Input, Problem, Put, Request, Route, Trigger, Version, optimistically};
 use keys::wellness::{ActivityId, CompanyId, GroupId, JobId, ProgramSort};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -26,12 +24,6 @@ use table::{
     Change,
     cost::{Cost, read, write},
 };
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(update_part, Wellness::warm_by_get)
-}
 
 /// The routes of all parts, for one method. Only rewards and groups have a limit.
 pub(super) const fn routes(
@@ -86,7 +78,7 @@ pub const PATTERN: Pattern = Pattern {
         };
         contract.requires(member, name);
     },
-    function,
+    function: || function::http(update_part, Wellness::warm_by_get),
 };
 
 fn part_cost(case: &Named) -> Cost {

@@ -10,18 +10,12 @@ use crate::{
     model::{object::JsonObject, uses::Uses},
     patterns::get_job::accepted,
 };
-use function::{Accepted, Error, Function, Input, Problem, Request, Route, Trigger, optimistically};
+use function::{Accepted, Error, Input, Problem, Request, Route, Trigger, optimistically};
 use jobs::{Job, JobBody};
 use table::{
     JsonText, Value,
     cost::{Cost, write},
 };
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(update_reference, Wellness::warm_by_lists)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -41,7 +35,7 @@ pub const PATTERN: Pattern = Pattern {
             .write(cost::JOBS, (write(case.job) + 1).times(2))
     })],
     contract: function::contract(&update_reference),
-    function,
+    function: || function::http(update_reference, Wellness::warm_by_lists),
 };
 
 /// A request to update the data of a venue.

@@ -10,9 +10,7 @@ use crate::{
         template::must_be_allowed,
     },
 };
-use function::{
-    Contract, Error, Fields, Function, Input, Json, Problem, Request, Route, Trigger, Version, optimistically,
-};
+use function::{Contract, Error, Fields, Input, Json, Problem, Request, Route, Trigger, Version, optimistically};
 use keys::wellness::{CompanyId, Owner, TemplateId};
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -20,12 +18,6 @@ use table::{
     Condition,
     cost::{Cost, read, write},
 };
-
-/// The Lambda.
-#[must_use]
-pub fn function() -> Function {
-    function::http(update_template, Wellness::warm_by_get)
-}
 
 /// The access pattern.
 pub const PATTERN: Pattern = Pattern {
@@ -51,7 +43,7 @@ pub const PATTERN: Pattern = Pattern {
         Cost::default().read(cost::ACTIVITIES, read(case.own)).write(cost::ACTIVITIES, write(case.own).times(2))
     })],
     contract: function::contract(&update_template),
-    function,
+    function: || function::http(update_template, Wellness::warm_by_get),
 };
 
 /// A request to change a template. Omitted fields keep their values.

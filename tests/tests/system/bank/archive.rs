@@ -91,7 +91,7 @@ async fn a_run_that_is_throttled_or_late_stops_and_the_next_run_continues() {
         assert!((1..110).contains(&left), "{what}: {left} left");
         assert_eq!(run, archived(110 - left, true), "{what}");
         twins.proxy.heal();
-        let process = twins.process(ARCHIVE, &bank::patterns::archive_settled_payments::function());
+        let process = twins.process(ARCHIVE, &(bank::patterns::archive_settled_payments::PATTERN.function)());
         let late = process.run(&json!({"date": DAY}), Duration::ZERO).await.expect("no crash").answer;
         assert_eq!(late, Ok(archived(0, true)), "a run without time");
         assert_eq!(archive(&twins.faulty).await, archived(left, false), "{what}");

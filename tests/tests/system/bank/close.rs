@@ -212,7 +212,7 @@ async fn a_payment_that_moves_during_the_close_is_listed_and_counted_once() {
         let job = start(&client).await;
         let is_moment = move |call: &Call| if what == "listing" { lists_pending(call) } else { counts(call) };
         twins.proxy.rule(move |call| if is_moment(call) { Fault::Held } else { Fault::None });
-        let process = twins.process("continue-bank-job", &bank::patterns::continue_bank_job::function());
+        let process = twins.process("continue-bank-job", &(bank::patterns::continue_bank_job::PATTERN.function)());
         let step = inserted(&format!("JOB#{job}"), "JOB");
         let moves = async {
             twins.proxy.held(1).await;

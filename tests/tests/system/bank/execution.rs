@@ -184,7 +184,7 @@ impl Crashing {
     }
 
     fn executor(&self) -> Process<'_> {
-        Process::start(&self.books.stack, &self.proxy, EXECUTE, &bank::patterns::execute_payment::function())
+        Process::start(&self.books.stack, &self.proxy, EXECUTE, &(bank::patterns::execute_payment::PATTERN.function)())
     }
 }
 

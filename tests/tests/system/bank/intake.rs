@@ -449,7 +449,13 @@ impl Scene {
 
     /// The job function with other addresses of DynamoDB and S3.
     fn service(&self, dynamo: &str, s3: &str) -> Service {
-        service_at(&self.stack, dynamo, s3, "continue-bank-job", &bank::patterns::continue_bank_job::function())
+        service_at(
+            &self.stack,
+            dynamo,
+            s3,
+            "continue-bank-job",
+            &(bank::patterns::continue_bank_job::PATTERN.function)(),
+        )
     }
 
     /// Continues an import once.

@@ -31,7 +31,7 @@ pub(crate) fn settings<const N: usize>(more: [(&str, &str); N]) -> Settings {
 }
 
 pub(crate) fn service(stub: &Stub) -> Service {
-    lake::patterns::export_changes::function().bind(&settings([]), clients(stub)).expect("valid settings")
+    (lake::patterns::export_changes::PATTERN.function)().bind(&settings([]), clients(stub)).expect("valid settings")
 }
 
 pub(crate) async fn invoke(service: &Service, event: Value, time: Duration) -> Invocation {

@@ -9,7 +9,7 @@ use system_tests::{events::event, text};
 const KEY: &str = "0123456789abcdef0123456789abcdef";
 
 fn fault(settings: &Settings) -> Option<String> {
-    let function = lake::patterns::export_changes::function();
+    let function = (lake::patterns::export_changes::PATTERN.function)();
     let bound = function.bind(settings, clients(&Stub::new(|_| Fault::None)));
     bound.err().map(|error: SettingsError| error.to_string())
 }
@@ -28,7 +28,7 @@ async fn reports_every_invalid_setting() {
 #[tokio::test]
 async fn rows_have_tokens_instead_of_account_ids_if_a_key_is_set() {
     let stub = Stub::new(|_| Fault::None);
-    let function = lake::patterns::export_changes::function();
+    let function = (lake::patterns::export_changes::PATTERN.function)();
     let service = function.bind(&settings([("ACCOUNT_TOKEN_KEY", KEY)]), clients(&stub)).expect("valid settings");
     invoke(&service, event("export-changes", ""), Duration::from_mins(1)).await.answer.expect("an answer");
     let rows = stub.taken().rows();

@@ -234,7 +234,7 @@ async fn a_settlement_does_not_end_before_a_new_credit_is_posted() {
     scene.pay("A").await;
     scene.until_state("running").await;
     let proxy = Proxy::start(scene.books.stack.dynamo_url()).await;
-    let function = ledger::patterns::settle_account::function();
+    let function = (ledger::patterns::settle_account::PATTERN.function)();
     let process = Process::start(&scene.books.stack, &proxy, SETTLE, &function);
     // The first update counts the attempt, and the second one ends the job.
     proxy.rule(|call| if call.action == "UpdateItem" && call.nth == 2 { Fault::Held } else { Fault::None });

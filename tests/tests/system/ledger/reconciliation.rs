@@ -287,7 +287,7 @@ impl Scene {
     }
 
     fn process(&self) -> Process<'_> {
-        Process::start(&self.stack, &self.proxy, RECONCILE, &ledger::patterns::reconcile::function())
+        Process::start(&self.stack, &self.proxy, RECONCILE, &(ledger::patterns::reconcile::PATTERN.function)())
     }
 
     /// Invokes the function until the reconciliation is done.

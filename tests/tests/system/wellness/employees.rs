@@ -270,7 +270,8 @@ async fn failed_changes_are_retried_and_the_others_complete() {
         let old = registration(&offer, "U-4");
         put(&stack, &[Registration { end: ActivityEndDateSort(parsed("2030-07-01")), ..old }]).await;
         let proxy = Proxy::start(stack.dynamo_url()).await;
-        let process = Process::start(&stack, &proxy, FUNCTION, &wellness::patterns::register_new_employee::function());
+        let process =
+            Process::start(&stack, &proxy, FUNCTION, &(wellness::patterns::register_new_employee::PATTERN.function)());
         let changes: Vec<_> = (0..).zip(users).map(|(number, user)| change(number, user, AT)).collect();
         let run = async |changes: &[Value]| {
             let run = process.run(&json!({"Records": changes}), Duration::from_secs(30)).await;

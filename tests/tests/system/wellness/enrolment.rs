@@ -184,7 +184,8 @@ async fn an_employee_who_acts_during_the_withdrawal_keeps_the_registration() {
         let (end, now) = ("2099-12-31".parse().expect("a time"), "2020-01-01T00:00:00Z".parse().expect("a time"));
         let ids = (company.parse().expect("an id"), activity.parse().expect("an id"), user.parse().expect("an id"));
         put(&stack, &[Registration::new(ids.0, ids.1, end, ids.2, now)]).await;
-        let process = Process::start(&stack, &proxy, "continue-job", &wellness::patterns::continue_job::function());
+        let process =
+            Process::start(&stack, &proxy, "continue-job", &(wellness::patterns::continue_job::PATTERN.function)());
         proxy.rule(|call| if call.action == "DeleteItem" { Fault::Held } else { Fault::None });
         let runs = async {
             for _ in 0..3 {

@@ -37,7 +37,12 @@ impl Scene {
     }
 
     fn process(&self) -> Process<'_> {
-        Process::start(&self.stack, &self.proxy, "continue-job", &wellness::patterns::continue_job::function())
+        Process::start(
+            &self.stack,
+            &self.proxy,
+            "continue-job",
+            &(wellness::patterns::continue_job::PATTERN.function)(),
+        )
     }
 
     async fn job(&self, company: &str) -> Job {

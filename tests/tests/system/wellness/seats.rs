@@ -292,7 +292,7 @@ async fn a_sign_up_starts_the_job_if_a_ticket_was_lost() {
     let fewer = admin.patch(&of(&format!("activities/{id}")), &json!({"version": 1, "capacity": 1})).await;
     assert_eq!((fewer.status, &fewer.body["capacity"]), (200, &json!(1)), "{}", fewer.body);
     assert_eq!(seated(&admin, &id).await["status"], "done");
-    let process = twins.process("join-activity", &wellness::patterns::join_activity::function());
+    let process = twins.process("join-activity", &(wellness::patterns::join_activity::PATTERN.function)());
     // The transaction that puts the registration and its ticket.
     let puts_ticket = |call: &Call| call.body["TransactItems"][1]["Put"]["Item"]["Type"]["S"] == "Ticket";
     twins.proxy.rule(move |call| if puts_ticket(call) { Fault::Death(Moment::Before) } else { Fault::None });
@@ -316,7 +316,7 @@ async fn a_lower_capacity_keeps_the_seat_of_a_sign_up_in_progress() {
     employ(&stack, &["a", "b"]).await;
     let id = text(&create(&admin, COMPANY, &event(3)).await, "activityId").to_owned();
     assert_eq!(join(&operator, "a", &id).await.status, 201);
-    let function = wellness::patterns::update_activity::function();
+    let function = (wellness::patterns::update_activity::PATTERN.function)();
     let process = Process::start(&stack, &proxy, "update-activity", &function);
     let mut fewer = system_tests::events::event("update-activity", "");
     fewer["pathParameters"] = json!({"companyId": COMPANY, "activityId": id});
@@ -328,7 +328,8 @@ async fn a_lower_capacity_keeps_the_seat_of_a_sign_up_in_progress() {
         proxy.held(1).await;
         let deadly = Proxy::start(stack.dynamo_url()).await;
         deadly.rule(move |call| if is_transaction(call) { Fault::Death(Moment::Before) } else { Fault::None });
-        let process = Process::start(&stack, &deadly, "join-activity", &wellness::patterns::join_activity::function());
+        let process =
+            Process::start(&stack, &deadly, "join-activity", &(wellness::patterns::join_activity::PATTERN.function)());
         assert!(process.run(&sign_up("b", &id), Duration::from_secs(30)).await.is_none());
         proxy.release();
     };
@@ -382,7 +383,8 @@ async fn an_excluded_sign_up_ends_with_its_seat_and_is_not_repeated() {
     let (stack, proxy) = by_hand().await;
     let (admin, operator) = (admin(&stack, COMPANY), Client::operator(&stack));
     employ(&stack, &["s", "u"]).await;
-    let signs_up = Process::start(&stack, &proxy, "join-activity", &wellness::patterns::join_activity::function());
+    let signs_up =
+        Process::start(&stack, &proxy, "join-activity", &(wellness::patterns::join_activity::PATTERN.function)());
     for (who, status, left) in [("s", 409, None), ("u", 201, Some("withdrawn"))] {
         let mut activity = event(1);
         activity["filters"] = json!({"departments": ["Sales"]});
