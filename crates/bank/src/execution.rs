@@ -1,12 +1,11 @@
 //! Executes a batch of dispatched payments (docs/decisions/execution.md).
 
 use crate::{
-    Payment, Transaction,
+    Bank, Payment, Transaction,
     model::{payment::Execution, transaction::TransactionGuard},
-    patterns::execute_payment::Executor,
     service::{Order, Outcome, Reason, Service, TransactionService},
 };
-use function::{Batch, Deadline, Error, Record};
+use function::{App, Batch, Clients, Deadline, Error, Record, SettingsReader};
 use futures::{StreamExt, stream::FuturesUnordered};
 use keys::{
     AccountId, RequestId, TimestampSeconds, TransactionId,
@@ -14,6 +13,7 @@ use keys::{
 };
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
+    num::NonZeroUsize,
     time::Duration,
 };
 use table::{Change, Condition, Error as Store, Key, Value};
@@ -30,6 +30,38 @@ const PAUSE: Duration = Duration::from_secs(5);
 const FIRST_WAIT: i64 = 2 * 60;
 /// Maximum time until the next attempt in seconds.
 const LONGEST_WAIT: i64 = 60 * 60;
+
+/// The bank with its transaction service.
+#[derive(Debug, Clone)]
+pub(crate) struct Executor {
+    pub(crate) bank: Bank,
+    pub(crate) service: Service,
+    /// Maximum number of concurrent calls of an invocation to the service.
+    pub(crate) concurrency: NonZeroUsize,
+    /// Maximum number of attempts without an outcome, until an operator decides.
+    pub(crate) max_attempts: u8,
+}
+
+/// Largest maximum of attempts. A payment has room for two digits.
+const MOST_ATTEMPTS: u8 = 99;
+
+impl App for Executor {
+    fn start(settings: &mut SettingsReader<'_>, clients: &Clients) -> Option<Self> {
+        let (bank, service) = (Bank::start(settings, clients), Service::start(settings, clients));
+        let (concurrency, attempts) = (settings.get("EXECUTION_CONCURRENCY"), settings.get("MAX_ATTEMPTS"));
+        let max_attempts = match attempts? {
+            attempts @ 1..=MOST_ATTEMPTS => Some(attempts),
+            _ => settings.fault(format!("MAX_ATTEMPTS must be between 1 and {MOST_ATTEMPTS}")),
+        };
+        Some(Self { bank: bank?, service: service?, concurrency: concurrency?, max_attempts: max_attempts? })
+    }
+}
+
+impl Executor {
+    pub(crate) async fn warm_up(self) {
+        futures::join!(self.bank.warm_by_batch_get(), self.service.warm_up());
+    }
+}
 
 /// The execution of one batch.
 pub(crate) struct Run<'a> {

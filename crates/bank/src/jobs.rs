@@ -5,8 +5,7 @@ pub(crate) mod dispatch;
 pub(crate) mod import;
 mod postings;
 
-use function::{Accepted, Caller, Error, Fingerprint};
-use jobs::{Job, JobBody, JobInput, JobRoutes, Jobs};
+use function::Fingerprint;
 use keys::{
     Day,
     bank::{CloseNumber, JobId, JobPartition, JobSort},
@@ -14,7 +13,7 @@ use keys::{
 use serde::{Deserialize, Serialize};
 use table::Key;
 
-use crate::{Bank, DOMAIN, model::import::ImportedFile, patterns::get_bank_job};
+use crate::model::import::ImportedFile;
 
 /// The task of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,26 +49,4 @@ impl jobs::Task for Task {
 #[must_use]
 pub fn job_key(id: &JobId) -> Key {
     Key::new(&JobPartition(id.clone()), &JobSort)
-}
-
-impl JobRoutes for Bank {
-    type Input = JobInput<JobId>;
-
-    fn table(&self) -> &Jobs {
-        &self.jobs
-    }
-
-    fn key(caller: &Caller, JobInput(id): &Self::Input) -> Result<Key, Error> {
-        caller.must_operate(DOMAIN)?;
-        Ok(job_key(id))
-    }
-
-    fn accepted(_: &Self::Input, job: Job) -> Accepted<JobBody> {
-        accepted(job)
-    }
-}
-
-/// Creates a 202 response with the location and the progress of the job.
-pub(crate) fn accepted(job: Job) -> Accepted<JobBody> {
-    Accepted { location: get_bank_job::PATTERN.location(|_| Some(job.id.clone())), body: job.into() }
 }

@@ -6,6 +6,7 @@
 //! sharded index, so a status change updates a single key attribute (docs/decisions/status.md).
 #![deny(clippy::disallowed_methods)]
 
+mod archive;
 mod cost;
 mod dispatch;
 mod execution;

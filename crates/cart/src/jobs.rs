@@ -1,8 +1,8 @@
 //! Job of the cart: moves the cart items of a large order (docs/decisions/cart-orders.md).
 
-use crate::{Cart, DOMAIN, MAX_MOVED_AT_ONCE, Order, model::order::Line, patterns::get_cart_job};
-use ::jobs::{Job, JobBody, JobInput, JobRoutes, JobRunner, Jobs, Next, Step};
-use function::{Accepted, Caller, Deadline, Error};
+use crate::{Cart, MAX_MOVED_AT_ONCE, Order, model::order::Line};
+use ::jobs::{Job, JobRunner, Next, Step};
+use function::{Deadline, Error};
 use keys::{
     AccountId, OrderId, RequestId, TimestampSeconds,
     cart::{JobId, JobPartition, JobSort, Status},
@@ -51,23 +51,6 @@ impl Task {
 /// Primary key of a job.
 pub(crate) fn job_key(id: &JobId) -> Key {
     Key::new(&JobPartition(id.clone()), &JobSort)
-}
-
-impl JobRoutes for Cart {
-    type Input = JobInput<JobId>;
-
-    fn table(&self) -> &Jobs {
-        &self.jobs
-    }
-
-    fn key(caller: &Caller, JobInput(id): &Self::Input) -> Result<Key, Error> {
-        caller.must_operate(DOMAIN)?;
-        Ok(job_key(id))
-    }
-
-    fn accepted(_: &Self::Input, job: Job) -> Accepted<JobBody> {
-        Accepted { location: get_cart_job::PATTERN.location(|_| Some(job.id.clone())), body: job.into() }
-    }
 }
 
 /// Runner of [`Task::MoveItems`]. Each step moves the items of some lines in one transaction.

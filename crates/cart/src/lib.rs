@@ -21,11 +21,73 @@ pub use crate::jobs::Task;
 pub use cost::{Case, Pattern};
 pub use model::{
     cart_item::{CartItem, CartItemBody, Listed, MAX_BYTES, NewStatus, Previous, Quantity},
+    contents::MAX_ITEMS,
     order::{Line, MAX_MOVED_AT_ONCE, Order, OrderLines, OrderStatus},
     product::{Product, ProductName},
 };
 pub use patterns::patterns;
-pub use store::{Cart, MAX_ITEMS};
+
+use ::jobs::Jobs;
+use function::{App, Clients, SettingsReader};
+use keys::cart::CartItemSort;
+use model::days::Days;
+use table::{Dynamo, Index, Key, Query, Table};
 
 /// Prefix of the scopes `cart:read`, `cart:write` and `cart:operate`.
 pub(crate) const DOMAIN: &str = "cart";
+
+/// Table and index that the cart's functions use.
+#[derive(Debug, Clone)]
+pub struct Cart {
+    dynamo: Dynamo,
+    table: Table,
+    /// `GSI1`: cart items by product.
+    by_sku: Index,
+    products: Table,
+    /// `GSI1` of `Products`: all products by SKU.
+    by_product: Index,
+    jobs: Jobs,
+    /// Days until an unchanged cart item expires.
+    days: Days,
+}
+
+impl App for Cart {
+    fn start(settings: &mut SettingsReader<'_>, clients: &Clients) -> Option<Self> {
+        let mut table = |name: &str| Some(clients.dynamo().table(settings.get::<String>(name)?));
+        let (table, products) = (table("CART_TABLE"), table("PRODUCTS_TABLE"));
+        let jobs = settings.get("CART_JOBS_TABLE").map(|name| Jobs::new(clients.dynamo(), name));
+        let by_sku = Index { name: "GSI1".into(), partition: CartItem::INDEX_PARTITION, sort: CartItem::INDEX_SORT };
+        let by_product = Index { name: "GSI1".into(), partition: Product::INDEX_PARTITION, sort: Product::INDEX_SORT };
+        let (dynamo, days) = (clients.dynamo().clone(), settings.get("CART_DAYS"));
+        Some(Self { dynamo, table: table?, by_sku, products: products?, by_product, jobs: jobs?, days: days? })
+    }
+}
+
+/// Warm-up calls, which open the connection to DynamoDB during the init phase. Their results are
+/// ignored: if DynamoDB is unreachable, the first invocation reports the error.
+impl Cart {
+    async fn warm_by_get(self) {
+        let _ = self.table.get_eventually::<CartItem>(&Key::placeholder()).await;
+    }
+
+    async fn warm_by_query(self) {
+        let _ = self.table.page::<CartItem>(&Query::new(&"#", &CartItemSort::nothing()), 1).await;
+    }
+
+    async fn warm_by_index(self) {
+        let _ = self.table.page::<CartItem>(&Query::new(&"#", &CartItemSort::nothing()).on(&self.by_sku), 1).await;
+    }
+
+    async fn warm_by_job(self) {
+        self.jobs.warm_up().await;
+    }
+
+    async fn warm_by_product(self) {
+        let _ = self.products.get_eventually::<Product>(&Key::placeholder()).await;
+    }
+
+    async fn warm_by_products(self) {
+        let nothing = CartItemSort::nothing();
+        let _ = self.products.page::<Product>(&Query::new(&"#", &nothing).on(&self.by_product), 1).await;
+    }
+}

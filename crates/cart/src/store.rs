@@ -1,104 +1,16 @@
 use crate::{
-    CartItem, Product,
+    Cart, CartItem,
     model::{contents::Contents, pointer::Pointer},
 };
-use function::{App, Clients, Error, SettingsReader};
-use jobs::Jobs;
+use function::Error;
 use keys::{
     AccountId, TimestampMillis,
     cart::{CartItemSort, ItemId, ItemSort, Status},
 };
-use table::{Change, Condition, Dynamo, Index, Key, Query, Table};
-
-/// Maximum number of ACTIVE items in a cart (docs/requirements/cart.md#large-carts).
-pub const MAX_ITEMS: usize = 200;
+use table::{Change, Condition, Key};
 
 /// Maximum number of attempts to read a cart item whose key changes concurrently.
 const MAX_LOOKS: usize = 5;
-
-/// Table and index that the cart's functions use.
-#[derive(Debug, Clone)]
-pub struct Cart {
-    pub(crate) dynamo: Dynamo,
-    pub(crate) table: Table,
-    /// `GSI1`: cart items by product.
-    pub(crate) by_sku: Index,
-    pub(crate) products: Table,
-    /// `GSI1` of `Products`: all products by SKU.
-    pub(crate) by_product: Index,
-    pub(crate) jobs: Jobs,
-    /// Days until an unchanged cart item expires.
-    pub(crate) days: Days,
-}
-
-/// Number of days. The setting allows 1 to 3,650.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Days(i64);
-
-impl std::str::FromStr for Days {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let days = text.parse().ok().filter(|days| (1..=3_650).contains(days));
-        days.map(Self).ok_or("must be a number of days from 1 to 3650")
-    }
-}
-
-impl Days {
-    /// Returns the time this number of days after `now`, in Unix seconds.
-    pub(crate) fn after(self, now: TimestampMillis) -> i64 {
-        now.second().plus_days(self.0).instant().as_second()
-    }
-
-    /// Adds one day. Because of the extra day, changes renew the expiry at most once a day.
-    pub(crate) fn and_one(self) -> Self {
-        Self(self.0 + 1)
-    }
-
-    /// Lifetime of a `REMOVED` or `JOINED` item.
-    pub(crate) const WEEK: Self = Self(7);
-}
-
-impl App for Cart {
-    fn start(settings: &mut SettingsReader<'_>, clients: &Clients) -> Option<Self> {
-        let mut table = |name: &str| Some(clients.dynamo().table(settings.get::<String>(name)?));
-        let (table, products) = (table("CART_TABLE"), table("PRODUCTS_TABLE"));
-        let jobs = settings.get("CART_JOBS_TABLE").map(|name| Jobs::new(clients.dynamo(), name));
-        let by_sku = Index { name: "GSI1".into(), partition: CartItem::INDEX_PARTITION, sort: CartItem::INDEX_SORT };
-        let by_product = Index { name: "GSI1".into(), partition: Product::INDEX_PARTITION, sort: Product::INDEX_SORT };
-        let (dynamo, days) = (clients.dynamo().clone(), settings.get("CART_DAYS"));
-        Some(Self { dynamo, table: table?, by_sku, products: products?, by_product, jobs: jobs?, days: days? })
-    }
-}
-
-/// Warm-up calls, which open the connection to DynamoDB during the init phase. Their results are
-/// ignored: if DynamoDB is unreachable, the first invocation reports the error.
-impl Cart {
-    pub(crate) async fn warm_by_get(self) {
-        let _ = self.table.get_eventually::<CartItem>(&Key::placeholder()).await;
-    }
-
-    pub(crate) async fn warm_by_query(self) {
-        let _ = self.table.page::<CartItem>(&Query::new(&"#", &CartItemSort::nothing()), 1).await;
-    }
-
-    pub(crate) async fn warm_by_index(self) {
-        let _ = self.table.page::<CartItem>(&Query::new(&"#", &CartItemSort::nothing()).on(&self.by_sku), 1).await;
-    }
-
-    pub(crate) async fn warm_by_job(self) {
-        self.jobs.warm_up().await;
-    }
-
-    pub(crate) async fn warm_by_product(self) {
-        let _ = self.products.get_eventually::<Product>(&Key::placeholder()).await;
-    }
-
-    pub(crate) async fn warm_by_products(self) {
-        let nothing = CartItemSort::nothing();
-        let _ = self.products.page::<Product>(&Query::new(&"#", &nothing).on(&self.by_product), 1).await;
-    }
-}
 
 impl Cart {
     /// Reads the stored cart item whose id is `item`, with strong consistency. The item may have

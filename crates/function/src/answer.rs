@@ -1,10 +1,10 @@
-use crate::{Contract, Error};
+use crate::{Contract, Error, Skipped};
 use http::{HeaderValue, StatusCode, header};
 use lambda_http::{Body, Response};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
-use std::fmt::Display;
+use std::{borrow::Cow, fmt::Display};
 use table::{Binding, Cursor, Page};
 
 /// Percent-encodes all characters except the unreserved characters of RFC 3986. The result is a
@@ -122,6 +122,25 @@ impl<T: Serialize + JsonSchema + Send> Reply for Json<T> {
 
     fn describe(contract: &mut Contract) {
         contract.answer::<T>(200, false);
+    }
+}
+
+/// The page of a list is named after its items: `PaymentPage`.
+impl<T: JsonSchema> JsonSchema for List<T> {
+    fn schema_name() -> Cow<'static, str> {
+        format!("{}Page", T::schema_name()).into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "object",
+            "required": ["items"],
+            "properties": {
+                "items": {"type": "array", "items": generator.subschema_for::<T>()},
+                "nextCursor": generator.subschema_for::<table::Cursor>(),
+                "skipped": generator.subschema_for::<Skipped>(),
+            },
+        })
     }
 }
 

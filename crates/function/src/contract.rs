@@ -1,4 +1,4 @@
-use crate::{Error, Input, List, Problem, Reply, Request, Version, input::Limit};
+use crate::{Problem, Version};
 use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings, json_schema};
 use serde_json::{Map, Value, json};
 use std::{borrow::Cow, collections::BTreeMap};
@@ -26,25 +26,8 @@ pub struct Contract {
     pub requests: SchemaGenerator,
     /// Generates the schemas of responses.
     pub responses: SchemaGenerator,
-    name: String,
-    has_own_name: bool,
-}
-
-/// Describes a handler: its input, and its response. [`crate::Pattern`] has this function.
-#[must_use]
-pub const fn contract<A, I, R, F, H>(_: &H) -> fn(&mut Contract)
-where
-    H: Fn(A, Request<I>) -> F,
-    I: Input,
-    R: Reply,
-    F: Future<Output = Result<R, Error>>,
-{
-    fn describe<I: Input, R: Reply>(contract: &mut Contract) {
-        contract.needs_body = I::BODY;
-        I::describe(contract);
-        R::describe(contract);
-    }
-    describe::<I, R>
+    pub(crate) name: String,
+    pub(crate) has_own_name: bool,
 }
 
 impl Contract {
@@ -119,29 +102,6 @@ impl Contract {
     pub fn adapt_body(&mut self, adapt: impl FnOnce(&mut Map<String, Value>)) {
         let body = self.body.get_or_insert_with(|| json_schema!({"type": "object", "additionalProperties": false}));
         adapt(body.ensure_object());
-    }
-
-    /// Returns the schema of an object that is read like a body, such as an item of a list.
-    pub fn nested<I: Input>(&mut self) -> Schema {
-        let outer = (self.body.take(), std::mem::take(&mut self.name), std::mem::take(&mut self.has_own_name));
-        I::describe(self);
-        let (object, nested) = (self.body.take().unwrap_or_default(), std::mem::take(&mut self.name));
-        (self.body, self.name, self.has_own_name) = outer;
-        self.requests.definitions_mut().insert(nested.clone(), object.to_value());
-        Schema::new_ref(format!("#/components/schemas/{nested}"))
-    }
-
-    /// Adds the parameters of a list.
-    pub fn paging(&mut self, default_limit: usize) {
-        let default = i64::try_from(default_limit).ok().and_then(|limit| Limit::try_from(limit).ok());
-        let more = default.is_none().then(|| format!(" Without it, a page has up to {default_limit}."));
-        let about = format!("Maximum number of items on a page.{}", more.unwrap_or_default());
-        self.query::<Limit>("limit", &about, default.map(|limit| json!(limit)));
-        self.query::<table::Cursor>(
-            "cursor",
-            "The `nextCursor` of the previous page. A request with another path, query or caller gets 400.",
-            None,
-        );
     }
 
     /// Adds the header `Idempotency-Key`, unless it was added before.
@@ -256,25 +216,6 @@ fn described(schema: Schema, about: &str, default: Option<Value>) -> Schema {
     schema
 }
 
-/// The page of a list is named after its items: `PaymentPage`.
-impl<T: JsonSchema> JsonSchema for List<T> {
-    fn schema_name() -> Cow<'static, str> {
-        format!("{}Page", T::schema_name()).into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "type": "object",
-            "required": ["items"],
-            "properties": {
-                "items": {"type": "array", "items": generator.subschema_for::<T>()},
-                "nextCursor": generator.subschema_for::<table::Cursor>(),
-                "skipped": generator.subschema_for::<Skipped>(),
-            },
-        })
-    }
-}
-
 /// The number of items that a response leaves out.
 #[derive(Debug)]
 pub struct Skipped;
@@ -283,8 +224,6 @@ keys::schema!(Skipped as "Skipped": {
     "type": "integer",
     "minimum": 1
 });
-
-keys::schema!(crate::MediaType as "MediaType": {"type": "string"});
 
 impl<const MIN: i64, const MAX: i64> JsonSchema for crate::Whole<MIN, MAX> {
     fn inline_schema() -> bool {

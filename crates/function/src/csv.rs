@@ -41,6 +41,8 @@ pub enum MediaType {
     Csv,
 }
 
+keys::schema!(MediaType as "MediaType": {"type": "string"});
+
 impl FromStr for MediaType {
     type Err = Infallible;
 

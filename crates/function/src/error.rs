@@ -179,7 +179,7 @@ impl Error {
     pub fn as_part(&self) -> (u16, serde_json::Value) {
         let (problem, detail) = self.problem();
         if self.is_defect() {
-            crate::count("Defects", 1);
+            metrics::counter!("Defects").increment(1);
             tracing::error!(error = %self, "a part of a request failed");
         }
         let (kind, title, status) = (format!("/problems/{}", problem.name()), problem.title(), problem.status());

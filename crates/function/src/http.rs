@@ -1,5 +1,5 @@
 use crate::{
-    App, Caller, Error, Function, Handler, HttpHandler, Input, Invocation, Listing, Reply, answer, event,
+    App, Caller, Contract, Error, Function, Handler, HttpHandler, Input, Invocation, Listing, Reply, answer, event,
     input::{Fields, Paging},
     observe, system,
 };
@@ -13,6 +13,23 @@ use lambda_http::{
 use serde_json::{Value, value::RawValue};
 use std::{convert::Infallible, sync::Arc};
 use table::{Binding, Usage};
+
+/// Describes a handler: its input, and its response. [`crate::Pattern`] has this function.
+#[must_use]
+pub const fn contract<A, I, R, F, H>(_: &H) -> fn(&mut Contract)
+where
+    H: Fn(A, Request<I>) -> F,
+    I: Input,
+    R: Reply,
+    F: Future<Output = Result<R, Error>>,
+{
+    fn describe<I: Input, R: Reply>(contract: &mut Contract) {
+        contract.needs_body = I::BODY;
+        I::describe(contract);
+        R::describe(contract);
+    }
+    describe::<I, R>
+}
 
 /// A request with validated input.
 #[derive(Debug)]

@@ -12,6 +12,7 @@ use lambda_http::{
     },
     request::RequestContext,
 };
+use schemars::Schema;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use std::{
@@ -43,6 +44,31 @@ pub trait Input: Sized + Send {
 
     /// Describes the fields.
     fn describe(contract: &mut Contract);
+}
+
+impl Contract {
+    /// Returns the schema of an object that is read like a body, such as an item of a list.
+    pub fn nested<I: Input>(&mut self) -> Schema {
+        let outer = (self.body.take(), std::mem::take(&mut self.name), std::mem::take(&mut self.has_own_name));
+        I::describe(self);
+        let (object, nested) = (self.body.take().unwrap_or_default(), std::mem::take(&mut self.name));
+        (self.body, self.name, self.has_own_name) = outer;
+        self.requests.definitions_mut().insert(nested.clone(), object.to_value());
+        Schema::new_ref(format!("#/components/schemas/{nested}"))
+    }
+
+    /// Adds the parameters of a list.
+    pub fn paging(&mut self, default_limit: usize) {
+        let default = i64::try_from(default_limit).ok().and_then(|limit| Limit::try_from(limit).ok());
+        let more = default.is_none().then(|| format!(" Without it, a page has up to {default_limit}."));
+        let about = format!("Maximum number of items on a page.{}", more.unwrap_or_default());
+        self.query::<Limit>("limit", &about, default.map(|limit| serde_json::json!(limit)));
+        self.query::<table::Cursor>(
+            "cursor",
+            "The `nextCursor` of the previous page. A request with another path, query or caller gets 400.",
+            None,
+        );
+    }
 }
 
 /// The fields of a request. A field that is never read is reported as unknown.

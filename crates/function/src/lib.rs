@@ -82,14 +82,14 @@ pub use answer::{
 pub use aws_lambda_events::dynamodb::EventRecord;
 pub use caller::Caller;
 pub use client::Clients;
-pub use contract::{Contract, Skipped, contract, requires};
+pub use contract::{Contract, Skipped, requires};
 pub use csv::{Cell, Csv, CsvRow, JsonOrCsv, MediaType, unguarded};
 pub use deadline::Deadline;
 pub use derives::Input;
 pub use environment::{retries, timeouts};
 pub use error::{Error, Fault, optimistically};
 pub use fingerprint::Fingerprint;
-pub use http::{Request, http};
+pub use http::{Request, contract, http};
 pub use idempotency::IdempotentRequest;
 pub use input::{Fields, Input, read_record};
 pub use lambda_runtime::{Context, Diagnostic};

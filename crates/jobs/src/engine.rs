@@ -1,4 +1,4 @@
-use crate::{Job, Jobs};
+use crate::{Job, Jobs, Next, Step};
 use function::{Batch, Clock, Deadline, Error, Record};
 use futures::{StreamExt, stream};
 use serde::{Serialize, de::DeserializeOwned};
@@ -74,28 +74,6 @@ pub trait JobRunner: Send {
     fn failure(_: &Self::Progress) -> Option<String> {
         None
     }
-}
-
-/// The result of a step.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Step<P> {
-    /// The progress after the step.
-    pub progress: P,
-    /// Number of work units completed since the start of the job.
-    pub done: u64,
-    /// The action of the engine after this step.
-    pub next: Next,
-}
-
-/// The action of the engine after a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Next {
-    /// Execute the next step if enough time remains. Otherwise end this run.
-    Continue,
-    /// End this run. The stream then starts another run.
-    Wait,
-    /// End the job: successfully, unless [`JobRunner::failure`] returns a reason.
-    End,
 }
 
 /// A run of a job: the steps of one job in one invocation.

@@ -178,6 +178,28 @@ impl Job {
     }
 }
 
+/// The result of a step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step<P> {
+    /// The progress after the step.
+    pub progress: P,
+    /// Number of work units completed since the start of the job.
+    pub done: u64,
+    /// The action of the engine after this step.
+    pub next: Next,
+}
+
+/// The action of the engine after a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// Execute the next step if enough time remains. Otherwise end this run.
+    Continue,
+    /// End this run. The stream then starts another run.
+    Wait,
+    /// End the job: successfully, unless [`JobRunner::failure`] returns a reason.
+    End,
+}
+
 /// A background job.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -86,8 +86,8 @@ mod page;
 mod routes;
 mod store;
 
-pub use engine::{JobRunner, JobService, MAX_ATTEMPTS, Next, Run, Step, continue_jobs};
-pub use job::{Job, JobBody, State, Task};
+pub use engine::{JobRunner, JobService, MAX_ATTEMPTS, Run, continue_jobs};
+pub use job::{Job, JobBody, Next, State, Step, Task};
 pub use page::{ItemState, PAGE, PagedItems};
 pub use routes::{JobInput, JobRoutes, get_job, retry_job};
 pub use store::Jobs;

@@ -1,4 +1,4 @@
-use crate::{Job, State, Step, engine::Next};
+use crate::{Job, Next, State, Step};
 use function::{Error, Problem};
 use keys::TimestampSeconds;
 use serde::Serialize;

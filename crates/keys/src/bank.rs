@@ -21,9 +21,8 @@
 
 use crate::time::{Compact, Exact};
 use crate::{
-    Day, IdempotencyKey, KeyRange, Random, TimestampSeconds, TransactionId,
+    Day, IdempotencyKey, ItemHash, KeyRange, Random, TimestampSeconds, TransactionId,
     id::identifier,
-    ledger::ItemHash,
     text::{Invalid, Simple, derived, names, numbered_key, serde_as_text, uuid_of},
 };
 use derives::Key;
@@ -415,3 +414,24 @@ pub struct DiscrepancySort {
     /// Hash of the primary key of the item.
     pub item: ItemHash,
 }
+
+crate::schema!(PaymentId as "PaymentId": {
+    "type": "string",
+    "pattern": "^[0-9]{4}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3])[0-5][0-9][0-5][0-9]Z-[0-9a-f]{32}$"
+});
+
+crate::schema!(JobId as "BankJobId": {
+    "description": "The kind of the job and its id.",
+    "type": "string",
+    "maxLength": 200,
+    "pattern": "^(dispatch-.+|close-[0-9]{4}-[0-9]{2}-[0-9]{2}-[0-9]{4,})$"
+});
+
+crate::schema!(ImportId as "ImportId": {
+    "description": "Name of the file without its ending. A name in another folder has slashes, as %2F in the path.",
+    "type": "string",
+    "minLength": 1,
+    "maxLength": 1024
+});
+
+crate::schema!(ImportRun as "ImportRunId": {"type": "string", "pattern": "^[0-9A-Fa-f]{1,64}$"});

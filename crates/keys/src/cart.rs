@@ -187,3 +187,10 @@ pub struct ProductsPartition;
 #[key("SKU#{0}")]
 #[range(all)]
 pub struct SkuSort(pub Sku);
+
+crate::schema!(ItemId as "ItemId": {"type": "string", "pattern": "^[0-9a-f]{32}$"});
+
+crate::schema!(Status as "CartItemStatus", |_| {
+    let listed = Status::ALL.into_iter().filter(|status| status.is_listed());
+    ::schemars::json_schema!({"type": "string", "enum": listed.collect::<Vec<_>>()})
+});

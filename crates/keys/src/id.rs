@@ -231,3 +231,22 @@ impl fmt::Display for RequestId {
 }
 
 serde_as_text!(RequestId);
+
+identifier! {
+    /// A hash of an item's primary key. The key itself can be invalid or too long for a sort key.
+    ItemHash;
+}
+
+impl ItemHash {
+    /// Returns the hash of a primary key.
+    #[must_use]
+    pub fn of(partition: &str, sort: &str) -> Self {
+        Self::generated(&crate::text::derived(&["item", partition, sort]).to_string())
+    }
+}
+
+crate::schema!(IdempotencyKey as "IdempotencyKey", |generator| ::schemars::json_schema!({
+    "description": "A `Label` without commas. The header occurs once.",
+    "allOf": [generator.subschema_for::<crate::schema::Label>()],
+    "not": {"pattern": ","}
+}));

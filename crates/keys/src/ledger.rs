@@ -31,7 +31,7 @@
 //! ([decision](../../../docs/decisions/ledger-idempotency.md)).
 
 use crate::{
-    AccountId, Day, IdempotencyKey, KeyRange, Random, Shard, TimestampMillis, TransactionId,
+    AccountId, Day, IdempotencyKey, ItemHash, KeyRange, Random, Shard, TimestampMillis, TransactionId,
     id::identifier,
     text::{Invalid, derived, names, numbered_key, serde_as_text, uuid_of},
     time::Exact,
@@ -523,19 +523,6 @@ impl HoldExpirySort {
     #[must_use]
     pub fn expired(now: TimestampMillis) -> KeyRange {
         KeyRange::spanning(&Self::all(), &Self::at(&now))
-    }
-}
-
-identifier! {
-    /// A hash of an item's primary key. The key itself can be invalid or too long for a sort key.
-    ItemHash;
-}
-
-impl ItemHash {
-    /// Returns the hash of a primary key.
-    #[must_use]
-    pub fn of(partition: &str, sort: &str) -> Self {
-        Self::generated(&derived(&["item", partition, sort]).to_string())
     }
 }
 

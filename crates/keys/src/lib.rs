@@ -40,7 +40,9 @@ pub mod totals;
 pub mod wellness;
 
 pub use alphabet::is_plain_text;
-pub use id::{AccountId, IdempotencyKey, IdempotencySort, OrderId, RequestId, Sku, TransactionId, is_identifier};
+pub use id::{
+    AccountId, IdempotencyKey, IdempotencySort, ItemHash, OrderId, RequestId, Sku, TransactionId, is_identifier,
+};
 pub use random::Random;
 pub use range::KeyRange;
 pub use shard::{Shard, Shards};

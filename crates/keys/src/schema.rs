@@ -2,7 +2,6 @@
 //! ([decision](../../../docs/decisions/openapi.md)).
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use std::borrow::Cow;
 
 /// Gives a type its schema: `schema!(Day as "Day": {"type": "string", "format": "date"})`. The
 /// document has one schema for all types with the same name.
@@ -63,6 +62,9 @@ macro_rules! part {
         concat!(r"[^#\[\]\x00-\x20", invisible!(), r"\ufff0-\uffff]")
     };
 }
+
+/// A character of an identifier, as a pattern.
+pub(crate) const PART: &str = part!();
 
 /// A visible character of a text, as a pattern.
 const VISIBLE: &str = concat!(r"[^\x00-\x20", invisible!(), r"\ufff0-\ufffb\ufffe\uffff]");
@@ -143,69 +145,6 @@ schema!(Millis as "TimestampMillis": {
     "pattern": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$"
 });
 
-schema!(crate::Day as "Day": {"type": "string", "format": "date", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"});
-
-schema!(crate::Bound as "TimeBound", |generator| json_schema!({
-    "description": "Start or end of a time range: a time, or a date, which means the whole day in UTC. A time outside \
-        the range of stored times is no limit on its own side, and gives an empty range on the other side.",
-    "anyOf": [titled::<crate::Day>(generator), titled::<Time>(generator)]
-}));
-
-schema!(crate::IdempotencyKey as "IdempotencyKey", |generator| json_schema!({
-    "description": "A `Label` without commas. The header occurs once.",
-    "allOf": [generator.subschema_for::<Label>()],
-    "not": {"pattern": ","}
-}));
-
-schema!(crate::bank::PaymentId as "PaymentId": {
-    "type": "string",
-    "pattern": "^[0-9]{4}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3])[0-5][0-9][0-5][0-9]Z-[0-9a-f]{32}$"
-});
-
-schema!(crate::bank::JobId as "BankJobId": {
-    "description": "The kind of the job and its id.",
-    "type": "string",
-    "maxLength": 200,
-    "pattern": "^(dispatch-.+|close-[0-9]{4}-[0-9]{2}-[0-9]{2}-[0-9]{4,})$"
-});
-
-schema!(crate::bank::ImportId as "ImportId": {
-    "description": "Name of the file without its ending. A name in another folder has slashes, as %2F in the path.",
-    "type": "string",
-    "minLength": 1,
-    "maxLength": 1024
-});
-
-schema!(crate::bank::ImportRun as "ImportRunId": {"type": "string", "pattern": "^[0-9A-Fa-f]{1,64}$"});
-
-schema!(crate::cart::ItemId as "ItemId": {"type": "string", "pattern": "^[0-9a-f]{32}$"});
-
-schema!(crate::cart::Status as "CartItemStatus", |_| {
-    let listed = crate::cart::Status::ALL.into_iter().filter(|status| status.is_listed());
-    json_schema!({"type": "string", "enum": listed.collect::<Vec<_>>()})
-});
-
-schema!(crate::wellness::PlanTime as "PlanTime", |generator| match generator.contract() {
-    contract if contract.is_serialize() => Seconds::json_schema(generator),
-    _ => json_schema!({
-        "description": "A time, or a date, which means the first second of that day.",
-        "anyOf": [titled::<crate::Day>(generator), titled::<LocalTime>(generator), titled::<Time>(generator)]
-    }),
-});
-schema_of!(crate::wellness::PlanBound, crate::wellness::PlanTime);
-
-schema!(crate::wellness::Year as "Year": {"type": "integer", "minimum": 1000, "maximum": 9999});
-
-schema!(crate::wellness::JobId as "JobId": {
-    "type": "string",
-    "pattern": concat!(
-        "^(Activity|Course|Departure|EmployeeErasure|Enrolment|Erasure|Export|File|Groups|Notification|Report|Rewards|\
-         Seats|Tracker|Upload|Venue)Id-",
-        part!(),
-        "{1,128}$"
-    )
-});
-
 /// An alternative of a union. Generated clients need its title.
 pub(crate) fn titled<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     json_schema!({"title": T::schema_name(), "allOf": [generator.subschema_for::<T>()]})
@@ -214,16 +153,16 @@ pub(crate) fn titled<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
 /// A type whose requests accept more forms than responses have.
 macro_rules! lenient {
     ($type:ty, $request:ty, $response:ty) => {
-        impl JsonSchema for $type {
+        impl ::schemars::JsonSchema for $type {
             fn inline_schema() -> bool {
                 true
             }
 
-            fn schema_name() -> Cow<'static, str> {
-                <$response>::schema_name()
+            fn schema_name() -> ::std::borrow::Cow<'static, str> {
+                <$response as ::schemars::JsonSchema>::schema_name()
             }
 
-            fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+            fn json_schema(generator: &mut ::schemars::SchemaGenerator) -> ::schemars::Schema {
                 if generator.contract().is_deserialize() {
                     generator.subschema_for::<$request>()
                 } else {
@@ -234,5 +173,4 @@ macro_rules! lenient {
     };
 }
 
-lenient!(crate::TimestampSeconds, Time, Seconds);
-lenient!(crate::TimestampMillis, Time, Millis);
+pub(crate) use lenient;

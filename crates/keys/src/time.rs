@@ -1,6 +1,6 @@
 use crate::{
+    schema::{self, lenient, titled},
     text::{Invalid, serde_as_text, serde_from_text},
-    wellness::PlanTime,
 };
 use jiff::{
     SignedDuration, Timestamp,
@@ -76,7 +76,7 @@ impl FromStr for Exact<TimestampSeconds> {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        read_form(text, "0000-00-00T00:00:00Z").map(|time| Self(TimestampSeconds(time))).ok_or(Invalid::key("time"))
+        second_of(text, "0000-00-00T00:00:00Z").map(Self)
     }
 }
 
@@ -85,15 +85,6 @@ impl FromStr for Exact<TimestampMillis> {
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
         read_form(text, "0000-00-00T00:00:00.000Z").map(|time| Self(TimestampMillis(time))).ok_or(Invalid::key("time"))
-    }
-}
-
-impl FromStr for Exact<PlanTime> {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        let time = read_form(text, "0000-00-00T00:00:00").ok_or(Invalid::key("time"))?;
-        Ok(Self(TimestampSeconds(time).into()))
     }
 }
 
@@ -111,8 +102,13 @@ impl FromStr for Compact {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        read_form(text, "00000000T000000Z").map(|time| Self(TimestampSeconds(time))).ok_or(Invalid::key("time"))
+        second_of(text, "00000000T000000Z").map(Self)
     }
+}
+
+/// Reads a key's time in whole seconds.
+pub(crate) fn second_of(text: &str, form: &str) -> Result<TimestampSeconds, Invalid> {
+    read_form(text, form).map(TimestampSeconds).ok_or(Invalid::key("time"))
 }
 
 /// Reads a text that matches `form` exactly: a date, a time, and at most three digits of the
@@ -575,3 +571,14 @@ impl fmt::Display for Day {
 }
 
 serde_as_text!(Day);
+
+crate::schema!(Day as "Day": {"type": "string", "format": "date", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"});
+
+crate::schema!(Bound as "TimeBound", |generator| ::schemars::json_schema!({
+    "description": "Start or end of a time range: a time, or a date, which means the whole day in UTC. A time outside \
+        the range of stored times is no limit on its own side, and gives an empty range on the other side.",
+    "anyOf": [titled::<Day>(generator), titled::<schema::Time>(generator)]
+}));
+
+lenient!(TimestampSeconds, schema::Time, schema::Seconds);
+lenient!(TimestampMillis, schema::Time, schema::Millis);

@@ -38,8 +38,9 @@
 use crate::{
     Bound, Bounds, Day, KeyRange, Random, RequestId, TimestampSeconds,
     id::identifier,
+    schema,
     text::{Invalid, hashed, names, numbered_key, serde_as_text, uuid_of},
-    time::Exact,
+    time::{Exact, second_of},
 };
 use derives::Key;
 use jiff::Timestamp;
@@ -1215,3 +1216,32 @@ pub struct HoldSort(pub FacetRef);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
 #[key("Starts")]
 pub struct StartsSort;
+
+impl FromStr for Exact<PlanTime> {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        second_of(text, "0000-00-00T00:00:00").map(|second| Self(second.into()))
+    }
+}
+
+crate::schema!(PlanTime as "PlanTime", |generator| match generator.contract() {
+    contract if contract.is_serialize() => <schema::Seconds as ::schemars::JsonSchema>::json_schema(generator),
+    _ => ::schemars::json_schema!({
+        "description": "A time, or a date, which means the first second of that day.",
+        "anyOf": [schema::titled::<Day>(generator), schema::titled::<schema::LocalTime>(generator), schema::titled::<schema::Time>(generator)]
+    }),
+});
+
+crate::schema_of!(PlanBound, PlanTime);
+
+crate::schema!(Year as "Year": {"type": "integer", "minimum": 1000, "maximum": 9999});
+
+crate::schema!(JobId as "JobId", |_| ::schemars::json_schema!({
+    "type": "string",
+    "pattern": format!(
+        "^(Activity|Course|Departure|EmployeeErasure|Enrolment|Erasure|Export|File|Groups|Notification|Report|Rewards|\
+         Seats|Tracker|Upload|Venue)Id-{}{{1,128}}$",
+        schema::PART
+    )
+}));

@@ -1,5 +1,6 @@
 //! The items of the ledger, and the rules for changing them.
 
+pub(crate) mod access;
 pub(crate) mod account;
 pub(crate) mod account_count;
 pub(crate) mod accounts_progress;

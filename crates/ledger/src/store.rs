@@ -1,18 +1,21 @@
 use crate::{
-    Account, Entry, InboxItem, Leg, Posted, Reversal, Transaction,
-    model::{account::Owner, account_count::AccountCount, refusal::Refusal},
-    totals::Totals,
+    Account, Entry, InboxItem, Ledger, Leg, Posted, Reversal, Transaction,
+    model::{
+        access::{IdempotentItem, missing},
+        account::Owner,
+        account_count::AccountCount,
+        refusal::Refusal,
+    },
 };
-use function::{App, Caller, Clients, Error, Fingerprint, Problem, SettingsReader};
+use function::{Caller, Error, Problem};
 use futures::future::try_join_all;
-use jobs::Jobs;
 use keys::{
     AccountId, Shards, TransactionId,
-    ledger::{CreatedSort, InboxPartition, InboxSort, TransactionPartition, UserId},
+    ledger::{InboxPartition, InboxSort, TransactionPartition},
 };
 use money::{Currency, Money};
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeMap, num::NonZeroU32, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 use table::{Attribute, Dynamo, Index, Item, Key, Query, Refused, Table};
 use tokio::time::sleep;
 
@@ -22,20 +25,6 @@ const PAUSES: [Duration; 3] = [Duration::from_millis(10), Duration::from_millis(
 
 /// Maximum number of inbox items that one call reads, to compute the pending amount.
 const INBOX_PAGE: usize = 1_000;
-
-/// The dependencies of every function of the service: tables, indexes and settings.
-#[derive(Debug, Clone)]
-pub struct Ledger {
-    pub(crate) books: Books,
-    /// The table of reconciliations and their findings.
-    pub(crate) jobs: Jobs,
-    /// `GSI2`: transactions by idempotency key, all accounts, and open holds by expiry.
-    pub(crate) by_key: Index,
-    /// The table of daily totals.
-    pub(crate) totals: Totals,
-    /// Maximum number of accounts that a user can open.
-    pub(crate) accounts_per_user: NonZeroU32,
-}
 
 /// The table of merchants, accounts, transactions and legs. Only inbox items are ever deleted from
 /// this table.
@@ -50,79 +39,8 @@ pub(crate) struct Books {
     pub(crate) shards: Shards,
 }
 
-fn index(name: &str, partition: Attribute, sort: Attribute) -> Index {
+pub(crate) fn index(name: &str, partition: Attribute, sort: Attribute) -> Index {
     Index { name: name.into(), partition, sort }
-}
-
-impl App for Ledger {
-    fn start(settings: &mut SettingsReader<'_>, clients: &Clients) -> Option<Self> {
-        let table = settings.get::<String>("LEDGER_TABLE");
-        let jobs = settings.get::<String>("LEDGER_JOBS_TABLE");
-        let shards = settings.shards("STATUS_WRITE_SHARDS", "STATUS_READ_SHARDS");
-        let totals = Totals::start(settings, clients);
-        let accounts_per_user = settings.get("ACCOUNTS_PER_USER");
-        let dynamo = clients.dynamo();
-        Some(Self {
-            books: Books::new(dynamo, table?, shards?),
-            jobs: Jobs::new(dynamo, jobs?),
-            by_key: index("GSI2", Transaction::BY_KEY, Transaction::BY_KEY_SORT),
-            totals: totals?,
-            accounts_per_user: accounts_per_user?,
-        })
-    }
-}
-
-/// Warm-up calls, which open the connection before the first event. Their errors are ignored: if a
-/// failure persists, the first event reports it.
-impl Ledger {
-    pub(crate) async fn warm_by_get(self) {
-        let _ = self.books.table.get_eventually::<Account>(&Key::placeholder()).await;
-    }
-
-    pub(crate) async fn warm_by_batch_get(self) {
-        let _ = self.books.table.get_all::<Account>(&[Key::placeholder()], false).await;
-    }
-
-    pub(crate) async fn warm_by_query(self) {
-        let _ = self.books.table.page::<Leg>(&Query::new(&"#", &CreatedSort::nothing()), 1).await;
-    }
-
-    pub(crate) async fn warm_by_job(self) {
-        self.jobs.warm_up().await;
-    }
-
-    pub(crate) async fn warm_totals(self) {
-        futures::join!(self.clone().warm_by_batch_get(), self.totals.warm_up());
-    }
-
-    pub(crate) async fn warm_totals_by_query(self) {
-        self.totals.warm_by_query().await;
-    }
-
-    pub(crate) async fn warm_by_key_index(self) {
-        let range = CreatedSort::nothing();
-        let _ = self.books.table.page::<Leg>(&Query::new(&"#", &range).on(&self.by_key), 1).await;
-    }
-
-    pub(crate) async fn warm_by_index(self) {
-        let range = CreatedSort::nothing();
-        let _ = self.books.table.page::<Leg>(&Query::new(&"#", &range).on(&self.books.by_time), 1).await;
-    }
-}
-
-/// Returns the caller's user id. Each account stores the user id of its owner.
-///
-/// # Errors
-/// Returns 403 if the caller has no valid subject.
-pub(crate) fn user(caller: &Caller) -> Result<UserId, Error> {
-    caller.subject.parse().map_err(|_| Error::Forbidden)
-}
-
-/// An item whose id is derived from the caller and the idempotency key. A retry finds the item of
-/// the first request.
-pub(crate) trait IdempotentItem: Item {
-    /// The fingerprint of the request that created the item.
-    fn request(&self) -> &Fingerprint;
 }
 
 /// An item in a transaction's item collection. The `Type` attribute selects the variant. Only reads
@@ -392,10 +310,4 @@ impl Collection {
 fn existing<T: IdempotentItem>(thing: &T, refused: &Refused) -> Result<T, Error> {
     let found = refused.found::<T>(0)?.ok_or_else(Error::stale)?;
     if found.request() == thing.request() { Ok(found) } else { Err(Error::KeyReused) }
-}
-
-/// The error for a missing item: 404 for operators, 403 for other callers. Only operators may find
-/// out whether an id exists.
-pub(crate) fn missing(what: &'static str, caller: &Caller) -> Error {
-    if caller.operates(crate::DOMAIN) { Error::NotFound(what) } else { Error::Forbidden }
 }

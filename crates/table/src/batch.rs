@@ -1,8 +1,9 @@
 use crate::{
     Attribute, Dynamo, Error, Item, Key, Table,
     condition::Placeholders,
-    error::backoff,
-    item::{Attributes, read, written},
+    error::{backoff, call},
+    item::{read, written},
+    key::Attributes,
     query::complete,
     usage,
 };
@@ -114,7 +115,7 @@ impl Dynamo {
             by_table.entry(table).or_default().push(request);
         }
         let request = self.client.batch_write_item().set_request_items(Some(by_table));
-        let answer = usage::call(request.return_consumed_capacity(ReturnConsumedCapacity::Indexes).send()).await?;
+        let answer = call(request.return_consumed_capacity(ReturnConsumedCapacity::Indexes).send()).await?;
         usage::count("BatchWriteItem", None, answer.consumed_capacity.iter().flatten());
         let unprocessed = answer.unprocessed_items.unwrap_or_default().into_iter();
         Ok(unprocessed
@@ -218,7 +219,7 @@ impl Table {
         let keys = keys.set_expression_attribute_names((!names.is_empty()).then_some(placeholders.names)).build();
         let keys = keys.map_err(|error| Error::Rejected(error.to_string()))?;
         let request = self.dynamo.client.batch_get_item().request_items(&*self.name, keys);
-        let answer = usage::call(request.return_consumed_capacity(ReturnConsumedCapacity::Indexes).send()).await?;
+        let answer = call(request.return_consumed_capacity(ReturnConsumedCapacity::Indexes).send()).await?;
         usage::count("BatchGetItem", None, answer.consumed_capacity.iter().flatten());
         let items = answer.responses.unwrap_or_default().into_values().flatten().collect();
         let unprocessed =

@@ -1,8 +1,9 @@
 use crate::{
     Attribute, Condition, Dynamo, Error, Item, Key, Table, Value,
     condition::{Path, Placeholders},
-    error::{despite_contention, while_underway},
-    item::{Attributes, read, written},
+    error::{call, despite_contention, while_underway},
+    item::{read, written},
+    key::Attributes,
     usage::{self, Attempts},
 };
 use aws_sdk_dynamodb::types::{
@@ -348,7 +349,7 @@ impl Dynamo {
                 let request = self.client.put_item().table_name(&*change.table).set_item(Some(item));
                 let request = request.set_condition_expression(condition).set_expression_attribute_names(names);
                 let request = request.set_expression_attribute_values(values).return_consumed_capacity(capacity);
-                let answer = usage::call(request.return_values_on_condition_check_failure(found).send()).await?;
+                let answer = call(request.return_values_on_condition_check_failure(found).send()).await?;
                 usage::count("PutItem", None, &answer.consumed_capacity);
             }
             Action::Update { key, .. } => {
@@ -356,7 +357,7 @@ impl Dynamo {
                 let request = request.set_condition_expression(condition).update_expression(update);
                 let request = request.set_expression_attribute_names(names).set_expression_attribute_values(values);
                 let request = request.return_consumed_capacity(capacity).return_values(returned);
-                let answer = usage::call(request.return_values_on_condition_check_failure(found).send()).await?;
+                let answer = call(request.return_values_on_condition_check_failure(found).send()).await?;
                 usage::count("UpdateItem", None, &answer.consumed_capacity);
                 return Ok(answer.attributes);
             }
@@ -364,7 +365,7 @@ impl Dynamo {
                 let request = self.client.delete_item().table_name(&*change.table).set_key(Some(key.attributes()));
                 let request = request.set_condition_expression(condition).set_expression_attribute_names(names);
                 let request = request.set_expression_attribute_values(values).return_consumed_capacity(capacity);
-                let answer = usage::call(request.return_values_on_condition_check_failure(found).send()).await?;
+                let answer = call(request.return_values_on_condition_check_failure(found).send()).await?;
                 usage::count("DeleteItem", None, &answer.consumed_capacity);
             }
             Action::Check(_) => self.transact_once(vec![change]).await?,
@@ -444,7 +445,7 @@ impl<'a> Transaction<'a> {
             let request = self.dynamo.client.transact_write_items().set_transact_items(Some(self.items.clone()));
             let request = request.client_request_token(&self.token);
             let request = request.return_consumed_capacity(ReturnConsumedCapacity::Indexes).customize();
-            usage::call(request.interceptor(self.attempts.clone()).send()).await
+            call(request.interceptor(self.attempts.clone()).send()).await
         };
         let answer = while_underway(send).await?;
         usage::count("TransactWriteItems", None, answer.consumed_capacity.iter().flatten());

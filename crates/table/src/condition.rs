@@ -1,4 +1,4 @@
-use crate::{Attribute, Error, item::Attributes};
+use crate::{Attribute, Error, key::Attributes};
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::Serialize;
 use std::{

@@ -1,9 +1,6 @@
-use crate::{Attribute, Error, Table, usage};
+use crate::{Attribute, Error, Key, Refused, Table, error::call, key::Attributes, usage};
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnConsumedCapacity};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use std::{collections::HashMap, fmt::Display};
-
-pub(crate) type Attributes = HashMap<String, AttributeValue>;
 
 /// A type that is stored as a DynamoDB item. The struct fields are the item's attributes, including
 /// its keys.
@@ -16,53 +13,7 @@ pub trait Item: Serialize + DeserializeOwned {
     const NUMBERS: &'static [Attribute] = &[];
 }
 
-/// The primary key of an item.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Key {
-    partition: String,
-    sort: String,
-}
-
 impl Key {
-    /// The partition key attribute of every table.
-    pub const PARTITION: Attribute = Attribute("PK");
-
-    /// The sort key attribute of every table.
-    pub const SORT: Attribute = Attribute("SK");
-
-    /// Creates a key. Use the key types of the crate `keys` for both parts.
-    #[must_use]
-    pub fn new(partition: &impl Display, sort: &impl Display) -> Self {
-        Self { partition: partition.to_string(), sort: sort.to_string() }
-    }
-
-    /// A key that no item has. Use this key for calls that only open the connection. Both parts are
-    /// `#`.
-    #[must_use]
-    pub fn placeholder() -> Self {
-        Self { partition: "#".to_owned(), sort: "#".to_owned() }
-    }
-
-    /// The partition key.
-    #[must_use]
-    pub fn partition(&self) -> &str {
-        &self.partition
-    }
-
-    /// The sort key.
-    #[must_use]
-    pub fn sort(&self) -> &str {
-        &self.sort
-    }
-
-    pub(crate) fn attributes(&self) -> Attributes {
-        let text = |text: &String| AttributeValue::S(text.clone());
-        HashMap::from([
-            (Self::PARTITION.to_string(), text(&self.partition)),
-            (Self::SORT.to_string(), text(&self.sort)),
-        ])
-    }
-
     pub(crate) fn of(item: &Attributes) -> Result<Self, Error> {
         Ok(Self { partition: text(item, Self::PARTITION)?.to_owned(), sort: text(item, Self::SORT)?.to_owned() })
     }
@@ -78,6 +29,18 @@ pub(crate) fn text(item: &Attributes, attribute: Attribute) -> Result<&str, Erro
 /// invocation, with its key.
 pub(crate) fn read<T: Item>(item: Attributes) -> Result<T, Error> {
     read_keyed(item).map_err(|(error, _)| error)
+}
+
+impl Refused {
+    /// Returns the stored item of a change whose condition failed. Returns `None` if no item was
+    /// stored.
+    ///
+    /// # Errors
+    /// The item cannot be deserialized as `T`.
+    pub fn found<T: Item>(&self, change: usize) -> Result<Option<T>, Error> {
+        let found = self.changes.get(change).cloned().flatten();
+        found.filter(|item| !item.is_empty()).map(read).transpose()
+    }
 }
 
 /// Deserializes an image in a stream record, given as DynamoDB JSON.
@@ -183,7 +146,7 @@ impl Table {
             .set_key(Some(key.attributes()))
             .consistent_read(consistent)
             .return_consumed_capacity(ReturnConsumedCapacity::Indexes);
-        let answer = usage::call(request.send()).await?;
+        let answer = call(request.send()).await?;
         usage::count("GetItem", None, &answer.consumed_capacity);
         Ok(answer.item)
     }

@@ -1,7 +1,9 @@
 use crate::{
     Attribute, Condition, Error, Item, Key, Table,
     condition::Placeholders,
-    item::{Attributes, read_keyed, text},
+    error::call,
+    item::{read_keyed, text},
+    key::Attributes,
     usage,
 };
 use aws_sdk_dynamodb::{
@@ -288,7 +290,7 @@ impl Table {
         for _ in 0..MAX_LARGE {
             let request = self.ask(query, query.range).consistent_read(query.consistent);
             let request = request.select(Select::Count).set_exclusive_start_key(from);
-            let answer = usage::call(request.send()).await?;
+            let answer = call(request.send()).await?;
             usage::count("Query", Some(&|| query.condition(query.range)), &answer.consumed_capacity);
             count += u64::try_from(answer.count).unwrap_or_default();
             from = answer.last_evaluated_key;
@@ -370,7 +372,7 @@ impl Table {
 }
 
 async fn send(request: QueryFluentBuilder, condition: &(dyn Fn() -> String + Sync)) -> Result<Slice, Error> {
-    let answer = usage::call(request.send()).await?;
+    let answer = call(request.send()).await?;
     usage::count("Query", Some(condition), &answer.consumed_capacity);
     usage::note(|usage| usage.scanned += u64::try_from(answer.scanned_count).unwrap_or_default());
     Ok(Slice { items: answer.items.unwrap_or_default(), more: answer.last_evaluated_key })

@@ -1,6 +1,7 @@
 use crate::{
     Attribute, Error, Index, Item, Key, Page, Query, Table,
-    item::{Attributes, read_keyed, text},
+    item::{read_keyed, text},
+    key::Attributes,
 };
 use aws_sdk_dynamodb::types::AttributeValue;
 use futures::future::try_join_all;

@@ -1,7 +1,7 @@
-use crate::{Error, Key};
+use crate::Key;
 use aws_sdk_dynamodb::{
     config::{ConfigBag, Intercept, RuntimeComponents, interceptors::BeforeTransmitInterceptorContextRef},
-    error::{BoxError, SdkError},
+    error::BoxError,
     types::ConsumedCapacity,
 };
 use std::{
@@ -14,7 +14,7 @@ use std::{
     },
     time::Duration,
 };
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 
 /// A number of read request units (RRU) or write request units (WRU). An eventually consistent read
 /// consumes half an RRU, so the precision is half a unit.
@@ -196,28 +196,6 @@ pub(crate) fn time_left() -> Duration {
 #[expect(clippy::disallowed_methods, reason = "the runtime's clock, which bounds the calls")]
 fn until(deadline: Instant) -> Duration {
     deadline.saturating_duration_since(Instant::now())
-}
-
-/// Sends one call and aborts it at the deadline.
-///
-/// The future is boxed because it takes several KB. Without the box, copying the future between
-/// callers took up to a third of our own instructions.
-pub(crate) fn call<T, E>(
-    request: impl Future<Output = Result<T, SdkError<E>>>,
-) -> impl Future<Output = Result<T, Error>>
-where
-    aws_sdk_dynamodb::Error: From<E>,
-    E: std::error::Error + 'static,
-{
-    let request = Box::pin(request);
-    async {
-        let answer = match deadline() {
-            Some(deadline) => timeout_at(deadline, request).await.ok(),
-            None => Some(request.await),
-        };
-        note(|usage| usage.retries = usage.retries.saturating_sub(1));
-        answer.ok_or_else(|| Error::Unavailable("the deadline passed".to_owned()))?.map_err(Error::classify)
-    }
 }
 
 pub(crate) fn note(change: impl FnOnce(&mut Usage)) {

@@ -19,6 +19,7 @@ pub(crate) mod plan;
 pub(crate) mod reference;
 pub(crate) mod registration;
 pub(crate) mod report;
+pub(crate) mod row;
 pub(crate) mod section;
 pub(crate) mod shipped;
 pub(crate) mod sizes;

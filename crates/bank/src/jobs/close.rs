@@ -10,10 +10,10 @@
 
 use crate::{
     Bank, Transaction,
+    archive::Moves,
     dispatch::DueEntry,
     jobs::{Task, postings::Postings},
     model::day::{Certificate, Counts, Discrepancy, Finding, Kind, MAX_KEPT, OpenPayment, Tally, money_of},
-    patterns::archive_settled_payments::Moves,
     service::LedgerService,
 };
 use function::{Clock, Deadline, Error};

@@ -3,9 +3,8 @@
 use function::is_zero;
 use intake::MAX_COUNTED;
 use keys::{
-    AccountId, TimestampSeconds,
+    AccountId, ItemHash, TimestampSeconds,
     bank::{CertificateSort, CloseNumber, DayPartition, DiscrepancySort, OpenSort, PaymentId, Status},
-    ledger::ItemHash,
 };
 use money::{Currency, Decimal, Money, payable};
 use schemars::JsonSchema;
@@ -13,6 +12,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::BTreeMap;
 use table::{Item, JsonText, Key};
+
+/// Maximum number of open payments and of discrepancies in the response, for each close.
+pub(crate) const LISTED: usize = 100;
 
 /// Number of payments by status.
 pub(crate) type Counts = BTreeMap<Status, u64>;
@@ -378,9 +380,9 @@ impl From<Discrepancy> for FindingBody {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Details {
-    #[schemars(length(max = crate::patterns::get_day::LISTED))]
+    #[schemars(length(max = LISTED))]
     pub(crate) open: Vec<OpenBody>,
-    #[schemars(length(max = crate::patterns::get_day::LISTED))]
+    #[schemars(length(max = LISTED))]
     pub(crate) discrepancies: Vec<FindingBody>,
     /// Number of listed entries that cannot be read.
     #[serde(skip_serializing_if = "is_zero")]

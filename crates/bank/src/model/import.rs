@@ -10,6 +10,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use table::Key;
 
+/// Maximum number of runs in a response. Each is a job item, usually of 1 KB.
+pub(crate) const MAX_RUNS: usize = 20;
+
 /// Prefix of the objects that are imported.
 pub(crate) const INBOX: &str = "inbox/";
 
@@ -164,7 +167,7 @@ pub struct ImportBody {
     #[serde(flatten)]
     pub(crate) run: RunBody,
     /// This run and the runs before it, newest first.
-    #[schemars(length(max = crate::patterns::get_import::MAX_RUNS))]
+    #[schemars(length(max = MAX_RUNS))]
     pub(crate) runs: Vec<RunBody>,
     /// The run before the last one of `runs`.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -3,13 +3,11 @@
 //! (docs/requirements/bank.md#execute-payments, docs/decisions/execution.md).
 
 use crate::{
-    Bank,
     cost::{self, Calls, Named, Pattern},
-    execution::Run,
-    service::Service,
+    execution::{Executor, Run},
 };
-use function::{App, Batch, Clients, Error, SettingsReader, Trigger};
-use std::{collections::BTreeSet, num::NonZeroUsize};
+use function::{Batch, Error, Trigger};
+use std::collections::BTreeSet;
 use table::cost::Cost;
 
 /// Declares the access pattern's stream, key conditions and costs.
@@ -42,38 +40,6 @@ fn settled(case: &Named) -> Cost {
     reads(case)
         .write(cost::PAYMENTS, table::cost::write(case.item).times(case.items))
         .write(cost::DUE_PAYMENTS, case.index_write().times(2 * case.items))
-}
-
-/// The bank with its transaction service.
-#[derive(Debug, Clone)]
-pub(crate) struct Executor {
-    pub(crate) bank: Bank,
-    pub(crate) service: Service,
-    /// Maximum number of concurrent calls of an invocation to the service.
-    pub(crate) concurrency: NonZeroUsize,
-    /// Maximum number of attempts without an outcome, until an operator decides.
-    pub(crate) max_attempts: u8,
-}
-
-/// Largest maximum of attempts. A payment has room for two digits.
-const MOST_ATTEMPTS: u8 = 99;
-
-impl App for Executor {
-    fn start(settings: &mut SettingsReader<'_>, clients: &Clients) -> Option<Self> {
-        let (bank, service) = (Bank::start(settings, clients), Service::start(settings, clients));
-        let (concurrency, attempts) = (settings.get("EXECUTION_CONCURRENCY"), settings.get("MAX_ATTEMPTS"));
-        let max_attempts = match attempts? {
-            attempts @ 1..=MOST_ATTEMPTS => Some(attempts),
-            _ => settings.fault(format!("MAX_ATTEMPTS must be between 1 and {MOST_ATTEMPTS}")),
-        };
-        Some(Self { bank: bank?, service: service?, concurrency: concurrency?, max_attempts: max_attempts? })
-    }
-}
-
-impl Executor {
-    async fn warm_up(self) {
-        futures::join!(self.bank.warm_by_batch_get(), self.service.warm_up());
-    }
 }
 
 /// Executes the payments of the batch. Returns the sequence numbers of the records to retry: those

@@ -1,11 +1,17 @@
 //! B19: reads a job and its progress (docs/decisions/jobs.md).
 
 use crate::{
-    Bank,
+    Bank, DOMAIN,
     cost::{self, Calls, Pattern},
+    jobs::job_key,
 };
-use function::{Problem, Route, Trigger};
-use table::cost::{Cost, read};
+use function::{Accepted, Caller, Error, Problem, Route, Trigger};
+use jobs::{Job, JobBody, JobInput, JobRoutes, Jobs};
+use keys::bank::JobId;
+use table::{
+    Key,
+    cost::{Cost, read},
+};
 
 /// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
@@ -22,3 +28,25 @@ pub const PATTERN: Pattern = Pattern {
     contract: function::contract(&jobs::get_job::<Bank>),
     function: || function::http(jobs::get_job::<Bank>, Bank::warm_by_job),
 };
+
+impl JobRoutes for Bank {
+    type Input = JobInput<JobId>;
+
+    fn table(&self) -> &Jobs {
+        &self.jobs
+    }
+
+    fn key(caller: &Caller, JobInput(id): &Self::Input) -> Result<Key, Error> {
+        caller.must_operate(DOMAIN)?;
+        Ok(job_key(id))
+    }
+
+    fn accepted(_: &Self::Input, job: Job) -> Accepted<JobBody> {
+        accepted(job)
+    }
+}
+
+/// Creates a 202 response with the location and the progress of the job.
+pub(crate) fn accepted(job: Job) -> Accepted<JobBody> {
+    Accepted { location: PATTERN.location(|_| Some(job.id.clone())), body: job.into() }
+}

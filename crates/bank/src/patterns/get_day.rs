@@ -4,7 +4,9 @@
 use crate::{
     Bank, DOMAIN,
     cost::{self, Calls, Pattern},
-    model::day::{Certificate, CertificateBody, Counts, CountsBody, Details, Discrepancy, OpenPayment, complete},
+    model::day::{
+        Certificate, CertificateBody, Counts, CountsBody, Details, Discrepancy, LISTED, OpenPayment, complete,
+    },
     patterns::start_close::DayInput,
 };
 use function::{Error, Json, Problem, Request, Route, Trigger};
@@ -19,9 +21,6 @@ use table::{
     Page, Query,
     cost::{Cost, read, read_eventually},
 };
-
-/// Maximum number of open payments and of discrepancies in the response, for each close.
-pub(crate) const LISTED: usize = 100;
 
 /// Declares the access pattern's route, key conditions and costs.
 pub const PATTERN: Pattern = Pattern {

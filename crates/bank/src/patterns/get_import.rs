@@ -4,7 +4,7 @@ use crate::{
     Bank, DOMAIN,
     cost::{self, Calls, Pattern},
     jobs::Task,
-    model::import::{ImportBody, ImportedFile, RunBody},
+    model::import::{ImportBody, ImportedFile, MAX_RUNS, RunBody},
 };
 use function::{Error, Input, Json, Problem, Request, Route, Trigger};
 use jobs::Job;
@@ -13,9 +13,6 @@ use table::{
     Item, Key, Query,
     cost::{Cost, read},
 };
-
-/// Maximum number of runs in a response. Each is a job item, usually of 1 KB.
-pub(crate) const MAX_RUNS: usize = 20;
 
 /// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {

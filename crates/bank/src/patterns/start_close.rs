@@ -3,8 +3,9 @@
 use crate::{
     Bank, DOMAIN,
     cost::{self, Calls, Pattern},
-    jobs::{Task, accepted, job_key},
+    jobs::{Task, job_key},
     model::day::CertificateKey,
+    patterns::get_bank_job::accepted,
 };
 use function::{Accepted, Error, Fingerprint, Input, Request, Route, Trigger};
 use jobs::{Job, JobBody, State};

@@ -3,7 +3,8 @@
 use crate::{
     Bank, DOMAIN,
     cost::{self, Calls, Pattern},
-    jobs::{Task, accepted, job_key},
+    jobs::{Task, job_key},
+    patterns::get_bank_job::accepted,
 };
 use function::{Accepted, Error, Problem, Request, Route, Trigger};
 use jobs::{Job, JobBody};

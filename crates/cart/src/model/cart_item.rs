@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use std::{borrow::Cow, str::FromStr};
 use table::{Attributes, Item, Key};
 
-use crate::{Product, ProductName, store::Days};
+use crate::{Product, ProductName, model::days::Days};
 
 /// Maximum size of a cart item in bytes, including the attributes that status changes add later.
 /// Writing an item of this size consumes one write request unit (WRU).

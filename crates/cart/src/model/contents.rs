@@ -1,4 +1,4 @@
-use crate::{Cart, CartItem, MAX_ITEMS, Order, OrderStatus};
+use crate::{Cart, CartItem, Order, OrderStatus};
 use function::{Error, Problem};
 use futures::{StreamExt, TryStreamExt, stream};
 use jiff::SignedDuration;
@@ -10,6 +10,9 @@ use money::Currency;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use std::{borrow::Cow, cmp::Reverse, collections::BTreeMap, fmt, str::FromStr};
 use table::{Attributes, Change, Condition, Item, Key, Query};
+
+/// Maximum number of ACTIVE items in a cart (docs/requirements/cart.md#large-carts).
+pub const MAX_ITEMS: usize = 200;
 
 /// Item `CART`: the contents of a cart (docs/decisions/cart-contents.md).
 ///

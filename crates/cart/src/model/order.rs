@@ -1,4 +1,4 @@
-use crate::{Cart, CartItem, ProductName, Quantity, model::cart_item::Move, store::Days};
+use crate::{Cart, CartItem, ProductName, Quantity, model::cart_item::Move, model::days::Days};
 use function::{Error, Problem, is_zero};
 use futures::future::join;
 use keys::{

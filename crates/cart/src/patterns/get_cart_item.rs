@@ -4,7 +4,7 @@
 use crate::{
     Cart, CartItem, CartItemBody, DOMAIN,
     cost::{self, Calls, Pattern},
-    store::Days,
+    model::days::Days,
 };
 use function::{Error, Input, Json, Problem, Request, Route, Trigger, optimistically};
 use keys::{

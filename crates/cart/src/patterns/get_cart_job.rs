@@ -1,11 +1,17 @@
 //! C14: reads a job and its progress (docs/decisions/jobs.md).
 
 use crate::{
-    Cart,
+    Cart, DOMAIN,
     cost::{self, Calls, Pattern},
+    jobs::job_key,
 };
-use function::{Problem, Route, Trigger};
-use table::cost::{Cost, read};
+use function::{Accepted, Caller, Error, Problem, Route, Trigger};
+use jobs::{Job, JobBody, JobInput, JobRoutes, Jobs};
+use keys::cart::JobId;
+use table::{
+    Key,
+    cost::{Cost, read},
+};
 
 /// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
@@ -22,3 +28,20 @@ pub const PATTERN: Pattern = Pattern {
     contract: function::contract(&jobs::get_job::<Cart>),
     function: || function::http(jobs::get_job::<Cart>, Cart::warm_by_job),
 };
+
+impl JobRoutes for Cart {
+    type Input = JobInput<JobId>;
+
+    fn table(&self) -> &Jobs {
+        &self.jobs
+    }
+
+    fn key(caller: &Caller, JobInput(id): &Self::Input) -> Result<Key, Error> {
+        caller.must_operate(DOMAIN)?;
+        Ok(job_key(id))
+    }
+
+    fn accepted(_: &Self::Input, job: Job) -> Accepted<JobBody> {
+        Accepted { location: PATTERN.location(|_| Some(job.id.clone())), body: job.into() }
+    }
+}

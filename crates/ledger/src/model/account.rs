@@ -1,4 +1,4 @@
-use crate::{ChainHash, DOMAIN, Leg, Posting, model::posting_plan::too_large, store::IdempotentItem};
+use crate::{ChainHash, DOMAIN, Leg, Posting, model::access::IdempotentItem, model::posting_plan::too_large};
 use function::{Caller, Error, Fingerprint, Input};
 use keys::{
     AccountId, TimestampMillis, TransactionId,

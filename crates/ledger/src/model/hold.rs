@@ -1,6 +1,6 @@
 use crate::{
     Account, DOMAIN, Posting,
-    store::{IdempotentItem, missing},
+    model::access::{IdempotentItem, missing},
 };
 use function::{Caller, Error, Fingerprint, Problem};
 use keys::{

@@ -1,4 +1,4 @@
-use crate::store::IdempotentItem;
+use crate::model::access::IdempotentItem;
 use function::{BoundedText, Fingerprint};
 use keys::{
     TimestampMillis,

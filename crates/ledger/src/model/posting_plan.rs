@@ -2,8 +2,8 @@
 
 use crate::{
     Account, DOMAIN, InboxItem, Leg, Posted, Posting, Reversal,
+    model::access::missing,
     model::{hold::Capture, transaction::Draft},
-    store::missing,
 };
 use function::{Caller, Error, Problem};
 use keys::{

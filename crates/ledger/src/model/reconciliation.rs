@@ -9,10 +9,10 @@ use crate::{
 use function::{Caller, Error, Fingerprint, is_zero};
 use jobs::{Job, State};
 use keys::{
-    AccountId, Day, TimestampMillis, TransactionId,
+    AccountId, Day, ItemHash, TimestampMillis, TransactionId,
     ledger::{
-        AccountPartition, AccountType, CreatedPlace, FindingSort, ItemHash, LegId, MerchantId, Metadata,
-        ReconciliationId, ReconciliationPartition, Subject, TransactionPartition, TransactionType,
+        AccountPartition, AccountType, CreatedPlace, FindingSort, LegId, MerchantId, Metadata, ReconciliationId,
+        ReconciliationPartition, Subject, TransactionPartition, TransactionType,
     },
     totals::TotalScope,
 };

@@ -4,6 +4,7 @@
 use crate::{
     DOMAIN, Ledger,
     cost::{self, Calls, Named, Pattern},
+    model::access::user,
     model::refusal::with_rejections,
     model::{
         hold::{CAPTURE, Capture},
@@ -11,7 +12,6 @@ use crate::{
     },
     patterns::{create_hold::open_entries, get_transaction},
     post::Payer,
-    store::user,
 };
 use function::{Error, Fingerprint, Input, Located, Problem, Request, Route, Trigger};
 use keys::{TransactionId, ledger::HoldId};

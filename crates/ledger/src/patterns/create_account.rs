@@ -3,8 +3,8 @@
 use crate::{
     Account, AccountBody, DOMAIN, Ledger,
     cost::{self, Calls, Named, Pattern},
+    model::access::user,
     model::account::Terms,
-    store::user,
 };
 use function::{Created, Error, Fingerprint, Input, Problem, Request, Route, Trigger};
 use keys::{AccountId, ledger::PostingMode};

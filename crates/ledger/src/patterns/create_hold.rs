@@ -4,13 +4,13 @@
 use crate::{
     HoldBody, Ledger,
     cost::{self, Calls, Named, Pattern},
+    model::access::user,
     model::refusal::with_rejections,
     model::{
         hold::{CAPTURE, HoldTerms},
         transaction::Draft,
     },
     patterns::process_payment::read_amount,
-    store::user,
 };
 use function::{Contract, Created, Error, Fields, Fingerprint, Input, Problem, Request, Route, Trigger};
 use keys::{AccountId, TimestampMillis, TransactionId, ledger::HoldId};

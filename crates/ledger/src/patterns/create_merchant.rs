@@ -4,8 +4,8 @@
 use crate::{
     DOMAIN, Ledger, Merchant, MerchantBody,
     cost::{self, Calls, Pattern},
+    model::access::user,
     model::merchant::Name,
-    store::user,
 };
 use function::{Created, Error, Fingerprint, Input, Problem, Request, Route, Trigger};
 use keys::ledger::MerchantId;

@@ -6,9 +6,9 @@ use crate::{
     Ledger,
     batch::BatchRequest,
     cost::{Calls, Pattern},
+    model::access::user,
     model::transaction::TransactionBody,
     patterns::process_payment::{ProcessPaymentInput, describe_transaction},
-    store::user,
 };
 use function::{Contract, Error, Fault, Fields, Input, Json, Request, Route, Trigger, read_record};
 use keys::IdempotencyKey;

@@ -5,13 +5,13 @@
 use crate::{
     Ledger, Posting,
     cost::{Calls, Pattern},
+    model::access::user,
     model::refusal::with_rejections,
     model::{
         posting::unbalanced,
         transaction::{Description, Draft, JOURNAL, RESERVED, TransactionBody, is_reserved},
     },
     post::Payer,
-    store::user,
 };
 use function::{Contract, Created, Error, Fields, Fingerprint, Input, Problem, Request, Route, Trigger};
 use keys::{

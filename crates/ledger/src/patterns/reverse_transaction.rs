@@ -6,6 +6,7 @@
 use crate::{
     Ledger, Posting, Transaction,
     cost::{Calls, Pattern},
+    model::access::user,
     model::refusal::with_rejections,
     model::{
         reversal::Refund,
@@ -13,7 +14,6 @@ use crate::{
     },
     patterns::get_transaction,
     post::Payer,
-    store::user,
 };
 use function::{Contract, Error, Fields, Fingerprint, Input, Located, Problem, Request, Route, Trigger};
 use keys::TransactionId;

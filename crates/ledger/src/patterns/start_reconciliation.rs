@@ -5,9 +5,9 @@
 use crate::{
     DOMAIN, Ledger,
     cost::{self, Calls, Pattern},
+    model::access::user,
     model::reconciliation::{Coverage, Reconciliation, Task, Window},
     patterns::get_reconciliation,
-    store::user,
 };
 use function::{Accepted, Contract, Error, Fields, Fingerprint, Input, Problem, Request, Route, Trigger};
 use jobs::Job;

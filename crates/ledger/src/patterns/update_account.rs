@@ -8,12 +8,12 @@
 use crate::{
     Account, AccountBody, DOMAIN, LastLeg, Ledger, Leg, Posting, Transaction,
     cost::{self, Calls, Named, Pattern},
+    model::access::user,
     model::{
         posting_plan::{PostingPlan, unavailable},
         reconciliation::SETTLES,
         transaction::{CLOSING, Draft},
     },
-    store::user,
 };
 use function::{
     Caller, Contract, Error, Fields, Fingerprint, Input, Json, Problem, Request, Route, Trigger, Version,

@@ -4,8 +4,8 @@
 use crate::{
     HoldBody, Ledger,
     cost::{self, Calls, Pattern},
+    model::access::user,
     patterns::{create_hold::open_entries, get_hold::HoldInput},
-    store::user,
 };
 use function::{Error, Fingerprint, Json, Problem, Request, Route, Trigger};
 use table::cost::{Cost, read, write};

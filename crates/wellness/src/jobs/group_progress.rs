@@ -1,7 +1,6 @@
 use crate::{
     Activity, Group, Groups, Registration, Wellness,
-    model::{groups::Members, part::PartLevel},
-    patterns::get_activity::Row,
+    model::{groups::Members, part::PartLevel, row::Row},
 };
 use function::{Deadline, Error};
 use jobs::{Job, JobRunner, Next, Step};

@@ -1,11 +1,11 @@
 use crate::{
     Employee, Wellness,
+    employees::{PlacedName, Placement, PutEmployeeInput},
     model::{
         employee::EmployeesQuery,
         import::{ImportProgress, MAX_REJECTED, Missing, Outcome, RejectedLine},
         upload::{FileStatus, Upload},
     },
-    patterns::put_employee::{PlacedName, Placement, PutEmployeeInput},
 };
 use function::{Contract, Deadline, Error, Fields, Input, optimistically, unguarded};
 use futures::{StreamExt, TryStreamExt, stream};

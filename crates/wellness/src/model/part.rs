@@ -5,8 +5,8 @@ use crate::{
     model::{
         groups::MAX_GROUPS,
         parts::{MAX_REFERENCES, MAX_REWARDS},
+        row::Row,
     },
-    patterns::get_activity::Row,
 };
 use function::{Error, Fields, Problem};
 use keys::wellness::{ActivityId, ActivityPartition, CompanyId, Level, ProgramSort};

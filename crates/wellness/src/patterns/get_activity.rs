@@ -2,26 +2,27 @@
 //! (docs/requirements/wellness.md#pattern-4-get-an-activity).
 
 use crate::{
-    Activity, ActivityBody, DOMAIN, Detail, Goal, Group, Groups, Reference, Reward, Wellness,
+    Activity, ActivityBody, DOMAIN, Wellness,
     cost::{self, Calls, Pattern},
     model::{
         access::sees,
         groups::GroupsBody,
         object::JsonObject,
         parts::{GoalBody, MAX_REWARDS, ReferenceBody, RewardBody},
+        row::Row,
     },
 };
 use function::{Error, Input, Json, Problem, Request, Route, Trigger};
 use futures::future::{try_join, try_join_all};
 use keys::{
     TimestampSeconds,
-    wellness::{ActivityId, ActivityPartition, CompanyId, Level, ProgramSort},
+    wellness::{ActivityId, ActivityPartition, CompanyId, Level},
 };
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::{collections::BTreeSet, str::FromStr};
 use table::{
-    Item, Query,
+    Query,
     cost::{Cost, read},
 };
 
@@ -91,39 +92,6 @@ impl Levels {
 /// The levels that contain references.
 const REFERENCES: [Level; 6] =
     [Level::Program, Level::Courses, Level::Files, Level::Notifications, Level::Trackers, Level::Venues];
-
-/// An item of an activity whose sort key begins with `Program`. The attribute `Type` determines the
-/// variant. Only reads use this enum. Writes use the individual structs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "Type")]
-pub(crate) enum Row {
-    Activity(Box<Activity>),
-    Detail(Detail),
-    Goal(Goal),
-    Reward(Reward),
-    Groups(Groups),
-    Group(Group),
-    Reference(Reference),
-}
-
-impl Item for Row {
-    const TYPE: &'static str = "item of an activity";
-}
-
-impl Row {
-    /// The sort key.
-    pub(crate) fn sort(&self) -> &ProgramSort {
-        match self {
-            Self::Activity(row) => &row.sort,
-            Self::Detail(row) => &row.sort,
-            Self::Goal(row) => &row.sort,
-            Self::Reward(row) => &row.sort,
-            Self::Groups(row) => &row.sort,
-            Self::Group(row) => &row.sort,
-            Self::Reference(row) => &row.sort,
-        }
-    }
-}
 
 /// The requested levels of an activity. The response omits other levels and missing parts.
 #[derive(Debug, Clone, Serialize, JsonSchema)]

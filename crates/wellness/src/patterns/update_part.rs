@@ -12,9 +12,9 @@ use crate::{
         object::JsonObject,
         part::{PartLevel, PartRoute},
         parts::{GoalBody, RewardBody},
+        row::Row,
         sizes::{MAX_PART, must_fit},
     },
-    patterns::get_activity::Row,
 };
 use function::{Contract, Error, Fields, Input, Problem, Put, Request, Route, Trigger, Version, optimistically};
 use keys::wellness::{ActivityId, CompanyId, GroupId, JobId, ProgramSort};
