@@ -1,6 +1,6 @@
 # On a new machine, start with `make run` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help run sim sim-night sim-mutants mutants coverage sam-env dev load bench bench-counts own-code demo test invoke event plan token docs picture build deploy lint lint-template deny report sql backfill verify compact test-analytics test-lake test-slow test-whole test-lambda test-openapi test-clients test-sam test-tools test-console console-vendor tools test-dev test-smoke test-deploy test-dynamodb-local smoke need need-java need-python need-valgrind need-peers need-postgres need-clients
+.PHONY: help run sim sim-night sim-mutants mutants coverage sam-env dev load bench bench-counts own-code demo test invoke event plan token docs models picture build deploy lint lint-template deny lake-sql report sql backfill verify compact test-analytics test-lake test-slow test-whole test-lambda test-openapi test-clients test-sam test-tools test-console console-vendor tools test-dev test-smoke test-deploy test-dynamodb-local smoke need need-java need-python need-valgrind need-peers need-postgres need-clients
 
 # The Runtime Interface Emulator, which `sam local invoke` also uses.
 EMULATOR = $(CURDIR)/.venv/sam/lib/*/site-packages/samcli/local/rapid/aws-lambda-rie-$(if $(filter arm64 aarch64,$(shell uname -m)),arm64,x86_64)
@@ -62,12 +62,15 @@ token: need ## Print a token: ARGS='--scope bank:read --account Account1'
 	@$(LOCAL) token $(ARGS)
 
 plan: need ## Print the capacity and the cost of the bank's day, or the shards for a single rate: ARGS='--payments 1000000 --minutes 30 --kilobytes 8 --moves 1'
-	@$(LOCAL) plan $(ARGS)
+	@cargo run --quiet --bin plan -- $(ARGS)
 
 docs: need ## Generate the derived parts of docs/ and the templates
 	UPDATE_DOCS=1 tests/some.sh --quiet --package system-tests --test system -- registry::
 	UPDATE_DOCS=1 tests/some.sh --quiet --package system-tests --test contract -- units
-	UPDATE_DOCS=1 tests/some.sh --quiet --package system-tests --test system -- --test-threads=1 docs:: lake_tables:: named_queries:: workbench::models_are_current openapi::is_generated
+	UPDATE_DOCS=1 tests/some.sh --quiet --package system-tests --test system -- --test-threads=1 docs:: lake_tables:: named_queries:: openapi::is_generated
+
+models: need ## Write the data models of the tables to target/models, for NoSQL Workbench
+	MODELS=$(CURDIR)/target/models tests/some.sh --quiet --package system-tests --test system -- workbench::models
 
 picture: .venv/bin/.pyyaml ## Draw docs/architecture.svg from template.yaml and stacks/
 	.venv/bin/python tests/template/draw.py
@@ -158,20 +161,23 @@ load: need need-clients .tools/.packages ## Print the latency percentiles of rou
 	@cargo build --quiet --bin local
 	@python3 bench/load.py $(CONNECTIONS) $(SECONDS)
 
-report: .venv/bin/.duckdb ## Run the saved queries on LAKE (lake), print tables, and write a page per service, REPORT (report.html) for the cart: FROM=2026-12-01 TO=2026-12-31
+lake-sql: need ## Write the schemas and the SQL of the lake to target/lake-sql
+	@cargo run --quiet --example lake-sql -- target/lake-sql
+
+report: lake-sql .venv/bin/.duckdb ## Run the saved queries on LAKE (lake), print tables, and write a page per service, REPORT (report.html) for the cart: FROM=2026-12-01 TO=2026-12-31
 	@.venv/bin/python analytics/report.py --lake $(LAKE) --output $(REPORT) $(FROM:%=--from %) $(TO:%=--to %)
 
-sql: .venv/bin/.duckdb-cli ## Open DuckDB on the lake, with a view of each table, or run one query: Q='select status, count(*) from payments group by status'
+sql: lake-sql .venv/bin/.duckdb-cli ## Open DuckDB on the lake, with a view of each table, or run one query: Q='select status, count(*) from payments group by status'
 	@.venv/bin/python analytics/sql.py .venv/bin/duckdb $(LAKE) $(if $(Q),'$(subst ','\'',$(Q))')
 
-backfill verify compact: .venv/bin/.duckdb ## Add the items of the tables to the lake, compare the lake with the tables, or write the current states, on a running local stack
+backfill verify compact: lake-sql .venv/bin/.duckdb ## Add the items of the tables to the lake, compare the lake with the tables, or write the current states, on a running local stack
 	@.venv/bin/python analytics/refresh.py $@ --lake $(LAKE) --url http://127.0.0.1:$(PORT) --dynamodb http://127.0.0.1:$(DYNAMODB_PORT)
 
-test-analytics: .venv/bin/.duckdb .venv/bin/.duckdb-cli .venv/bin/.sqlglot .venv/bin/ministack ## Check the SQL of analytics/ on DuckDB, with the Trino grammar, and through the Athena API of ministack
+test-analytics: lake-sql .venv/bin/.duckdb .venv/bin/.duckdb-cli .venv/bin/.sqlglot .venv/bin/ministack ## Check the SQL of analytics/ on DuckDB, with the Trino grammar, and through the Athena API of ministack
 	.venv/bin/python analytics/test_queries.py
 	.venv/bin/python analytics/test_lake.py
 
-test-lake: need .venv/bin/ministack .venv/bin/.boto3 .venv/bin/.pyyaml .venv/bin/.duckdb ## Send changes through emulated Firehose, S3, Glue and Athena, and check the results of the queries, of a backfill and of a verification
+test-lake: need lake-sql .venv/bin/ministack .venv/bin/.boto3 .venv/bin/.pyyaml .venv/bin/.duckdb ## Send changes through emulated Firehose, S3, Glue and Athena, and check the results of the queries, of a backfill and of a verification
 	@cargo build --quiet --bin local
 	.venv/bin/python tests/lake/test_lake.py target/debug/local
 	.venv/bin/python tests/lake/test_refresh.py target/debug/local
@@ -207,8 +213,8 @@ test-console: need need-clients .tools/.packages ## Use the console of a local s
 	@cargo build --quiet --bin local
 	node tests/console/test_console.mjs target/debug/local .tools
 
-console-vendor: need-clients ## Copy the libraries of the console from npm to crates/local/console/vendor
-	crates/local/console/vendor.sh
+console-vendor: need-clients ## Copy the libraries of the console from npm to crates/console/page/vendor
+	crates/console/page/vendor.sh
 
 test-dev: need need-python ## Check that `make dev` restarts after a change and keeps the data
 	@cargo build --quiet --bin local

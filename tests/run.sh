@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 . tests/parts.sh
 
-MAX_EXECUTABLES=10
+MAX_EXECUTABLES=17
 export PERMISSIONS_USED=$PWD/target/permissions
 export CARGO_TERM_COLOR=never
 # Many tests wait for a lease, a retry or a lost connection. Four threads per processor keep the

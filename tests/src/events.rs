@@ -2,7 +2,7 @@
 #![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use crate::{patterns, root};
-use local::events::{Events, Expected, is_accepted};
+use events::{Events, Expected, is_accepted};
 use serde_json::{Value, json};
 
 /// An event, with its expected outcome in its world.

@@ -33,15 +33,14 @@ use axum::{
         header::{ACCEPT, CONTENT_LENGTH, HeaderName},
     },
 };
+use engine::server::Near;
 use function::system_random;
 use keys::Random;
-use local::{
-    Builder, Near, Stack,
-    template::{Selection, Template},
-};
+use local::{Builder, Stack};
 use serde_json::{Map, Value, json};
 use std::{collections::BTreeMap, fmt::Debug, path::PathBuf, str::FromStr, sync::LazyLock, time::Duration};
 use table::Dynamo;
+use template::{Selection, Template};
 use tokio::time::sleep;
 
 /// The distance between two cases of a large table that a test runs: `step`, or 1 if the variable

@@ -1,8 +1,8 @@
 //! The declarations of the access patterns of all domains.
 #![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may stop here")]
 
+use events::domains;
 use function::{Declared, Function, Pattern};
-use local::domains;
 use std::collections::BTreeSet;
 use table::cost::{Cost, Sizes};
 

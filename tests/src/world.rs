@@ -3,13 +3,11 @@
 
 use crate::{Answer, events::folder, template_with};
 use axum::{body::Bytes, http::Request};
+use events::{Claims, EventRequest};
+use hostile::Rates;
 use jiff::Timestamp;
 use keys::Random;
-use local::{
-    Claims, Rates,
-    events::EventRequest,
-    in_process::{Connect, InProcess, clock},
-};
+use local::in_process::{Connect, InProcess, clock};
 use serde_json::Value;
 use std::{collections::BTreeMap, convert::identity, time::Duration};
 use tokio::time::sleep;

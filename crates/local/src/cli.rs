@@ -2,7 +2,6 @@
 mod demo;
 mod event;
 mod invoke;
-mod plan;
 mod run;
 mod sam_env;
 mod token;
@@ -13,13 +12,9 @@ use clap::{Args, Parser, Subcommand};
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::{Layer, filter::Targets, layer::SubscriberExt, util::SubscriberInitExt};
 
-use crate::{
-    Auth, Builder, Rates, Stack, StartError, TokenError,
-    client::ClientError,
-    events::{EventError, Events},
-    stack::DOCKER_HOST,
-    world::WorldError,
-};
+use crate::{Builder, Stack, StartError, client::ClientError, stack::DOCKER_HOST, world::WorldError};
+use events::{Auth, EventError, Events, TokenError};
+use hostile::Rates;
 
 const EVENTS: &str = "events";
 
@@ -45,8 +40,6 @@ enum Command {
     Token(TokenOptions),
     /// Write files with the environment variables of the functions, for `sam local invoke`
     SamEnv(SamEnvOptions),
-    /// Print the capacity and the cost of the bank's day, or the shards for a single rate
-    Plan(plan::PlanOptions),
 }
 
 #[derive(Debug, Args)]
@@ -201,7 +194,7 @@ impl Cli {
         // normal.
         let mut levels = Targets::new().with_default(LevelFilter::WARN).with_target("dynoxide", LevelFilter::ERROR);
         if matches!(&self.command, Command::Run(options) if options.hostile.is_some()) {
-            levels = levels.with_target("local::hostile", LevelFilter::DEBUG);
+            levels = levels.with_target("hostile", LevelFilter::DEBUG);
         }
         let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
         tracing_subscriber::registry().with(lines.with_filter(levels)).init();
@@ -212,10 +205,6 @@ impl Cli {
             Command::Event(options) => event::print(options),
             Command::Token(options) => token::token(options),
             Command::SamEnv(options) => sam_env::write(&options),
-            Command::Plan(options) => {
-                plan::print(&options);
-                Ok(())
-            }
         };
         match done {
             Ok(()) => ExitCode::SUCCESS,

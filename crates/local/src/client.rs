@@ -5,7 +5,8 @@ use http::{HeaderMap, Method, StatusCode};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{events::EventRequest, usage::CONSUMED};
+use crate::usage::CONSUMED;
+use events::EventRequest;
 
 const PATIENCE: Duration = Duration::from_mins(15);
 

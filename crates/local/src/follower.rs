@@ -14,13 +14,11 @@ pub(crate) use positions::Positions;
 use serde_json::{Value, json};
 use tokio::{sync::watch, task::JoinSet, time::timeout};
 
-use crate::{
-    hostile::{Hostile, Shard},
-    lake::Lake,
-    lambda::Lambda,
-    store::{Position, Store},
-    template::{Mapping, Start},
-};
+use crate::lambda::Lambda;
+use engine::store::{Position, Store};
+use hostile::{Hostile, Shard};
+use objects::Lake;
+use template::{Mapping, Start};
 
 // Maximum time that the stop waits for a batch in delivery.
 const PATIENCE: Duration = Duration::from_secs(1);

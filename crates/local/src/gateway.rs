@@ -19,7 +19,6 @@ use serde_json::Value;
 use tokio::time::timeout;
 use uuid::Uuid;
 
-pub(crate) use self::answer::json_response;
 pub(crate) use self::routes::Routes;
 use self::{
     answer::{explained, message},
@@ -27,15 +26,17 @@ use self::{
     routes::Match,
 };
 use crate::{
-    auth::{self, Auth, Claims, Tokens},
-    console::Console,
     follower::EventSourcePoller,
-    hostile::Hostile,
-    lambda::{Lambda, MAX_EVENT, Outcome, length},
-    server::{Endpoint, Origins, Received, Refusal},
-    store::Store,
+    lambda::{Lambda, MAX_EVENT},
     usage,
 };
+use console::{Console, Outcome, length};
+use engine::{
+    server::{Endpoint, Origins, Received, Refusal},
+    store::Store,
+};
+use events::auth::{self, Auth, Claims, Tokens};
+use hostile::Hostile;
 
 const LONGEST_CALL: Duration = Duration::from_secs(30);
 /// API Gateway's own words for the status 413.

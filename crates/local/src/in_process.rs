@@ -43,22 +43,26 @@ use table::{Dynamo, Usage};
 
 use crate::{
     StartError,
-    auth::{Auth, Claims, TokenError, Tokens},
-    domains::functions,
-    engine,
-    events::Events,
     follower::verdict,
     gateway::{Arrival, Gateway, Routes},
-    hostile::{Hostile, Rates},
-    lake::{Lake, pending},
-    lambda::{self, Failure, Handler, Lambda, Outcome},
+    lambda::{self, Handler, Lambda},
     role::{Notes, Role},
     schedule,
-    server::{Arriving, Endpoint, Received, Refusal},
-    store::{Position, Store},
-    template::{self, Authorizer, Mapping, REGION, Template},
     world::{self, Stage, WorldError},
 };
+use console::{Failure, Outcome};
+use engine::{
+    server::{Arriving, Endpoint, Received, Refusal},
+    store::{Position, Store},
+};
+use events::{
+    Events,
+    auth::{Auth, Claims, TokenError, Tokens},
+    functions,
+};
+use hostile::{Hostile, Rates};
+use objects::{Lake, Services, pending};
+use template::{Authorizer, Mapping, REGION, Template};
 
 const DYNAMODB: &str = "http://dynamodb.local";
 const SERVICES: &str = "http://services.local";
@@ -136,10 +140,13 @@ impl InProcess {
     ) -> Result<Self, StartError> {
         let store = Store::open(None, &template.tables)?;
         let lake = Arc::new(Lake::new(None, &template).map_err(StartError::Lake)?);
-        lake.set_roles(template.lambdas.iter().map(|spec| (spec.name.clone(), Role::new(spec, None))).collect());
-        let direct = SharedHttpClient::new(Direct { database: store.database(), lake: Arc::clone(&lake) });
+        lake.set_roles(
+            template.lambdas.iter().map(|spec| (spec.name.clone(), Role::new(spec, None).allows_s3())).collect(),
+        );
+        let direct =
+            SharedHttpClient::new(Direct { database: store.database(), services: Services(Arc::clone(&lake)) });
         let (seed, rates) = hostile;
-        let hostile = Hostile::new(seed, rates, &template.tables, Some(&store)).map_err(StartError::Client)?;
+        let hostile = Hostile::new(seed, rates, &template.tables, Some(&store)).map_err(StartError::Hostile)?;
         let http = connect(hostile.around(direct));
         let notes = Notes::of_environment().map_err(StartError::Notes)?;
         let gateway = Gateway {
@@ -452,7 +459,7 @@ fn config(http: SharedHttpClient) -> SdkConfig {
 #[derive(Clone)]
 struct Direct {
     database: Database,
-    lake: Arc<Lake>,
+    services: Services,
 }
 
 impl std::fmt::Debug for Direct {
@@ -494,12 +501,12 @@ impl Direct {
         let request = request.try_into_http1x().map_err(|error| fail(error.to_string()))?;
         let (parts, body) = request.into_parts();
         let body = Body::new(body);
-        let response = if <Arc<Lake> as Endpoint>::streams(&parts) {
-            self.lake.receive(parts, Arriving::of(body)).await
+        let response = if Services::streams(&parts) {
+            self.services.receive(parts, Arriving::of(body)).await
         } else {
             let body = to_bytes(body, usize::MAX).await.map_err(|error| fail(error.to_string()))?;
             let peer = (Ipv4Addr::LOCALHOST, 0).into();
-            self.lake.answer(Received { peer, parts, body }).await
+            self.services.answer(Received { peer, parts, body }).await
         };
         let (parts, body) = response.into_parts();
         let body = to_bytes(body, usize::MAX).await.map_err(|error| fail(error.to_string()))?;

@@ -1,6 +1,5 @@
 //! Invokes functions as the Lambda service does, with a timeout and a context.
 use std::{
-    io,
     sync::Arc,
     time::{Duration, SystemTime},
 };
@@ -13,12 +12,10 @@ use table::Usage;
 use tokio::{task::JoinHandle, time::timeout};
 use uuid::Uuid;
 
-use crate::{
-    console::{Recorder, recorded},
-    domains::functions,
-    hostile::Run,
-    template::{self, ACCOUNT, REGION},
-};
+use console::{Failure, Outcome, Recorder, length, recorded};
+use events::functions;
+use hostile::Run;
+use template::{ACCOUNT, REGION};
 
 /// Maximum size of an answer in bytes, as JSON. The body of an HTTP answer is an escaped string
 /// inside it.
@@ -41,18 +38,6 @@ pub(crate) struct Lambda {
     recorder: Option<Arc<Recorder>>,
     /// Whether the execution environment can fail (docs/hostile.md).
     can_fail: bool,
-}
-
-/// Result of an invocation and its DynamoDB usage.
-pub(crate) struct Outcome {
-    pub(crate) answer: Result<Value, Failure>,
-    pub(crate) usage: Usage,
-}
-
-/// Error type and message of a failed invocation, as Lambda reports them.
-pub(crate) struct Failure {
-    pub(crate) kind: String,
-    pub(crate) message: String,
 }
 
 impl Lambda {
@@ -153,25 +138,6 @@ fn within_limit(answer: Value) -> Result<Value, Failure> {
     Err(Failure { kind: "Function.ResponseSizeTooLarge".to_owned(), message })
 }
 
-/// Length of the value as JSON, without building the text.
-pub(crate) fn length(value: &Value) -> usize {
-    struct Count(usize);
-    impl io::Write for Count {
-        fn write(&mut self, part: &[u8]) -> io::Result<usize> {
-            self.0 += part.len();
-            Ok(part.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-    let mut count = Count(0);
-    // Neither a `Value` nor the counter fails.
-    let _ = serde_json::to_writer(&mut count, value);
-    count.0
-}
-
 fn deadline(timeout: Duration) -> u64 {
     let now = SystemTime::from(function::now());
     let end = (now + timeout).duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -192,3 +158,6 @@ fn handler(service: Service) -> Handler {
         Box::pin(async move { service.call(event, context).await })
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -19,12 +19,11 @@ use tokio::{
 };
 use uuid::Uuid;
 
-use crate::{
-    hostile::{Hostile, Notes, noting},
-    lake::{Lake, Pending, pending},
-    lambda::{Failure, Lambda},
-    template::{ACCOUNT, REGION},
-};
+use crate::lambda::Lambda;
+use console::Failure;
+use hostile::{Hostile, Notes, noting};
+use objects::{Lake, Pending, pending};
+use template::{ACCOUNT, REGION};
 
 /// Pause before the first retry. Lambda waits a minute and then two, which would be too slow for
 /// local work.

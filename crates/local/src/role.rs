@@ -19,9 +19,8 @@ use aws_smithy_runtime_api::client::http::{
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 
-use crate::console;
-use crate::lake::presigned::SECRET_KEY;
-use crate::template::{ACCOUNT, Lambda, REGION, Statement};
+use objects::{Allows, SECRET_KEY};
+use template::{ACCOUNT, Lambda, REGION, Statement};
 
 #[cfg(test)]
 mod tests;
@@ -56,9 +55,10 @@ impl Role {
         config.http_client(Assumed { inner, role: Arc::new(self) }).build()
     }
 
-    /// Whether the policy allows a request to S3 that the function has signed for another client.
-    pub(crate) fn may(&self, method: &str, path: &str, query: Option<&str>) -> bool {
-        self.allows(&of_s3(method, path, query.unwrap_or_default()))
+    /// Returns whether the policy allows a request to S3 that the function has signed for another
+    /// client.
+    pub(crate) fn allows_s3(self) -> Allows {
+        Box::new(move |method, path, query| self.allows(&of_s3(method, path, query.unwrap_or_default())))
     }
 
     /// Returns the error response if the policy does not allow the call, otherwise `None`.
@@ -69,7 +69,7 @@ impl Role {
     }
 
     fn allows(&self, need: &Need) -> bool {
-        let allowing = self.statements.iter().find_map(|statement| statement.allowing(need));
+        let allowing = self.statements.iter().find_map(|statement| need.allowed_by(statement));
         if let (Some((resource, key)), Some(notes)) = (allowing, &self.notes) {
             notes.add(&[&self.function, &need.action, resource, key]);
         }
@@ -90,18 +90,18 @@ impl Role {
     }
 }
 
-impl Statement {
+impl Need {
     /// Returns the resource pattern and the partition key pattern that match the call. The key
     /// pattern is `*` if the statement allows any key. Returns `None` if the statement does not
     /// allow the call.
-    fn allowing(&self, need: &Need) -> Option<(&str, &str)> {
-        let resource = self.resources.iter().find(|resource| is_like(&need.resource, resource))?;
-        let key = match (&self.leading_keys[..], &need.key) {
+    fn allowed_by<'a>(&self, statement: &'a Statement) -> Option<(&'a str, &'a str)> {
+        let resource = statement.resources.iter().find(|resource| is_like(&self.resource, resource))?;
+        let key = match (&statement.leading_keys[..], &self.key) {
             ([], _) => "*",
             (patterns, Some(key)) => patterns.iter().find(|pattern| is_like(key, pattern))?,
             (_, None) => return None,
         };
-        self.actions.contains(&need.action).then_some((resource, key))
+        statement.actions.contains(&self.action).then_some((resource, key))
     }
 }
 

@@ -3,7 +3,7 @@ use jiff::{Timestamp, Unit};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::template::{ACCOUNT, REGION};
+use template::{ACCOUNT, REGION};
 
 /// Builds the event that a rule sends now.
 pub(crate) fn event(rule: &str, now: Timestamp) -> Value {

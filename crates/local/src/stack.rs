@@ -19,22 +19,26 @@ use table::Dynamo;
 use tokio::time::sleep;
 
 use crate::{
-    auth::{self, Auth, Claims, TokenError, Tokens},
-    console::{Console, Recorder},
-    domains::functions,
-    engine::{self, Engine},
-    events::Events,
     follower::{Context, EventSourcePoller, Follower, Positions},
     gateway::{Gateway, Routes},
-    hostile::{Hostile, Rates},
-    lake::Lake,
     lambda::{self, Bind, Handler, Lambda},
     notifier::Notifier,
     role::{Notes, PERMISSIONS_USED, Role},
-    server::{Near, PATIENCE, Port, Server},
-    template::{self, Authorizer, Mapping, Selection, Template, TemplateError},
     world::{self, PAUSE, Stage, WorldError},
 };
+use console::{Console, Recorder};
+use engine::{
+    Engine,
+    server::{Near, PATIENCE, Port, Server},
+};
+use events::{
+    Events,
+    auth::{self, Auth, Claims, TokenError, Tokens},
+    functions,
+};
+use hostile::{Hostile, Rates};
+use objects::{Lake, Services};
+use template::{Authorizer, Mapping, Selection, Template, TemplateError};
 
 // Default lifetime of a token. `--expires-in` or an `exp` claim overrides it.
 const TOKEN_LIFE: Duration = Duration::from_hours(1);
@@ -56,6 +60,9 @@ pub enum StartError {
     /// The template is invalid, or contains a construct that the local stack does not support.
     #[error(transparent)]
     Template(#[from] TemplateError),
+    /// DynamoDB cannot start.
+    #[error(transparent)]
+    Engine(#[from] engine::StartError),
     /// A port is in use.
     #[error("port {0} is already in use: choose another with --{1} or {2}")]
     PortInUse(u16, &'static str, &'static str),
@@ -65,9 +72,6 @@ pub enum StartError {
     /// A port can't be opened, for a reason other than being in use.
     #[error("port {0} can't be opened: {1}")]
     Port(u16, io::Error),
-    /// The data file can't be opened.
-    #[error("the data file {path} can't be opened: {1}", path = .0.display())]
-    Data(PathBuf, String),
     /// The stream positions of the data file can't be read.
     #[error("the stream positions {path} can't be read: {1}; delete the file, and the functions receive all records again", path = .0.display())]
     Positions(PathBuf, String),
@@ -80,12 +84,6 @@ pub enum StartError {
     /// The operating system provides no random bytes.
     #[error("the operating system provides no random bytes: {0}")]
     Random(io::Error),
-    /// A table can't be created.
-    #[error("table {0}: {1}")]
-    Table(String, String),
-    /// A client can't be created.
-    #[error("the DynamoDB client can't be created: {0}")]
-    Client(String),
     /// The template declares a function twice, or declares a function that no crate contains.
     #[error("{0}")]
     Functions(String),
@@ -343,11 +341,14 @@ impl Builder {
         let services = bind(0, "port", "PORT").await?;
         let lake = Arc::new(Lake::new(self.lake.as_deref(), &template).map_err(StartError::Lake)?);
         let (data, remote) = (self.data.as_deref(), self.remote.as_deref());
-        let engine = Engine::start(dynamodb, data, remote, &template.tables, &lake, self.patience).await?;
+        let others = Arc::new(Services(Arc::clone(&lake)));
+        let engine = Engine::start(dynamodb, data, remote, &template.tables, &others, self.patience).await?;
         let services_url = format!("http://{}", services.address);
         let hostile = self.faults(&template, &engine)?;
         let access = Access::new(&self, &engine, &services_url, hostile.as_ref())?;
-        lake.set_roles(template.lambdas.iter().map(|lambda| (lambda.name.clone(), access.role(lambda))).collect());
+        lake.set_roles(
+            template.lambdas.iter().map(|lambda| (lambda.name.clone(), access.role(lambda).allows_s3())).collect(),
+        );
         let tokens = Tokens::new(template.authorizer.clone().unwrap_or_else(Authorizer::local));
         let console = self.console.then(|| {
             let root = self.root();
@@ -362,7 +363,7 @@ impl Builder {
             services_url,
             server: Server::start(port, Arc::clone(&gateway), self.patience),
             gateway: Arc::clone(&gateway),
-            services: Server::start(services, Arc::new(Arc::clone(&lake)), self.patience),
+            services: Server::start(services, others, self.patience),
             notifier: Notifier::start(&lake, &gateway.lambdas, gateway.hostile.as_ref()),
             follower: Follower::start(&gateway.pollers),
             engine,
@@ -493,7 +494,7 @@ impl Access {
         let endpoint = |given: &Option<String>, own: &str| given.clone().unwrap_or_else(|| own.to_owned());
         Ok(Self {
             config: match hostile {
-                Some(hostile) => engine::hostile_config(engine.config()?, hostile),
+                Some(hostile) => hostile.configure(engine.config()?),
                 None => engine.config()?,
             },
             dynamodb: endpoint(&builder.dynamo_endpoint, &engine.url),
@@ -537,7 +538,7 @@ fn pollers(
     let mappings =
         lambdas.values().flat_map(|lambda| lambda.spec.mappings.iter().map(move |mapping| (lambda, mapping)));
     let poller = |(lambda, mapping): (_, &Mapping)| {
-        let fail = |error| StartError::Table(mapping.table.clone(), error);
+        let fail = |error| StartError::Engine(engine::StartError::Table(mapping.table.clone(), error));
         context.pollers(lambda, mapping, hostile).map_err(fail)
     };
     Ok(mappings.map(poller).collect::<Result<Vec<_>, _>>()?.concat())
@@ -800,3 +801,6 @@ impl Stage for Stack {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

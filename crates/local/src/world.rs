@@ -12,12 +12,9 @@ use keys::Random;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::{
-    events::{EventError, Events, Fault, expand, is_accepted},
-    gateway::Gateway,
-    lambda::Lambda,
-    template::Template,
-};
+use crate::{gateway::Gateway, lambda::Lambda};
+use events::{EventError, Events, Fault, expand, is_accepted};
+use template::Template;
 
 /// Number of times that an answer is repeated while functions work.
 const LOOKS: usize = 1_000;

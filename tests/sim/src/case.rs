@@ -6,61 +6,27 @@ use std::{
     time::Duration,
 };
 
-use futures::future::{BoxFuture, join_all};
+use futures::future::join_all;
 use jiff::Timestamp;
 use keys::Random;
-use local::{
-    in_process::InProcess,
-    template::{Selection, Template},
-};
+use local::in_process::InProcess;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use system_tests::root;
+use template::{Selection, Template};
 use tokio::time::{sleep, timeout};
 
 use crate::{
     clock, costs,
     draw::Draw,
     faults::{Fault, Net, Network, Rates, fragile},
-    trace::Trace,
-    workloads,
-    world::{Exchange, Reply, World, lock},
+    trace::{Trace, lock},
+    workloads::{self, Step, Workload},
+    world::{Exchange, Reply, World},
 };
 
 /// Virtual time after which a case must have ended.
 const LONGEST: Duration = Duration::from_hours(24 * 3);
-
-#[derive(Debug, Clone)]
-pub(crate) struct Step {
-    pub(crate) id: u32,
-    pub(crate) client: u32,
-    /// Pause before the step in milliseconds.
-    pub(crate) pause: u64,
-    pub(crate) action: Value,
-}
-
-/// What the clients of a service do, and the rules that must hold.
-pub(crate) trait Workload: Send + Sync {
-    fn stacks(&self) -> &'static [&'static str];
-
-    fn action(&self, draw: &mut Draw) -> Value;
-
-    fn steps(&self, draw: &mut Draw) -> u64 {
-        draw.between(8, 30)
-    }
-
-    /// Creates the data that the clients use, without faults.
-    fn prepare<'a>(&'a self, world: &'a Arc<World>) -> BoxFuture<'a, ()>;
-
-    fn act<'a>(&'a self, world: &'a Arc<World>, step: &'a Step, label: &'a str) -> BoxFuture<'a, ()>;
-
-    /// Ends the day of the service, without faults.
-    fn finish<'a>(&'a self, _: &'a Arc<World>) -> BoxFuture<'a, ()> {
-        Box::pin(async {})
-    }
-
-    fn verify<'a>(&'a self, world: &'a Arc<World>, history: &'a [Exchange]) -> BoxFuture<'a, ()>;
-}
 
 /// A case, as a replay file stores it.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]

@@ -5,12 +5,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use function::{Pattern, Trigger};
-use table::{Projection, Units, Usage};
+use table::{Projection, Units};
 
-use crate::world::World;
-
-/// Read and write units by table or index.
-type Places = BTreeMap<String, (Units, Units)>;
+use crate::{spent::Places, world::World};
 
 /// Functions without a maximum: they repeat their calls for each element of the request, or read
 /// until a page is full.
@@ -78,33 +75,6 @@ const SOMETIMES: [(&str, &str, u64, u64); 28] = [
 /// Units that each repetition may consume in any place, because it looks at the effects of the
 /// attempt before, or starts a job for them.
 const OF_REPETITION: Units = Units::whole(2);
-
-#[derive(Debug)]
-pub(crate) struct Spent {
-    label: String,
-    function: String,
-    places: Places,
-    /// Number of times that calls or attempts may have been repeated.
-    repeats: u64,
-}
-
-impl Spent {
-    pub(crate) fn of(label: &str, function: &str, usage: &Usage) -> Self {
-        let mut places = Places::new();
-        for call in &usage.calls {
-            let table = call.table.rsplit('-').next().unwrap_or_default();
-            let place = match call.index.as_deref() {
-                Some("GSI1All") => format!("{table}/GSI1"),
-                Some(index) => format!("{table}/{index}"),
-                None => table.to_owned(),
-            };
-            let sum = places.entry(place).or_default();
-            *sum = (sum.0 + call.read, sum.1 + call.write);
-        }
-        let (label, function) = (label.to_owned(), function.to_owned());
-        Self { label, function, places, repeats: usage.retries + usage.conflicts }
-    }
-}
 
 /// Adds the highest declared units of the functions that requests invoke.
 fn add<C: table::cost::Sizes>(limits: &mut BTreeMap<&'static str, Places>, patterns: Vec<Pattern<C>>, case: &C) {

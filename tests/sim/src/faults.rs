@@ -28,7 +28,11 @@ use tokio::{
     time::sleep,
 };
 
-use crate::{clock, draw::Draw, trace::Trace, world::lock};
+use crate::{
+    clock,
+    draw::Draw,
+    trace::{Trace, lock},
+};
 
 /// A fault of one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -94,7 +98,7 @@ pub(crate) struct Rates {
     /// Share in thousandths of the seconds in which most calls fail.
     outages: u64,
     /// Faults of the hostile layer, which also reads old states (docs/hostile.md).
-    pub(crate) hostile: local::hostile::Rates,
+    pub(crate) hostile: hostile::Rates,
 }
 
 /// Name of a condition, whether the case has it, and how it is left out.
@@ -142,12 +146,12 @@ impl Rates {
             slowness: *draw.one(&[1, 1, 3, 10]),
             stalls: *draw.one(&[0, 10, 50, 150]),
             outages: *draw.one(&[0, 0, 60, 200]),
-            hostile: local::hostile::Rates {
+            hostile: hostile::Rates {
                 stale: *draw.one(&[0.0, 0.5, 1.0]),
                 lag: *draw.one(&[0.0, 0.3, 1.0]),
                 overlap: *draw.one(&[0.0, 1.0]),
                 short_page: *draw.one(&[0.0, 0.0, 0.2]),
-                ..local::hostile::Rates::default()
+                ..hostile::Rates::default()
             },
         }
     }

@@ -12,6 +12,7 @@ mod draw;
 mod faults;
 mod linear;
 mod shrink;
+mod spent;
 mod story;
 mod trace;
 mod workloads;

@@ -1,9 +1,9 @@
 //! The trace of a case: one line per step.
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sha2::{Digest, Sha256};
 
-use crate::{clock, world::lock};
+use crate::clock;
 
 /// Lines of a case. Clones share the lines.
 #[derive(Debug, Clone, Default)]
@@ -29,4 +29,8 @@ impl Trace {
         }
         format!("{:016x}", hash.finalize().iter().take(8).fold(0_u64, |sum, byte| sum << 8 | u64::from(*byte)))
     }
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,15 +1,52 @@
 //! What the people of each service do, and the rules that must hold.
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
+use futures::future::BoxFuture;
 use serde_json::Value;
 
-use crate::{case::Workload, world::lock};
+use crate::{
+    draw::Draw,
+    trace::lock,
+    world::{Exchange, World},
+};
 
 mod bank;
 mod cart;
 mod ledger;
 mod plans;
 mod wellness;
+
+#[derive(Debug, Clone)]
+pub(crate) struct Step {
+    pub(crate) id: u32,
+    pub(crate) client: u32,
+    /// Pause before the step in milliseconds.
+    pub(crate) pause: u64,
+    pub(crate) action: Value,
+}
+
+/// What the clients of a service do, and the rules that must hold.
+pub(crate) trait Workload: Send + Sync {
+    fn stacks(&self) -> &'static [&'static str];
+
+    fn action(&self, draw: &mut Draw) -> Value;
+
+    fn steps(&self, draw: &mut Draw) -> u64 {
+        draw.between(8, 30)
+    }
+
+    /// Creates the data that the clients use, without faults.
+    fn prepare<'a>(&'a self, world: &'a Arc<World>) -> BoxFuture<'a, ()>;
+
+    fn act<'a>(&'a self, world: &'a Arc<World>, step: &'a Step, label: &'a str) -> BoxFuture<'a, ()>;
+
+    /// Ends the day of the service, without faults.
+    fn finish<'a>(&'a self, _: &'a Arc<World>) -> BoxFuture<'a, ()> {
+        Box::pin(async {})
+    }
+
+    fn verify<'a>(&'a self, world: &'a Arc<World>, history: &'a [Exchange]) -> BoxFuture<'a, ()>;
+}
 
 pub(crate) const ALL: &[&str] = &["ledger", "bank", "cart", "wellness", "plans"];
 

@@ -3,28 +3,26 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
 };
 
+use events::Claims;
 use jiff::{SignedDuration, Timestamp, tz::TimeZone};
-use local::{
-    Claims,
-    in_process::{Asked, InProcess, Invoked},
-    template::{Mapping, Schedule},
-};
+use local::in_process::{Asked, InProcess, Invoked};
 use serde_json::{Value, json};
 use system_tests::openapi::Allowed;
+use template::{Mapping, Schedule};
 use tokio::time::{sleep, timeout};
 
 use crate::{
     clock,
-    costs::Spent,
     draw::Draw,
     faults::{Net, RUNNING, Running},
-    trace::Trace,
+    spent::Spent,
+    trace::{Trace, lock},
 };
 
 const LONGEST_CALL: Duration = Duration::from_secs(30);
@@ -524,10 +522,6 @@ fn reply(answer: &Value) -> Reply {
 fn short(body: &Value) -> String {
     let text = if body.is_null() { String::new() } else { body.to_string() };
     text.chars().take(400).collect()
-}
-
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 struct Poller {

@@ -2,8 +2,8 @@
 //! sample events (docs/decisions/openapi.md).
 
 use crate::events::{self, Event};
+use ::events::Expected;
 use function::{Contract, Declared, Problem, Route};
-use local::events::Expected;
 use regex_lite::Regex;
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::{Map, Value, json};

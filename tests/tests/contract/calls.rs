@@ -1,6 +1,6 @@
 //! Recorded calls of DynamoDB, as the steps of an access pattern.
 
-use local::calls::{is_read, replaced, text, units_of};
+use console::calls::{is_read, replaced, text, units_of};
 use serde_json::Value;
 
 /// A call with its response.

@@ -1,13 +1,13 @@
 //! AWS's DynamoDB Local beside the embedded engine (docs/dynamodb-local.md). It receives the same
 //! calls, and must return the same responses and keep the same items.
 
-use local::template::Table;
 use serde_json::{Map, Value, json};
 use std::{
     collections::BTreeMap,
     mem,
     sync::{Mutex, PoisonError},
 };
+use template::Table;
 use ureq::Agent;
 use uuid::Uuid;
 

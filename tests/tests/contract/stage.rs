@@ -6,12 +6,9 @@ use crate::{
     peer::Peer,
     rows::{Row, Service},
 };
+use events::{Claims, EventRequest, Events, Expected};
 use jsonschema::Validator;
-use local::{
-    Claims,
-    events::{EventRequest, Events, Expected},
-    in_process::{InProcess, Invoked, Saved, clock},
-};
+use local::in_process::{InProcess, Invoked, Saved, clock};
 use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},

@@ -6,7 +6,7 @@ use crate::{
     rows::Row,
     stage::{Ask, Stage, worst},
 };
-use local::Claims;
+use events::Claims;
 use serde_json::{Value, json};
 use std::collections::{BTreeSet, HashSet};
 use system_tests::{Answer, patterns};

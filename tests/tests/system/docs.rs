@@ -1,13 +1,13 @@
 //! Compares the generated pages with the code. `make docs` writes the pages.
 
 use function::{Problem, Route, Trigger};
-use local::template::{Lambda, Mapping, ObjectTrigger};
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Write,
     fs,
 };
 use system_tests::{is_current, patterns, root, template};
+use template::{Lambda, Mapping, ObjectTrigger};
 
 const BEGIN: &str = "<!-- written by make docs -->\n";
 const END: &str = "<!-- end -->\n";

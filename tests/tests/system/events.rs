@@ -1,10 +1,8 @@
 //! Tests that each event of `events/` gets the expected response in its world (events/README.md).
 
+use events::Expected;
 use jiff::SignedDuration;
-use local::{
-    events::Expected,
-    in_process::{InProcess, clock},
-};
+use local::in_process::{InProcess, clock};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use system_tests::{

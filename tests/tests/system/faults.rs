@@ -3,7 +3,8 @@
 //! plays all services under these faults (docs/simulation.md).
 
 use futures::future::join_all;
-use local::{Builder, Rates, Stack};
+use hostile::Rates;
+use local::{Builder, Stack};
 use serde_json::json;
 use std::time::Duration;
 use system_tests::{

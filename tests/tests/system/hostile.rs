@@ -33,7 +33,7 @@ impl Functions {
         let stack = stack().start().await.expect("a stack");
         stack.create_world(&folder()).await.expect("the worlds");
         let mut services = BTreeMap::new();
-        for (name, function) in local::functions() {
+        for (name, function) in events::functions() {
             let lambda = stack.template().lambdas.iter().find(|lambda| lambda.name == name).expect("a function");
             let settings = lambda.environment.clone().into_iter().collect();
             let service = function.bind(&settings, stack.clients_of(lambda)).expect("valid settings");

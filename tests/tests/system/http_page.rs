@@ -1,6 +1,6 @@
 //! Compares docs/http.md with the `OpenAPI` document, and sends its examples to a local stack.
 
-use local::events::is_accepted;
+use events::is_accepted;
 use regex_lite::Regex;
 use serde_json::{Deserializer, Value, json};
 use std::{

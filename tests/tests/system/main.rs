@@ -23,6 +23,7 @@ mod permissions;
 mod prose;
 mod randomness;
 mod registry;
+mod rooms;
 mod smoke;
 mod suite;
 mod table_calls;

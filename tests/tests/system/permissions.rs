@@ -1,10 +1,11 @@
 //! Compares the policies of the functions with the permissions that the tests use. The local stack
 //! denies calls that no policy allows (docs/decisions/permissions.md).
 
-use local::{Stack, template::Template};
+use local::Stack;
 use serde_json::json;
 use std::{collections::BTreeSet, fs, path::Path};
 use system_tests::{Client, bank::with_service, stack, template_of};
+use template::Template;
 
 /// A permission: function, action, resource, and partition key pattern.
 type Permission = [String; 4];
@@ -53,7 +54,7 @@ fn used(folder: &Path) -> BTreeSet<Permission> {
 /// Makes the warm-up calls of all functions, because the other tests do not make them.
 async fn warm_up_all() {
     let stack = stack().start().await.expect("a stack");
-    for (name, function) in local::functions() {
+    for (name, function) in events::functions() {
         let lambda = stack.template().lambdas.iter().find(|lambda| lambda.name == name).expect("a function");
         let settings = lambda.environment.clone().into_iter().collect();
         function.warm_up(&settings, stack.clients_of(lambda)).expect("valid settings").await;

@@ -32,8 +32,8 @@ pub const PATTERN: Pattern<()> = Pattern {
     trigger: Trigger::Streams(&["Cart", "PaymentScheduler", "TransactionHistory", "FinancialTransactions"]),
     calls: &[],
     contract: |_| {},
-    // The function opens no connection during the init phase. No caller waits for the first batch, and
-    // Firehose bills the only call that the role of the function permits.
+    // The function opens no connection during the init phase. No caller waits for the first batch,
+    // and Firehose bills the only call that the role of the function permits.
     function: || function::stream(export_changes, |_: Lake| std::future::ready(())),
 };
 

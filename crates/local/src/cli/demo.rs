@@ -8,9 +8,8 @@ use super::{CliError, StackOptions};
 use crate::{
     Stack,
     client::{Call, Client, Consumed, Reply, summary},
-    domains,
-    events::{EventRequest, Events, is_accepted},
 };
+use events::{EventRequest, Events, domains, is_accepted};
 
 const LONGEST_ANSWER: usize = 24;
 const MAX_CONDITIONS: usize = 5;

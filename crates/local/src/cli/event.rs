@@ -1,6 +1,6 @@
 //! `local event`: prints an event, or the names of all events.
 use super::{CliError, EventOptions};
-use crate::events::Events;
+use events::Events;
 
 pub(super) fn print(options: EventOptions) -> Result<(), CliError> {
     let events = Events::of(options.folder);

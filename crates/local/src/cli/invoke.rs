@@ -6,11 +6,11 @@ use serde_json::Value;
 
 use super::{CliError, InvokeOptions};
 use crate::{
-    Stack, Tokens, auth,
+    Stack,
     client::{Call, Client, Reply, summary},
-    events::Events,
-    template::Authorizer,
 };
+use events::{Events, Tokens, auth};
+use template::Authorizer;
 
 const TOKEN_LIFE: Duration = Duration::from_mins(15);
 

@@ -14,10 +14,11 @@ use tokio::{
 
 use super::{CliError, RunOptions};
 use crate::{
-    Auth, Rates, Stack,
+    Stack,
     client::{Call, Client},
-    events::{EventRequest, Events},
 };
+use events::{Auth, EventRequest, Events};
+use hostile::Rates;
 
 const SWEEP: Duration = Duration::from_mins(1);
 

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 use serde_json::json;
 
 use super::{CliError, SamEnvOptions};
-use crate::template::Template;
+use template::Template;
 
 const ENDPOINT: &str = "AWS_ENDPOINT_URL";
 /// Name of the file for the root template.

@@ -2,10 +2,10 @@
 use serde_json::json;
 
 use super::{CliError, TokenOptions};
-use crate::{
-    Claims, Tokens,
+use events::{Claims, Tokens};
+use template::{
+    Authorizer,
     nearest::{nearest, suggest},
-    template::Authorizer,
 };
 
 pub(super) fn token(options: TokenOptions) -> Result<(), CliError> {

@@ -4,7 +4,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use crate::store::Position;
+use engine::store::Position;
 
 /// Maximum payload of an invocation in bytes.
 const LARGEST_PAYLOAD: usize = 6 * 1024 * 1024;

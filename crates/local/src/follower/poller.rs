@@ -22,12 +22,11 @@ use super::{
     queue::{Queue, Waiting},
     verdict::{self, Verdict},
 };
-use crate::{
-    hostile::{Batches, Injected, Notes, Shard, noting},
-    lambda::{Failure, Lambda},
-    store::Position,
-    template::{ACCOUNT, Mapping, REGION},
-};
+use crate::lambda::Lambda;
+use console::Failure;
+use engine::store::Position;
+use hostile::{Batches, Injected, Notes, Shard, noting};
+use template::{ACCOUNT, Mapping, REGION};
 
 /// First interval between reads. The interval doubles after each empty read.
 const FIRST_POLL: Duration = Duration::from_millis(10);
@@ -330,7 +329,7 @@ impl EventSourcePoller {
                 condition,
                 function_error,
                 function_arn: &format!("arn:aws:lambda:{REGION}:{ACCOUNT}:function:{name}"),
-                stream_arn: &crate::template::stream_arn(&self.mapping.table),
+                stream_arn: &template::stream_arn(&self.mapping.table),
                 shard: SHARD,
             };
             let document = given_up.document(now).to_string();

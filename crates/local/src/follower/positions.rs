@@ -7,7 +7,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use crate::store::{POSITIONS, Position, beside};
+use engine::store::{POSITIONS, Position, beside};
 
 /// Checkpoint of each mapping, by the mapping's name. Checkpoints are stored in a file only if the
 /// data is in a file.

@@ -5,7 +5,8 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use tokio::time::Instant;
 
 use super::batch::Record;
-use crate::{store::Position, template::Mapping};
+use engine::store::Position;
+use template::Mapping;
 
 /// Maximum number of records whose content the queue keeps. A lane reads the content of other
 /// records again.
@@ -129,7 +130,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::template::Start;
+    use template::Start;
 
     fn mapping(batch_size: usize, lanes: usize) -> Mapping {
         Mapping {

@@ -14,9 +14,10 @@ use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
 use crate::{
-    Builder, Rates, Stack,
+    Builder, Stack,
     lambda::{Bind, Handler},
 };
+use hostile::Rates;
 
 const TEMPLATE: &str = "\
 Transform: AWS::Serverless-2016-10-31

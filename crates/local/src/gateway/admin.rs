@@ -9,16 +9,17 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::{task::spawn_blocking, time::sleep};
 
-use super::{Gateway, answer::json_response, forbidden};
+use super::{Gateway, forbidden};
 use crate::{
-    auth::{self, Auth},
-    console::Console,
     follower,
-    hostile::{Notes, noting},
-    lambda::{Lambda, MAX_EVENT, Outcome},
-    nearest::nearest,
+    lambda::{Lambda, MAX_EVENT},
     schedule, usage,
 };
+use console::{Console, Outcome};
+use engine::server::json_response;
+use events::auth::{self, Auth};
+use hostile::{Notes, noting};
+use template::nearest::nearest;
 
 /// Header that marks a failed invocation, as in the Lambda API.
 const FUNCTION_ERROR: &str = "x-amz-function-error";

@@ -1,6 +1,7 @@
 //! Converts the result of a function to an HTTP response (payload format 2.0).
 use axum::{body::Body, response::Response};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use engine::server::json_response;
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use serde_json::{Value, json};
 
@@ -12,14 +13,6 @@ pub(crate) fn message(status: StatusCode, message: &str) -> Response {
 /// Response of the gateway itself, with an explanation that only the local stack gives.
 pub(crate) fn explained(status: StatusCode, message: &str, detail: &str) -> Response {
     json_response(status, &json!({"message": message, "detail": detail}))
-}
-
-/// Response with a JSON body.
-pub(crate) fn json_response(status: StatusCode, body: &Value) -> Response {
-    let mut response = Response::new(Body::from(body.to_string()));
-    *response.status_mut() = status;
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    response
 }
 
 /// Converts the result of a function to an HTTP response.

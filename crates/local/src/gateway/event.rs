@@ -10,10 +10,8 @@ use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
 
 use super::routes::Match;
-use crate::{
-    auth::{self, Claims},
-    template::ACCOUNT,
-};
+use events::auth::{self, Claims};
+use template::ACCOUNT;
 
 /// HTTP request from which the event is built.
 pub(crate) struct Incoming<'a> {

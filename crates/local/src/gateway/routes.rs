@@ -1,10 +1,7 @@
 //! Finds the function for a method and a path, with API Gateway's order of precedence.
 use percent_encoding::percent_decode_str;
 
-use crate::{
-    nearest::similarity,
-    template::{Route, Template},
-};
+use template::{Route, Template, nearest::similarity};
 
 /// Minimum rating of a suggested route.
 const SIMILAR: f64 = 0.6;

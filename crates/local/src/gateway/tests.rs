@@ -7,9 +7,10 @@ use serde_json::{Value, json};
 use table::{Call, Units, Usage};
 
 use crate::{
-    Auth, Builder, CONSUMED, Stack,
+    Builder, CONSUMED, Stack,
     lambda::{Bind, Handler},
 };
+use events::Auth;
 
 const TEMPLATE: &str = "\
 Transform: AWS::Serverless-2016-10-31

@@ -1,7 +1,8 @@
 //! Mistakes of newcomers and the answers to them, as a golden file. `UPDATE_DOCS=1` rewrites it.
 use std::{fmt::Write as _, fs, path::PathBuf, process::Output};
 
-use local::{Auth, Stack};
+use events::Auth;
+use local::Stack;
 use serde_json::{Value, json};
 
 use crate::{Folder, http, root, run};

@@ -13,11 +13,12 @@ use tokio::time::sleep;
 
 use super::{attribute, cents, each, index, number, of_type, picked, text};
 use crate::{
-    case::{Step, Workload},
     clock,
     draw::Draw,
     linear::{Choices, Histories},
-    world::{Ask, Caller, Exchange, World, lock},
+    trace::lock,
+    workloads::{Step, Workload},
+    world::{Ask, Caller, Exchange, World},
 };
 
 /// Accounts of the ledger that payments debit and credit. The last one funds the others.

@@ -12,10 +12,11 @@ use tokio::{sync::RwLock, time::sleep};
 
 use super::{cents, each, number, picked, text};
 use crate::{
-    case::{Step, Workload},
     clock,
     draw::Draw,
-    world::{Ask, Caller, Exchange, World, lock},
+    trace::lock,
+    workloads::{Step, Workload},
+    world::{Ask, Caller, Exchange, World},
 };
 
 mod lines;

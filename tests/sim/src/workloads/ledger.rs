@@ -12,11 +12,12 @@ use tokio::time::sleep;
 
 use super::{attribute, cents, each, index, minor, number, of_type, picked, text};
 use crate::{
-    case::{Step, Workload},
     clock,
     draw::Draw,
     linear::{Choices, Histories},
-    world::{Ask, Caller, Exchange, World, lock},
+    trace::lock,
+    workloads::{Step, Workload},
+    world::{Ask, Caller, Exchange, World},
 };
 
 /// Number of accounts: the first funds the others, and the last has grouped posting.

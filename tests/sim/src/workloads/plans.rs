@@ -15,9 +15,10 @@ use super::{
     wellness::{Activities, COMPANIES, Known, admin, employee, hex, key_of_url, operator, other, plan_time},
 };
 use crate::{
-    case::{Step, Workload},
     draw::Draw,
-    world::{Ask, Exchange, World, lock},
+    trace::lock,
+    workloads::{Step, Workload},
+    world::{Ask, Exchange, World},
 };
 
 mod histories;

@@ -13,10 +13,11 @@ use tokio::time::sleep;
 
 use super::{each, index, number, recent, text};
 use crate::{
-    case::{Step, Workload},
     clock,
     draw::Draw,
-    world::{Ask, Caller, Exchange, World, lock},
+    trace::lock,
+    workloads::{Step, Workload},
+    world::{Ask, Caller, Exchange, World},
 };
 
 mod histories;

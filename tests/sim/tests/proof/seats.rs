@@ -24,15 +24,14 @@ use std::{
     sync::Arc,
 };
 
+use events::Claims;
+use hostile::Rates;
 use jiff::{SignedDuration, Timestamp};
 use keys::Random;
-use local::{
-    Claims, Rates,
-    in_process::{Asked, InProcess},
-    template::{Selection, Template},
-};
+use local::in_process::{Asked, InProcess};
 use serde_json::{Value, json};
 use system_tests::{root, wellness::references::step_of};
+use template::{Selection, Template};
 
 use explore::{Defect, Explorer, State, Task, connect, now, on_strings, run};
 use store::{Call, Item, Store};

@@ -35,7 +35,7 @@ struct World {
 impl World {
     async fn start() -> Self {
         let rest = function::stream(async |_: Bank, _: Batch| Ok(BTreeSet::new()), async |_| ());
-        let others = local::functions().filter(|(name, _)| *name != CONTINUE);
+        let others = events::functions().filter(|(name, _)| *name != CONTINUE);
         let resting = stack().functions(others.chain([(CONTINUE, rest)]));
         let books = Books::of(resting.start().await.expect("a stack")).await;
         let (ann, bob) = (books.funded("ann", "100000").await, books.account("bob").await);

@@ -2,9 +2,10 @@
 //! (docs/requirements/bank.md#payment-statuses).
 
 use bank::Payment;
+use events::Auth;
 use futures::future::join_all;
 use keys::bank::Status;
-use local::{Auth, Stack};
+use local::Stack;
 use serde_json::{Value, json};
 use system_tests::{
     Client, assert_problem,

@@ -2,7 +2,7 @@
 //! (docs/requirements/cart.md#products-and-prices).
 
 use futures::future::join_all;
-use local::Rates;
+use hostile::Rates;
 use serde_json::{Value, json};
 use system_tests::{
     Answer, Client, assert_problem,

@@ -2,13 +2,13 @@
 //! template, which the local stack enforces, does not permit any function to delete or replace
 //! items. Mistakes are corrected by further transactions.
 
-use local::template::Statement;
 use serde_json::Value;
 use system_tests::{
     events::folder,
     faults::{Call, Twins},
     ledger::stack,
 };
+use template::Statement;
 
 const TABLE: &str = "FinancialTransactions";
 /// The partition keys of inbox items.

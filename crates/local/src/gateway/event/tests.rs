@@ -1,7 +1,8 @@
 use http::HeaderName;
 
 use super::*;
-use crate::{gateway::Routes, template::Route};
+use crate::gateway::Routes;
+use template::Route;
 
 struct Sent<'a> {
     method: Method,

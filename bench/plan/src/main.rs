@@ -1,0 +1,5 @@
+//! Prints the plan of the bank's day.
+
+fn main() {
+    print!("{}", plan::of_command_line());
+}

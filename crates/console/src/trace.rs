@@ -1,0 +1,525 @@
+//! A recorded invocation: its cause, its calls, the items that they wrote, and their units.
+use std::{
+    collections::{BTreeMap, HashSet},
+    hash::{DefaultHasher, Hash, Hasher},
+};
+
+use axum::body::Bytes;
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::tables::Tables;
+use super::{
+    heat::Heated,
+    recorder::{Finished, RawCall},
+    tables::entry_key,
+};
+use crate::calls::{is_read, replaced, text, units_of};
+use engine::store::Store;
+use hostile::Injected;
+
+/// The trigger of an invocation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Trigger {
+    Http,
+    Stream,
+    Schedule,
+    Objects,
+    Event,
+}
+
+/// Maximum length of a title, in characters.
+const MAX_TITLE: usize = 200;
+
+/// The trigger of an invocation, with the title of the event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Cause {
+    trigger: Trigger,
+    title: String,
+}
+
+/// A recorded invocation.
+pub(crate) struct Trace {
+    pub(super) number: u64,
+    function: String,
+    cause: Cause,
+    at: Timestamp,
+    micros: u64,
+    status: Option<u16>,
+    error: Option<String>,
+    retries: u64,
+    event: Value,
+    answer: Value,
+    /// The event and the answer, if they were too large to be kept.
+    omitted: Vec<&'static str>,
+    /// The faults of the event.
+    faults: Vec<Injected>,
+    pub(super) calls: Vec<Call>,
+    pub(super) bytes: usize,
+    /// Hashes of the keys of the items that it wrote.
+    wrote: HashSet<u64>,
+    /// Hashes of the keys of the stream records that it received.
+    received: HashSet<u64>,
+    /// The units of each partition key, until they are counted.
+    pub(super) heat: Vec<(i64, String, String, Heated)>,
+}
+
+/// A line of the list of traces.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Summary {
+    number: u64,
+    function: String,
+    trigger: Trigger,
+    title: String,
+    at: i64,
+    micros: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    calls: usize,
+    read: f64,
+    write: f64,
+    retries: u64,
+    /// Number of injected faults.
+    #[serde(skip_serializing_if = "is_zero")]
+    injected: usize,
+}
+
+/// A call of an invocation.
+pub(super) struct Call {
+    action: String,
+    path: String,
+    at: u64,
+    micros: u64,
+    status: Option<u16>,
+    request: Bytes,
+    response: Bytes,
+    is_cut: bool,
+    faults: Vec<Injected>,
+}
+
+/// An item that a call wrote.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Written {
+    pub(super) table: String,
+    pub(super) key: Value,
+    /// The whole item, if the request contains it.
+    pub(super) item: Option<Value>,
+}
+
+impl Written {
+    pub(super) fn hash(&self) -> u64 {
+        hash_of(&self.table, &self.key)
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference to the field")]
+fn is_zero(faults: &usize) -> bool {
+    *faults == 0
+}
+
+fn hash_of(table: &str, key: &Value) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (table, text(&key["PK"]), text(&key["SK"])).hash(&mut hasher);
+    hasher.finish()
+}
+
+impl Trace {
+    pub(super) fn digest(finished: Finished, store: &Store) -> Self {
+        let Finished { function, event, cause, answer, at, micros, retries, calls, faults } = finished;
+        let calls: Vec<Call> = calls.into_iter().map(RawCall::digest).collect();
+        let parts = [("event", event.is_none()), ("answer", matches!(answer, Ok(None)))];
+        let omitted = parts.into_iter().filter(|(_, is_omitted)| *is_omitted).map(|(part, _)| part).collect();
+        let event = event.unwrap_or_default();
+        let (answer, error) = match answer {
+            Ok(answer) => (answer.unwrap_or_default(), None),
+            Err(error) => (Value::Null, Some(error)),
+        };
+        let bodies = [&event, &answer].map(|body| 2 * crate::length(body)).into_iter().sum::<usize>();
+        let mut trace = Self {
+            number: 0,
+            cause,
+            at,
+            micros,
+            status: answer["statusCode"].as_u64().and_then(|status| u16::try_from(status).ok()),
+            error,
+            retries,
+            bytes: calls.iter().map(Call::size).sum::<usize>() + bodies,
+            wrote: HashSet::new(),
+            received: received(&event),
+            heat: Vec::new(),
+            function,
+            event,
+            answer,
+            omitted,
+            faults,
+            calls,
+        };
+        for call in &trace.calls {
+            let second = at.as_second() + i64::try_from(call.at / 1_000_000).unwrap_or_default();
+            let (request, response) = (call.request(), call.response());
+            let written = if call.is_done() { written(&call.action, &request) } else { Vec::new() };
+            trace.wrote.extend(written.iter().map(Written::hash));
+            let heat = heat(&call.action, &request, &response, &written, store);
+            trace.heat.extend(heat.into_iter().map(|(place, key, units)| (second, place, key, units)));
+        }
+        trace
+    }
+
+    pub(super) fn summary(&self) -> Summary {
+        let units = self.calls.iter().flat_map(|call| call.units().into_iter());
+        let (read, write) = units.fold((0.0, 0.0), |(read, write), place| (read + place.1.read, write + place.1.write));
+        Summary {
+            number: self.number,
+            function: self.function.clone(),
+            trigger: self.cause.trigger,
+            title: self.cause.title.clone(),
+            at: self.at.as_millisecond(),
+            micros: self.micros,
+            status: self.status,
+            error: self.error.clone(),
+            calls: self.calls.len(),
+            read,
+            write,
+            retries: self.retries,
+            injected: self.faults.len() + self.calls.iter().map(|call| call.faults.len()).sum::<usize>(),
+        }
+    }
+
+    /// Whether a text occurs in the event, the answer or a call.
+    pub(super) fn has(&self, text: &str) -> bool {
+        // The search for a text is linear, and that for a slice of bytes is not.
+        let is_in = |bytes: &[u8]| String::from_utf8_lossy(bytes).contains(text);
+        self.cause.title.contains(text)
+            || self.function.contains(text)
+            || self.calls.iter().any(|call| is_in(&call.request) || is_in(&call.response) || call.path.contains(text))
+            || self.event.to_string().contains(text)
+            || self.answer.to_string().contains(text)
+    }
+
+    /// Whether this invocation received a stream record of an item that the other one wrote.
+    pub(super) fn follows(&self, other: &Self) -> bool {
+        self.number > other.number && !self.received.is_disjoint(&other.wrote)
+    }
+
+    pub(super) fn is_stream(&self) -> bool {
+        self.cause.trigger == Trigger::Stream
+    }
+
+    pub(super) fn has_written(&self) -> bool {
+        !self.wrote.is_empty()
+    }
+
+    /// Whether this invocation wrote the item in the second in which the other one began.
+    pub(super) fn wrote_before(&self, other: &Self, item: &Written) -> bool {
+        self.at.as_second() == other.at.as_second() && self.wrote.contains(&item.hash())
+    }
+
+    /// Returns all details. `changes` returns the old and the new image of an item that was written
+    /// in a range of seconds.
+    pub(super) fn detail(&self, changes: impl Fn(&Written, [i64; 2]) -> Option<Value>) -> Value {
+        let calls: Vec<Value> = self.calls.iter().map(|call| call.detail(self.at, &changes)).collect();
+        let mut detail = json!(self.summary());
+        detail["calls"] = calls.into();
+        detail["faults"] = json!(self.faults);
+        detail["omitted"] = json!(self.omitted);
+        detail["event"] = self.event.clone();
+        detail["answer"] = self.answer.clone();
+        detail
+    }
+}
+
+impl Cause {
+    /// Returns the cause of an invocation. An event can be any JSON.
+    pub(super) fn of(event: &Value) -> Self {
+        let (trigger, title) = cause(event);
+        Self { trigger, title: title.chars().take(MAX_TITLE).collect() }
+    }
+}
+
+fn cause(event: &Value) -> (Trigger, String) {
+    let http = &event["requestContext"]["http"];
+    if let (Some(method), Some(path)) = (http["method"].as_str(), event["rawPath"].as_str()) {
+        let query = event["rawQueryString"].as_str().filter(|query| !query.is_empty());
+        return (
+            Trigger::Http,
+            format!("{method} {path}{}", query.map(|query| format!("?{query}")).unwrap_or_default()),
+        );
+    }
+    if let Some(records) = event["Records"].as_array() {
+        let first = records.first().unwrap_or(&Value::Null);
+        let count = records.len();
+        let plural = if count == 1 { "" } else { "s" };
+        if let Some(table) = table_of(first) {
+            return (Trigger::Stream, format!("{count} record{plural} of {table}"));
+        }
+        if let Some(key) = first["s3"]["object"]["key"].as_str() {
+            return (Trigger::Objects, format!("object {key}"));
+        }
+        return (Trigger::Event, format!("{count} record{plural}"));
+    }
+    match event["detail-type"].as_str() {
+        Some(_) => (Trigger::Schedule, format!("schedule, {}", event["time"].as_str().unwrap_or_default())),
+        None => (Trigger::Event, "event".to_owned()),
+    }
+}
+
+/// The table of a stream record.
+fn table_of(record: &Value) -> Option<&str> {
+    record["eventSourceARN"].as_str()?.split(":table/").nth(1)?.split('/').next()
+}
+
+fn received(event: &Value) -> HashSet<u64> {
+    let records = event["Records"].as_array().into_iter().flatten();
+    records.filter_map(|record| Some(hash_of(table_of(record)?, &record["dynamodb"]["Keys"]))).collect()
+}
+
+/// Returns the items that a successful call wrote.
+fn written(action: &str, request: &Value) -> Vec<Written> {
+    let one = |table: &str, call: &Value| {
+        let item = call.get("Item").cloned();
+        let source = item.as_ref().unwrap_or(&call["Key"]);
+        let key = json!({"PK": source["PK"], "SK": source["SK"]});
+        Written { table: table.to_owned(), key, item }
+    };
+    let table = |call: &Value| call["TableName"].as_str().unwrap_or_default().to_owned();
+    match action {
+        "PutItem" | "UpdateItem" | "DeleteItem" => vec![one(&table(request), request)],
+        "TransactWriteItems" => {
+            let parts = request["TransactItems"].as_array().into_iter().flatten();
+            let parts = parts.filter_map(Value::as_object).flatten();
+            parts.filter(|(kind, _)| *kind != "ConditionCheck").map(|(_, call)| one(&table(call), call)).collect()
+        }
+        "BatchWriteItem" => {
+            let tables = request["RequestItems"].as_object().into_iter().flatten();
+            let calls = tables.flat_map(|(table, calls)| {
+                let calls = calls.as_array().into_iter().flatten().filter_map(Value::as_object).flatten();
+                calls.map(move |(_, call)| one(table, call))
+            });
+            calls.collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Returns the units of each partition key. A transaction reports its units for each table, so they
+/// are divided equally among its items.
+fn heat(
+    action: &str,
+    request: &Value,
+    response: &Value,
+    written: &[Written],
+    store: &Store,
+) -> Vec<(String, String, Heated)> {
+    let mut heat = Vec::new();
+    for (place, units) in heat_of(action, response) {
+        let (table, index) =
+            place.split_once('/').map_or((place.as_str(), None), |(table, index)| (table, Some(index)));
+        let keys = if written.is_empty() {
+            read_keys(request, table)
+        } else {
+            let of_table = written.iter().filter(|written| written.table == table);
+            of_table.filter_map(|written| key_in(written, index, store)).collect()
+        };
+        let share = f64::from(u32::try_from(keys.len().max(1)).unwrap_or(u32::MAX));
+        let units = Heated { read: units.read / share, write: units.write / share };
+        heat.extend(keys.into_iter().map(|key| (place.clone(), key, units)));
+    }
+    heat
+}
+
+/// The partition key of a written item in the table or in an index.
+fn key_in(written: &Written, index: Option<&str>, store: &Store) -> Option<String> {
+    let Some(index) = index else { return Some(text(&written.key["PK"])) };
+    let attribute = entry_key(store, &written.table, index)?.0;
+    let of_item = written.item.as_ref().map(|item| item[&attribute].clone());
+    let stored =
+        || Tables(store).item(&written.table, &text(&written.key["PK"]), &text(&written.key["SK"])).ok().flatten();
+    let value = of_item.or_else(|| stored().map(|item| item[&attribute].clone()))?;
+    value["S"].as_str().map(str::to_owned)
+}
+
+/// The partition keys that a call reads.
+fn read_keys(request: &Value, table: &str) -> Vec<String> {
+    if let Some(condition) = request["KeyConditionExpression"].as_str() {
+        let value = condition.split_whitespace().find(|word| word.starts_with(':'));
+        let value = value.map(|name| text(&request["ExpressionAttributeValues"][name]));
+        return value.into_iter().collect();
+    }
+    if let Some(keys) = request["RequestItems"][table]["Keys"].as_array() {
+        return keys.iter().map(|key| text(&key["PK"])).collect();
+    }
+    request.get("Key").map(|key| text(&key["PK"])).into_iter().collect()
+}
+
+/// Returns the consumed units of each table and index.
+fn heat_of(action: &str, response: &Value) -> BTreeMap<String, Heated> {
+    let (read, write) = if is_read(action) { (1.0, 0.0) } else { (0.0, 1.0) };
+    let heated = |units| Heated { read: units * read, write: units * write };
+    units_of(response).into_iter().map(|(place, units)| (place, heated(units))).collect()
+}
+
+impl Call {
+    pub(super) fn of(raw: RawCall) -> Self {
+        let RawCall { target, path, at, micros, status, request, response, is_cut, faults } = raw;
+        let action = target.split_once('.').map_or("", |(_, action)| action).to_owned();
+        Self { action, path, at, micros, status, request, response, is_cut, faults }
+    }
+
+    fn size(&self) -> usize {
+        self.request.len() + self.response.len()
+    }
+
+    fn is_done(&self) -> bool {
+        self.status == Some(200)
+    }
+
+    fn request(&self) -> Value {
+        serde_json::from_slice(&self.request).unwrap_or_default()
+    }
+
+    fn response(&self) -> Value {
+        serde_json::from_slice(&self.response).unwrap_or_default()
+    }
+
+    fn units(&self) -> BTreeMap<String, Heated> {
+        heat_of(&self.action, &self.response())
+    }
+
+    fn detail(&self, start: Timestamp, changes: &impl Fn(&Written, [i64; 2]) -> Option<Value>) -> Value {
+        let (request, response) = (self.request(), self.response());
+        let second = |micros: u64| (start + std::time::Duration::from_micros(micros)).as_second();
+        let written = if self.is_done() { written(&self.action, &request) } else { Vec::new() };
+        let changes: Vec<Value> = written
+            .iter()
+            .map(|item| {
+                let change = changes(item, [second(self.at), second(self.at + self.micros)]);
+                let new = item.item.clone();
+                change.unwrap_or_else(|| json!({"table": item.table, "key": item.key, "new": new, "isKnown": false}))
+            })
+            .collect();
+        let units: Vec<Value> = self
+            .units()
+            .into_iter()
+            .map(|(place, units)| json!({"place": place, "read": units.read, "write": units.write}))
+            .collect();
+        json!({
+            "action": if self.action.is_empty() { self.path.clone() } else { self.action.clone() },
+            "at": self.at,
+            "micros": self.micros,
+            "status": self.status,
+            "error": error(&response),
+            "table": tables(&request),
+            "index": request["IndexName"],
+            "condition": condition(&request),
+            "returned": returned(&response),
+            "isCut": self.is_cut,
+            "scanned": response["ScannedCount"],
+            "units": units,
+            "changes": changes,
+            "faults": self.faults,
+            "request": request,
+            "response": response,
+        })
+    }
+}
+
+fn tables(request: &Value) -> String {
+    let mut tables: Vec<&str> = request["TableName"].as_str().into_iter().collect();
+    tables.extend(request["RequestItems"].as_object().into_iter().flatten().map(|(table, _)| table.as_str()));
+    for part in request["TransactItems"].as_array().into_iter().flatten().filter_map(Value::as_object).flatten() {
+        tables.extend(part.1["TableName"].as_str());
+    }
+    tables.sort_unstable();
+    tables.dedup();
+    tables.join(", ")
+}
+
+/// The error type, and the codes of a cancelled transaction.
+fn error(response: &Value) -> Value {
+    let Some(kind) = response["__type"].as_str() else { return Value::Null };
+    let kind = kind.rsplit('#').next().unwrap_or(kind);
+    let reasons = response["CancellationReasons"].as_array().into_iter().flatten();
+    let codes: Vec<&str> = reasons.filter_map(|reason| reason["Code"].as_str()).collect();
+    if codes.is_empty() { json!(kind) } else { json!(format!("{kind}: {}", codes.join(", "))) }
+}
+
+/// The number of items in a response.
+fn returned(response: &Value) -> Value {
+    if let Some(items) = response["Items"].as_array() {
+        return json!(items.len());
+    }
+    if let Some(tables) = response["Responses"].as_object() {
+        return json!(tables.values().filter_map(Value::as_array).map(Vec::len).sum::<usize>());
+    }
+    response.get("Item").map_or(Value::Null, |_| json!(1))
+}
+
+/// The key condition with its names and values, or the key.
+fn condition(request: &Value) -> Value {
+    if let Some(condition) = request["KeyConditionExpression"].as_str() {
+        return json!(replaced(condition, request, '\''));
+    }
+    let key_of = |key: &Value| format!("PK = {}, SK = {}", text(&key["PK"]), text(&key["SK"]));
+    let batches = request["RequestItems"].as_object().into_iter().flatten();
+    let keys: Vec<String> =
+        batches.flat_map(|(_, batch)| batch["Keys"].as_array().into_iter().flatten()).map(key_of).collect();
+    if !keys.is_empty() {
+        return json!(keys.join("\n"));
+    }
+    match (request.get("Key"), request.get("Item")) {
+        (Some(key), _) | (None, Some(key)) => json!(key_of(key)),
+        _ => Value::Null,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_expression_shows_its_names_and_values() {
+        let request = json!({
+            "KeyConditionExpression": "#1 = :1 AND begins_with(#10, :10)",
+            "ExpressionAttributeNames": {"#1": "PK", "#10": "SK"},
+            "ExpressionAttributeValues": {":1": {"S": "A"}, ":10": {"S": "B#"}},
+        });
+        assert_eq!(condition(&request), json!("PK = 'A' AND begins_with(SK, 'B#')"));
+    }
+
+    #[test]
+    fn finds_the_items_of_every_kind_of_write() {
+        let key = json!({"PK": {"S": "A"}, "SK": {"S": "B"}});
+        let put = json!({"TableName": "T", "Item": {"PK": {"S": "A"}, "SK": {"S": "B"}, "X": {"N": "1"}}});
+        let update = json!({"TableName": "T", "Key": key});
+        let transaction = json!({"TransactItems": [{"Put": put}, {"ConditionCheck": update}, {"Update": update}]});
+        let batch =
+            json!({"RequestItems": {"T": [{"PutRequest": {"Item": put["Item"]}}, {"DeleteRequest": {"Key": key}}]}});
+        for (action, request, count) in [
+            ("PutItem", &put, 1),
+            ("UpdateItem", &update, 1),
+            ("TransactWriteItems", &transaction, 2),
+            ("BatchWriteItem", &batch, 2),
+            ("Query", &update, 0),
+        ] {
+            let written = written(action, request);
+            assert_eq!(written.len(), count, "{action}");
+            assert!(written.iter().all(|written| written.table == "T" && written.key == key), "{action}");
+        }
+    }
+
+    #[test]
+    fn units_are_those_of_each_table_and_index() {
+        let response = json!({"ConsumedCapacity": {
+            "TableName": "T", "CapacityUnits": 3.0, "Table": {"CapacityUnits": 1.0},
+            "GlobalSecondaryIndexes": {"GSI1": {"CapacityUnits": 2.0}},
+        }});
+        let units = heat_of("PutItem", &response);
+        assert_eq!(units["T"], Heated { read: 0.0, write: 1.0 });
+        assert_eq!(units["T/GSI1"], Heated { read: 0.0, write: 2.0 });
+    }
+}

@@ -1,0 +1,49 @@
+//! One endpoint for DynamoDB, Firehose and S3. A container or a tool needs only one endpoint URL.
+use std::sync::Arc;
+
+use axum::response::Response;
+use http::{HeaderValue, request::Parts};
+
+use crate::server::{Arriving, Endpoint, Origins, Received, Refusal};
+
+/// Endpoint that passes each request to DynamoDB or to the other services.
+pub(super) struct Services<D, O> {
+    pub(super) dynamodb: D,
+    pub(super) others: Arc<O>,
+}
+
+impl<D: Endpoint, O: Endpoint> Endpoint for Services<D, O> {
+    const MAX_BODY: usize = if D::MAX_BODY > O::MAX_BODY { D::MAX_BODY } else { O::MAX_BODY };
+    const ORIGINS: Origins = Origins::None;
+
+    async fn answer(&self, request: Received) -> Response {
+        if is_for_others(&request.parts) {
+            self.others.answer(request).await
+        } else if request.body.len() > D::MAX_BODY {
+            D::refuse(Refusal::TooLarge)
+        } else {
+            self.dynamodb.answer(request).await
+        }
+    }
+
+    fn streams(parts: &Parts) -> bool {
+        is_for_others(parts) && O::streams(parts)
+    }
+
+    async fn receive(&self, parts: Parts, body: Arriving) -> Response {
+        self.others.receive(parts, body).await
+    }
+
+    fn refuse(refusal: Refusal) -> Response {
+        D::refuse(refusal)
+    }
+}
+
+/// Calls of Firehose and Secrets Manager name it in `x-amz-target`. Calls of S3 have a bucket in
+/// the path instead.
+fn is_for_others(parts: &Parts) -> bool {
+    match parts.headers.get("x-amz-target").map(HeaderValue::as_bytes) {
+        Some(target) => target.starts_with(b"Firehose_") || target.starts_with(b"secretsmanager."),
+        None => parts.uri.path() != "/",
+    }
+}
