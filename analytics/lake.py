@@ -1,6 +1,6 @@
 """The tables of a lake as DuckDB relations: changes, states, snapshots and views of the current items.
 
-`make docs` writes the schemas (schema.json) and the SQL (lake/) from crates/lake. The same SQL runs in Athena
+`make lake-sql` writes the schemas and the SQL to target/lake-sql from crates/lake. The same SQL runs in Athena
 (docs/decisions/lake-queries.md).
 """
 
@@ -8,7 +8,7 @@ import dataclasses
 import json
 import pathlib
 
-FOLDER = pathlib.Path(__file__).resolve().parent
+FOLDER = pathlib.Path(__file__).resolve().parent.parent / "target/lake-sql"
 # DuckDB's names of the Glue types.
 TYPES = {"string": "varchar", "int": "integer"}
 FIRST_HOUR = "0000"
@@ -26,8 +26,8 @@ class Table:
     columns: dict
 
     def sql(self, name, **values):
-        """Returns one of the texts in lake/, with values for its placeholders."""
-        text = (FOLDER / "lake" / self.items / f"{name}.sql").read_text(encoding="utf-8")
+        """Returns one of the texts, with values for its placeholders."""
+        text = (FOLDER / self.items / f"{name}.sql").read_text(encoding="utf-8")
         for placeholder, value in values.items():
             text = text.replace(f"{{{placeholder}}}", value)
         return text

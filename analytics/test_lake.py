@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Tests the SQL of lake/ on rows of random items: views, states, backfills, verification and added columns.
+"""Tests the SQL of target/lake-sql on rows of random items: views, states, backfills, verification and added columns.
 
-    python analytics/test_lake.py
+    make lake-sql && python analytics/test_lake.py
 
 Requires duckdb. If sqlglot is installed, the SQL is also parsed as Trino SQL and translated to DuckDB SQL.
 """

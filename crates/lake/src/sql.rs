@@ -1,7 +1,8 @@
 //! SQL of the lake, in the common subset of Athena (Trino) and `DuckDB`
-//! (docs/decisions/lake-queries.md). `make docs` writes the texts to `analytics/lake`.
+//! (docs/decisions/lake-queries.md). `make lake-sql` writes the texts to `target/lake-sql`.
 
-use crate::{Column, Presence, Schema};
+use crate::{Column, Presence, SCHEMAS, Schema};
+use serde_json::{Value, json};
 
 /// Orders the rows of an item from the newest to the oldest. A sequence number has at most 40
 /// digits (DynamoDB API Reference, `StreamRecord`), and a snapshot has none.
@@ -26,6 +27,30 @@ pub fn texts(schema: &Schema) -> Vec<(&'static str, String)> {
         ("current", current(schema)),
         ("verify", verify(schema)),
     ]
+}
+
+/// The schemas for `DuckDB`, as JSON: names, keys, columns with their Glue types, and the columns
+/// of the state.
+#[must_use]
+pub fn schemas() -> Value {
+    let of = |columns: &[Column], wanted: &[Presence]| -> Vec<String> {
+        columns.iter().filter(|column| wanted.contains(&column.presence)).map(|column| column.name.clone()).collect()
+    };
+    let table = |schema: &Schema| {
+        let columns: Vec<Column> = schema.columns();
+        json!({
+            "changes": schema.changes,
+            "items": schema.items,
+            "source": schema.source,
+            "folder": schema.folder(),
+            "key": schema.key,
+            "columns": columns.iter().map(|column| json!([column.name, column.kind.hive()])).collect::<Vec<_>>(),
+            "state": of(&columns, &[Presence::State, Presence::Tracked]),
+            "tracked": of(&columns, &[Presence::Tracked]),
+            "numbered": schema.is_numbered,
+        })
+    };
+    SCHEMAS.iter().map(table).collect()
 }
 
 /// Returns a text with values for its placeholders.

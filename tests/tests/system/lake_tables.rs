@@ -1,6 +1,6 @@
 //! Compares the schemas of `crates/lake` with everything that is derived from them: the delivery
-//! streams, Glue tables and event source mappings of the template, the columns in docs/lake.md, and
-//! analytics/schema.json. `make docs` writes them (docs/decisions/lake-schemas.md).
+//! streams, Glue tables and event source mappings of the template, and the columns in docs/lake.md.
+//! `make docs` writes them (docs/decisions/lake-schemas.md).
 
 use lake::{Column, Presence, SCHEMAS, Schema};
 use serde_json::json;
@@ -293,38 +293,6 @@ fn page_has_the_columns_of_the_schemas() {
         }
     }
     is_current(path, &[before, begin, &text, "\n", end, after].concat());
-}
-
-#[test]
-fn queries_have_the_columns_of_the_schemas() {
-    let tables: Vec<_> = SCHEMAS
-        .iter()
-        .map(|schema| {
-            let columns: Vec<_> = schema.columns().into_iter().map(|column| (column.name, column.kind.hive(), column.presence)).collect();
-            let of = |wanted: &[Presence]| -> Vec<_> {
-                columns.iter().filter(|(.., presence)| wanted.contains(presence)).map(|(name, ..)| name.clone()).collect()
-            };
-            json!({
-                "changes": schema.changes, "items": schema.items, "source": schema.source, "folder": schema.folder(), "key": schema.key,
-                "columns": columns.iter().map(|(name, kind, _)| json!([name, kind])).collect::<Vec<_>>(),
-                "state": of(&[Presence::State, Presence::Tracked]), "tracked": of(&[Presence::Tracked]), "numbered": schema.is_numbered,
-            })
-        })
-        .collect();
-    is_current("analytics/schema.json", &(serde_json::to_string_pretty(&tables).expect("JSON") + "\n"));
-}
-
-#[test]
-fn queries_are_those_of_the_schemas() {
-    for schema in &SCHEMAS {
-        let folder = format!("analytics/lake/{}", schema.items);
-        if std::env::var_os("UPDATE_DOCS").is_some() {
-            fs::create_dir_all(root().join(&folder)).expect("a folder");
-        }
-        for (name, text) in lake::sql::texts(schema) {
-            is_current(&format!("{folder}/{name}.sql"), &text);
-        }
-    }
 }
 
 /// The columns that were ever declared. Older files contain them, so they must remain.
