@@ -22,7 +22,7 @@ pub(super) fn response(status: StatusCode, body: impl Into<SdkBody>) -> HttpResp
     HttpResponse::new(status.into(), body.into())
 }
 
-fn dynamodb(status: StatusCode, kind: &str, message: &str) -> HttpResponse {
+pub(super) fn dynamodb(status: StatusCode, kind: &str, message: &str) -> HttpResponse {
     response(status, json!({"__type": format!("{DYNAMODB}{kind}"), "message": message}).to_string())
 }
 

@@ -10,6 +10,7 @@ mod dice;
 mod events;
 mod invocation;
 mod partitions;
+mod planned;
 mod rates;
 mod replica;
 mod request;
@@ -37,9 +38,14 @@ use self::{
     dice::Dice,
     partitions::Partitions,
     replica::Replica,
-    request::{Call, Schemas, schemas},
+    request::{Schemas, schemas},
 };
-pub use self::{invocation::Injected, rates::Rates};
+pub use self::{
+    invocation::Injected,
+    planned::{Fault, LATE, Plan, Planner, Watch, planned},
+    rates::Rates,
+    request::{Call, Kind},
+};
 use engine::store::Store;
 use template::Table;
 

@@ -60,17 +60,24 @@ pub(super) struct Target {
 
 /// Kind of a DynamoDB call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub enum Kind {
+    /// `GetItem`.
     Get,
     /// A query or a scan.
     Pages,
+    /// `BatchGetItem`.
     BatchGet,
+    /// `TransactGetItems`.
     TransactGet,
+    /// A write of one item.
     Write,
+    /// `BatchWriteItem`.
     BatchWrite,
+    /// `TransactWriteItems`.
     TransactWrite,
     /// Another DynamoDB call, such as a description of a table.
     Other,
+    /// `PutRecordBatch` of Firehose.
     Firehose,
     /// A call of S3 or of another service.
     Service,
@@ -78,12 +85,15 @@ pub(super) enum Kind {
 
 /// A call of a function.
 #[derive(Debug, Clone)]
-pub(super) struct Call {
-    pub(super) kind: Kind,
-    pub(super) action: String,
-    pub(super) body: Value,
+pub struct Call {
+    /// The kind.
+    pub kind: Kind,
+    /// The action, such as `Query`. For S3, the method and the path.
+    pub action: String,
+    /// The body. Null for S3.
+    pub body: Value,
     /// The table, or the service and the resource.
-    pub(super) place: String,
+    pub place: String,
 }
 
 impl Call {
@@ -115,11 +125,15 @@ impl Call {
         Self { kind: Kind::Service, action, body: Value::Null, place: bucket }
     }
 
-    pub(super) fn is_dynamodb(&self) -> bool {
+    /// Whether it is a call of DynamoDB.
+    #[must_use]
+    pub fn is_dynamodb(&self) -> bool {
         !matches!(self.kind, Kind::Firehose | Kind::Service)
     }
 
-    pub(super) fn is_write(&self) -> bool {
+    /// Whether it writes items.
+    #[must_use]
+    pub fn is_write(&self) -> bool {
         matches!(self.kind, Kind::Write | Kind::BatchWrite | Kind::TransactWrite)
     }
 

@@ -19,7 +19,7 @@ use tokio::time::{sleep, timeout};
 use crate::{
     clock, costs,
     draw::Draw,
-    faults::{Fault, Net, Network, Rates, fragile},
+    faults::{Fault, Net, Rates, fragile},
     trace::{Trace, lock},
     workloads::{self, Step, Workload},
     world::{Exchange, Reply, World},
@@ -80,7 +80,7 @@ async fn live(case: &Case, workload: Arc<dyn Workload>) -> Result<Outcome, Strin
     let steps = plan(&*workload, &mut draw);
     let template = template(workload.stacks())?;
     let around = Arc::clone(&net);
-    let connect = move |inner| Network::around(inner, &around);
+    let connect = move |inner| around.around(inner);
     let stack =
         InProcess::start(template, &Random::seeded(case.seed), (case.seed, net.rates.hostile), &connect, fragile);
     let world = World::new(stack.map_err(|error| error.to_string())?, &net);

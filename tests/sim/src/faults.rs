@@ -10,23 +10,18 @@ use std::{
     time::Duration,
 };
 
-use aws_sdk_dynamodb::config::{
-    RuntimeComponents, SharedHttpClient,
-    http::{HttpRequest, HttpResponse},
-};
-use aws_smithy_runtime_api::client::{
-    http::{HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpConnector},
-    result::ConnectorError,
-};
-use aws_smithy_runtime_api::http::StatusCode;
+use aws_sdk_dynamodb::config::{SharedHttpClient, http::HttpResponse};
+use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_types::body::SdkBody;
 use function::{Diagnostic, Invocation};
 use futures::future::BoxFuture;
-use serde_json::{Value, json};
-use tokio::{
-    sync::{Notify, oneshot},
-    time::sleep,
+use hostile::{
+    Call,
+    Fault::{Conflict, Failed, FailedAfter, KilledAfter, KilledBefore, Late, Lost, Throttled, Unprocessed, Unsent},
+    Kind, Plan, Planner, Watch, planned,
 };
+use serde_json::Value;
+use tokio::{sync::Notify, time::sleep};
 
 use crate::{
     clock,
@@ -34,29 +29,12 @@ use crate::{
     trace::{Trace, lock},
 };
 
-/// A fault of one call.
+/// A fault of a call, of a client or of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Fault {
-    /// The connection breaks before the call arrives.
-    Unsent,
-    /// The connection breaks after the effect of the call.
-    Lost,
-    Throttled,
-    /// DynamoDB answers 500 without an effect.
-    Failed,
-    /// DynamoDB answers 500 after the effect.
-    FailedAfter,
-    /// Another transaction uses an item of the call.
-    Conflict,
-    /// The call arrives after the timeout of its attempt.
-    Late,
-    KilledBefore,
-    /// The function is killed after the effect of the call.
-    KilledAfter,
+    Call(hostile::Fault),
     /// The function stops running for seconds, and then continues.
     Frozen,
-    /// DynamoDB processes only a part of a batch.
-    Unprocessed,
     /// The request of a client does not arrive.
     RequestLost,
     /// The response to a client does not arrive.
@@ -67,20 +45,21 @@ pub(crate) enum Fault {
 
 /// Length of an outage in milliseconds. Adjacent outages are one.
 const OUTAGE: u128 = 4_000;
-const DURING_OUTAGES: [Fault; 4] = [Fault::Failed, Fault::Failed, Fault::FailedAfter, Fault::Throttled];
+const DURING_OUTAGES: [Fault; 4] =
+    [Fault::Call(Failed), Fault::Call(Failed), Fault::Call(FailedAfter), Fault::Call(Throttled)];
 
 const ALL: [Fault; 11] = [
-    Fault::Unsent,
-    Fault::Lost,
-    Fault::Throttled,
-    Fault::Failed,
-    Fault::FailedAfter,
-    Fault::Conflict,
-    Fault::Late,
-    Fault::KilledBefore,
-    Fault::KilledAfter,
+    Fault::Call(Unsent),
+    Fault::Call(Lost),
+    Fault::Call(Throttled),
+    Fault::Call(Failed),
+    Fault::Call(FailedAfter),
+    Fault::Call(Conflict),
+    Fault::Call(Late),
+    Fault::Call(KilledBefore),
+    Fault::Call(KilledAfter),
     Fault::Frozen,
-    Fault::Unprocessed,
+    Fault::Call(Unprocessed),
 ];
 
 #[derive(Debug, Clone, Default)]
@@ -307,9 +286,9 @@ impl Net {
             (draw.happens(self.rates.calls) && !self.rates.kinds.is_empty()).then(|| *draw.one(&self.rates.kinds));
         let fault = self.outage(label).or(fault);
         let fits = |fault: &Fault| match fault {
-            Fault::Conflict => call.is_write && call.is_dynamodb && call.action != "BatchWriteItem",
-            Fault::Throttled => call.is_dynamodb,
-            Fault::Unprocessed => call.action.starts_with("Batch"),
+            Fault::Call(Conflict) => matches!(call.kind, Kind::Write | Kind::TransactWrite),
+            Fault::Call(Throttled) => call.is_dynamodb(),
+            Fault::Call(Unprocessed) => matches!(call.kind, Kind::BatchGet | Kind::BatchWrite),
             _ => true,
         };
         let fault = fault.filter(|fault| !self.is_quiet() && !self.muted.contains(label) && fits(fault))?;
@@ -318,149 +297,81 @@ impl Net {
     }
 }
 
-#[derive(Debug)]
-pub(crate) struct Network<T> {
-    inner: T,
-    net: Arc<Net>,
-}
-
-impl Network<SharedHttpClient> {
-    pub(crate) fn around(inner: SharedHttpClient, net: &Arc<Net>) -> SharedHttpClient {
-        SharedHttpClient::new(Self { inner, net: Arc::clone(net) })
+impl Net {
+    /// The client with this network.
+    pub(crate) fn around(self: &Arc<Self>, inner: SharedHttpClient) -> SharedHttpClient {
+        planned(inner, Arc::clone(self))
     }
 }
 
-impl HttpClient for Network<SharedHttpClient> {
-    fn http_connector(&self, settings: &HttpConnectorSettings, components: &RuntimeComponents) -> SharedHttpConnector {
-        let inner = self.inner.http_connector(settings, components);
-        SharedHttpConnector::new(Network { inner, net: Arc::clone(&self.net) })
-    }
-}
-
-impl HttpConnector for Network<SharedHttpConnector> {
-    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        let Ok(running) = RUNNING.try_with(Arc::clone) else { return self.inner.call(request) };
-        let net = Arc::clone(&self.net);
+impl Planner for Net {
+    fn plan(self: &Arc<Self>, call: &Call) -> Option<Plan> {
+        let running = RUNNING.try_with(Arc::clone).ok()?;
         let number = running.calls.fetch_add(1, Ordering::Relaxed);
-        net.calls.fetch_add(1, Ordering::Relaxed);
+        self.calls.fetch_add(1, Ordering::Relaxed);
         let label = format!("{}/{number}", running.label);
-        let mut draw = Draw::of(net.seed, &label);
-        let call = Call::of(&request);
-        let fault = net.fault(&label, &mut draw, &call);
+        let mut draw = Draw::of(self.seed, &label);
+        let fault = self.fault(&label, &mut draw, call);
         let mut latency = || {
-            let stall = draw.happens(net.rates.stalls) && !net.is_quiet();
+            let stall = draw.happens(self.rates.stalls) && !self.is_quiet();
             let base = if stall { draw.between(20, 600) } else { draw.between(1, 6) };
-            Duration::from_millis(base * net.rates.slowness.max(1))
+            Duration::from_millis(base * self.rates.slowness.max(1))
         };
         let (before, after) = (latency(), latency());
         let freeze = Duration::from_millis(draw.between(500, 12_000));
         running.had_faults.fetch_or(fault.is_some(), Ordering::Relaxed);
-        let inner = self.inner.clone();
-        HttpConnectorFuture::new(async move {
-            if fault == Some(Fault::KilledBefore) {
-                net.trace.add(&label, format!("{} {} killed before", running.function, call.text));
-                running.kill();
-                return std::future::pending().await;
-            }
-            if fault == Some(Fault::Frozen) {
-                *lock(&running.frozen) = Some(tokio::time::Instant::now() + freeze);
-            }
-            let (send, receive) = oneshot::channel();
-            tokio::spawn(async move {
-                sleep(before).await;
-                if fault == Some(Fault::Late) {
-                    sleep(Duration::from_millis(2_500)).await;
-                }
-                let answer = carry(&inner, request, &call, fault).await;
-                let outcome = outcome(&answer);
-                let fault_text = fault.map_or_else(String::new, |fault| format!(" [{fault:?}]"));
-                net.trace.add(&label, format!("{} {} -> {outcome}{fault_text}", running.function, call.text));
-                if call.is_write {
-                    net.wrote.notify_waiters();
-                }
-                if fault == Some(Fault::KilledAfter) {
-                    running.kill();
-                    return;
-                }
-                sleep(after).await;
-                // The function may have stopped waiting.
-                let _ = send.send(answer);
-            });
-            match receive.await {
-                Ok(answer) => answer,
-                Err(_) => std::future::pending().await,
-            }
-        })
+        if fault == Some(Fault::Frozen) {
+            *lock(&running.frozen) = Some(tokio::time::Instant::now() + freeze);
+        }
+        let of_call = match fault {
+            Some(Fault::Call(fault)) => Some(fault),
+            _ => None,
+        };
+        let watch = Box::new(Traced { net: Arc::clone(self), running, label, fault });
+        Some(Plan { fault: of_call, before, after, watch })
     }
 }
 
-async fn carry(
-    inner: &SharedHttpConnector,
-    request: HttpRequest,
-    call: &Call,
+/// Traces a call, and kills its function.
+#[derive(Debug)]
+struct Traced {
+    net: Arc<Net>,
+    running: Arc<Running>,
+    label: String,
     fault: Option<Fault>,
-) -> Result<HttpResponse, ConnectorError> {
-    let broken = || Err(ConnectorError::io("the connection broke".into()));
-    match fault {
-        Some(Fault::Unsent) => broken(),
-        Some(Fault::Throttled) => Ok(refused(400, "ProvisionedThroughputExceededException", "throttled")),
-        Some(Fault::Failed) => Ok(refused(500, "InternalServerError", "failed")),
-        Some(Fault::Conflict) => Ok(call.conflict()),
-        Some(Fault::Lost) => inner.call(request).await.and_then(|_| broken()),
-        Some(Fault::FailedAfter) => inner.call(request).await.map(|_| refused(500, "InternalServerError", "failed")),
-        Some(Fault::Unprocessed) => partly(inner, request).await,
-        _ => inner.call(request).await,
-    }
 }
 
-/// Sends the first half of a batch. The response names the rest as unprocessed.
-async fn partly(inner: &SharedHttpConnector, mut request: HttpRequest) -> Result<HttpResponse, ConnectorError> {
-    let mut body = json_of(request.body());
-    let mut rest = json!({});
-    for (table, batch) in body["RequestItems"].as_object_mut().into_iter().flatten() {
-        match batch {
-            Value::Array(writes) if writes.len() > 1 => {
-                writes.sort_by_cached_key(Value::to_string);
-                rest[table] = writes.split_off(writes.len().div_ceil(2)).into();
-            }
-            Value::Object(reads) => {
-                let mut others = reads.clone();
-                if let Some(keys) = reads["Keys"].as_array_mut().filter(|keys| keys.len() > 1) {
-                    keys.sort_by_cached_key(Value::to_string);
-                    others["Keys"] = keys.split_off(keys.len().div_ceil(2)).into();
-                    rest[table] = others.into();
-                }
-            }
-            _ => {}
+impl Watch for Traced {
+    fn ended(&self, call: &Call, answer: Option<&Result<HttpResponse, ConnectorError>>) {
+        let outcome = answer.map_or_else(|| "killed before".to_owned(), |answer| format!("-> {}", outcome(answer)));
+        let fault = match self.fault {
+            Some(Fault::Call(fault)) if answer.is_some() => format!(" [{fault:?}]"),
+            Some(Fault::Frozen) => " [Frozen]".to_owned(),
+            _ => String::new(),
+        };
+        self.net.trace.add(&self.label, format!("{} {} {outcome}{fault}", self.running.function, text(call)));
+        if answer.is_some() && (call.is_write() || is_write_of_s3(call)) {
+            self.net.wrote.notify_waiters();
         }
     }
-    let left = if request.headers().get("x-amz-target").is_some_and(|target| target.ends_with("BatchGetItem")) {
-        "UnprocessedKeys"
-    } else {
-        "UnprocessedItems"
-    };
-    *request.body_mut() = SdkBody::from(body.to_string());
-    let answer = inner.call(request).await?;
-    let mut body = json_of(answer.body());
-    if answer.status().is_success() {
-        body[left] = rest;
+
+    fn killed(&self) {
+        self.running.kill();
     }
-    Ok(response(answer.status(), &body))
+}
+
+/// Whether the call changes an object.
+fn is_write_of_s3(call: &Call) -> bool {
+    call.body.is_null() && !call.action.starts_with("GET ")
+}
+
+/// A call, as the trace shows it.
+fn text(call: &Call) -> String {
+    if call.body.is_null() { format!("s3 {}", call.action) } else { format!("{} {}", call.action, keys(&call.body)) }
 }
 
 fn json_of(body: &SdkBody) -> Value {
     body.bytes().and_then(|body| serde_json::from_slice(body).ok()).unwrap_or_default()
-}
-
-fn refused(status: u16, kind: &str, message: &str) -> HttpResponse {
-    let kind = format!("com.amazonaws.dynamodb.v20120810#{kind}");
-    response(StatusCode::try_from(status).expect("a status"), &json!({"__type": kind, "message": message}))
-}
-
-fn response(status: StatusCode, body: &Value) -> HttpResponse {
-    let mut response = HttpResponse::new(status, SdkBody::from(body.to_string()));
-    response.headers_mut().insert("content-type", "application/x-amz-json-1.0");
-    response
 }
 
 fn outcome(answer: &Result<HttpResponse, ConnectorError>) -> String {
@@ -476,52 +387,6 @@ fn outcome(answer: &Result<HttpResponse, ConnectorError>) -> String {
             let reasons = if reasons.is_empty() { String::new() } else { format!(" {}", reasons.join(",")) };
             format!("{} {}{reasons}", response.status().as_u16(), kind.rsplit('#').next().unwrap_or_default())
         }
-    }
-}
-
-/// A call, as the trace shows it.
-#[derive(Debug)]
-struct Call {
-    action: String,
-    text: String,
-    is_write: bool,
-    is_dynamodb: bool,
-    parts: usize,
-}
-
-impl Call {
-    fn of(request: &HttpRequest) -> Self {
-        let target = request.headers().get("x-amz-target").and_then(|target| target.split_once('.'));
-        let Some((service, action)) = target else {
-            let path =
-                request.uri().split_once("//").and_then(|(_, rest)| rest.split_once('/')).map_or("", |(_, path)| path);
-            let path = path.split('?').next().unwrap_or_default();
-            let (action, is_write) = (request.method().to_owned(), request.method() != "GET");
-            return Self { text: format!("s3 {action} {path}"), action, is_write, is_dynamodb: false, parts: 0 };
-        };
-        let body = json_of(request.body());
-        let parts = body["TransactItems"].as_array().map_or(0, Vec::len);
-        Self {
-            action: action.to_owned(),
-            text: format!("{action} {}", keys(&body)),
-            is_write: !matches!(action, "GetItem" | "BatchGetItem" | "Query" | "Scan" | "TransactGetItems"),
-            is_dynamodb: service.starts_with("DynamoDB"),
-            parts,
-        }
-    }
-
-    fn conflict(&self) -> HttpResponse {
-        if self.parts == 0 {
-            return refused(400, "TransactionConflictException", "conflict");
-        }
-        let mut reasons = vec![json!({"Code": "None"}); self.parts];
-        reasons[0] = json!({"Code": "TransactionConflict", "Message": "conflict"});
-        let body = json!({
-            "__type": "com.amazonaws.dynamodb.v20120810#TransactionCanceledException",
-            "Message": "Transaction cancelled, please refer cancellation reasons for specific reasons [TransactionConflict]",
-            "CancellationReasons": reasons,
-        });
-        response(StatusCode::try_from(400).expect("a status"), &body)
     }
 }
 

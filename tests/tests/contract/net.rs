@@ -2,42 +2,13 @@
 //! latencies.
 
 use crate::{calls::Recorded, peer::Peer};
-use aws_sdk_dynamodb::config::{
-    HttpClient, RuntimeComponents, SharedHttpClient,
-    http::{HttpRequest, HttpResponse},
-};
-use aws_smithy_runtime_api::client::{
-    http::{HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpConnector},
-    result::ConnectorError,
-};
-use aws_smithy_types::body::SdkBody;
-use serde_json::{Value, json};
+use aws_sdk_dynamodb::config::{SharedHttpClient, http::HttpResponse};
+use hostile::{Call, Plan, Planner, Watch, planned};
+pub(crate) use hostile::{Fault, LATE};
 use std::{
-    future::pending,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
-use tokio::{sync::oneshot, time::sleep};
-
-/// A fault of one call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fault {
-    /// The function is killed before the call arrives.
-    KilledBefore,
-    /// The function is killed after the effect of the call.
-    KilledAfter,
-    /// The connection breaks after the effect of the call.
-    Lost,
-    /// The service throttles the call.
-    Throttled,
-    /// Another transaction uses an item of the call.
-    Conflict,
-    /// The call arrives after the timeout of its attempt.
-    Late,
-    /// The connection breaks after the effect of the call, and repetitions meet a transaction that
-    /// is still in progress.
-    InProgress,
-}
 
 pub(crate) const FAULTS: [Fault; 7] = [
     Fault::KilledBefore,
@@ -51,9 +22,6 @@ pub(crate) const FAULTS: [Fault; 7] = [
 
 /// Number of repetitions that meet a transaction in progress.
 const IN_PROGRESS: usize = 2;
-
-/// The longest delay of a late call.
-pub(crate) const LATE: Duration = Duration::from_millis(2_500);
 
 #[derive(Debug, Default)]
 struct State {
@@ -91,7 +59,7 @@ impl Net {
 
     /// The client with this network.
     pub(crate) fn around(self: &Arc<Self>, inner: SharedHttpClient) -> SharedHttpClient {
-        SharedHttpClient::new(Network { inner, net: Arc::clone(self) })
+        planned(inner, Arc::clone(self))
     }
 
     /// Plans a fault of the call with this number, counted from now.
@@ -134,15 +102,6 @@ impl Net {
         std::mem::take(&mut *self.record.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn remember(&self, target: &str, request: &[u8], response: &[u8]) {
-        if !self.state().is_recording {
-            return;
-        }
-        let [request, response] = [request, response].map(|json| serde_json::from_slice(json).unwrap_or_default());
-        let action = target.rsplit('.').next().unwrap_or_default().to_owned();
-        self.record.lock().unwrap_or_else(PoisonError::into_inner).push(Recorded { action, request, response });
-    }
-
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -155,7 +114,7 @@ impl Net {
         }
         state.calls += 1;
         let calls = state.calls;
-        if call.parts > 0 && state.in_progress > 0 {
+        if is_transaction(call) && state.in_progress > 0 {
             state.in_progress -= 1;
             return (Some(Fault::InProgress), [Duration::ZERO; 2]);
         }
@@ -163,13 +122,13 @@ impl Net {
         let fault = match planned.or(state.lasting) {
             // The effect of the call is that of a lost response.
             Some(Fault::InProgress) => {
-                state.in_progress = if call.parts > 0 { IN_PROGRESS } else { 0 };
+                state.in_progress = if is_transaction(call) { IN_PROGRESS } else { 0 };
                 Some(Fault::Lost)
             }
             fault => fault,
         };
         if let Some(fault) = fault {
-            state.met = Some(call.text.clone());
+            state.met = Some(call.action.clone());
             state.is_dead = matches!(fault, Fault::KilledBefore | Fault::KilledAfter);
         }
         let mut draw = || {
@@ -183,125 +142,34 @@ impl Net {
     }
 }
 
-/// HTTP client with the network.
+fn is_transaction(call: &Call) -> bool {
+    call.body["TransactItems"].is_array()
+}
+
+impl Planner for Net {
+    fn plan(self: &Arc<Self>, call: &Call) -> Option<Plan> {
+        let (fault, [before, after]) = self.begin(call);
+        Some(Plan { fault, before, after, watch: Box::new(Answers(Arc::clone(self))) })
+    }
+}
+
+/// Compares answers of DynamoDB with those of the other DynamoDB, and records them.
 #[derive(Debug)]
-struct Network<T> {
-    inner: T,
-    net: Arc<Net>,
-}
+struct Answers(Arc<Net>);
 
-impl HttpClient for Network<SharedHttpClient> {
-    fn http_connector(&self, settings: &HttpConnectorSettings, components: &RuntimeComponents) -> SharedHttpConnector {
-        let inner = self.inner.http_connector(settings, components);
-        SharedHttpConnector::new(Network { inner, net: Arc::clone(&self.net) })
-    }
-}
-
-impl HttpConnector for Network<SharedHttpConnector> {
-    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        let call = Call::of(&request);
-        let (fault, [before, after]) = self.net.begin(&call);
-        let (inner, net) = (self.inner.clone(), Arc::clone(&self.net));
-        HttpConnectorFuture::new(async move {
-            if fault == Some(Fault::KilledBefore) {
-                return pending().await;
-            }
-            let (send, receive) = oneshot::channel();
-            // A call that was sent arrives, even if its function has stopped waiting.
-            tokio::spawn(async move {
-                sleep(if fault == Some(Fault::Late) { LATE } else { before }).await;
-                let answer = carry(&inner, request, &call, fault, &net).await;
-                sleep(after).await;
-                if fault != Some(Fault::KilledAfter) {
-                    let _ = send.send(answer);
-                }
-            });
-            match receive.await {
-                Ok(answer) => answer,
-                Err(_) => pending().await,
-            }
-        })
-    }
-}
-
-async fn carry(
-    inner: &SharedHttpConnector,
-    request: HttpRequest,
-    call: &Call,
-    fault: Option<Fault>,
-    net: &Net,
-) -> Result<HttpResponse, ConnectorError> {
-    match fault {
-        Some(Fault::Throttled) if call.is_dynamodb => Ok(refused("ProvisionedThroughputExceededException", &[])),
-        Some(Fault::Throttled) => {
-            Ok(HttpResponse::new(status(503), SdkBody::from("<Error><Code>SlowDown</Code></Error>")))
+impl Watch for Answers {
+    fn answered(&self, call: &Call, request: &[u8], answer: &HttpResponse) {
+        if !call.is_dynamodb() {
+            return;
         }
-        Some(Fault::Conflict) if call.is_write => Ok(call.conflict()),
-        Some(Fault::InProgress) => Ok(refused("TransactionInProgressException", &[])),
-        Some(Fault::Lost) => {
-            arrive(inner, request, net).await.and_then(|_| Err(ConnectorError::io("the connection broke".into())))
+        let bytes = answer.body().bytes().unwrap_or_default();
+        if let Some(peer) = self.0.peer.get() {
+            peer.compare(&format!("DynamoDB_20120810.{}", call.action), request, answer.status().as_u16(), bytes);
         }
-        _ => arrive(inner, request, net).await,
-    }
-}
-
-async fn arrive(inner: &SharedHttpConnector, request: HttpRequest, net: &Net) -> Result<HttpResponse, ConnectorError> {
-    let target = request.headers().get("x-amz-target").filter(|target| target.starts_with("DynamoDB"));
-    let Some(target) = target.map(str::to_owned) else { return inner.call(request).await };
-    let body = request.body().bytes().unwrap_or_default().to_vec();
-    let answer = inner.call(request).await?;
-    let bytes = answer.body().bytes().unwrap_or_default();
-    if let Some(peer) = net.peer.get() {
-        peer.compare(&target, &body, answer.status().as_u16(), bytes);
-    }
-    net.remember(&target, &body, bytes);
-    Ok(answer)
-}
-
-fn status(code: u16) -> aws_smithy_runtime_api::http::StatusCode {
-    code.try_into().expect("a status")
-}
-
-fn refused(kind: &str, reasons: &[Value]) -> HttpResponse {
-    let mut body = json!({"__type": format!("com.amazonaws.dynamodb.v20120810#{kind}"), "message": "injected"});
-    if !reasons.is_empty() {
-        body["CancellationReasons"] = reasons.into();
-    }
-    let mut response = HttpResponse::new(status(400), SdkBody::from(body.to_string()));
-    response.headers_mut().insert("content-type", "application/x-amz-json-1.0");
-    response
-}
-
-/// A call of a service.
-#[derive(Debug)]
-struct Call {
-    text: String,
-    is_dynamodb: bool,
-    /// Whether it writes items. A batch has no conflicts.
-    is_write: bool,
-    parts: usize,
-}
-
-impl Call {
-    fn of(request: &HttpRequest) -> Self {
-        let target = request.headers().get("x-amz-target").unwrap_or_default();
-        let body: Value = request.body().bytes().and_then(|body| serde_json::from_slice(body).ok()).unwrap_or_default();
-        let action = target.rsplit('.').next().unwrap_or_default();
-        let path = request.uri().rsplit("//").next().unwrap_or_default();
-        Self {
-            text: if target.is_empty() { format!("{} {path}", request.method()) } else { action.to_owned() },
-            is_dynamodb: target.starts_with("DynamoDB"),
-            is_write: matches!(action, "PutItem" | "UpdateItem" | "DeleteItem" | "TransactWriteItems"),
-            parts: body["TransactItems"].as_array().map_or(0, Vec::len),
+        if self.0.state().is_recording {
+            let [request, response] = [request, bytes].map(|json| serde_json::from_slice(json).unwrap_or_default());
+            let recorded = Recorded { action: call.action.clone(), request, response };
+            self.0.record.lock().unwrap_or_else(PoisonError::into_inner).push(recorded);
         }
-    }
-
-    fn conflict(&self) -> HttpResponse {
-        if self.parts == 0 {
-            return refused("TransactionConflictException", &[]);
-        }
-        let mut reasons = vec![json!({"Code": "None"}); self.parts];
-        reasons[self.parts - 1] = json!({"Code": "TransactionConflict", "Message": "conflict"});
-        refused("TransactionCanceledException", &reasons)
     }
 }
