@@ -1,4 +1,4 @@
-use crate::{Payment, model::payment::is_zero};
+use crate::{Payment, PaymentBody, model::payment::is_zero};
 use keys::{
     AccountId, Shard, TimestampSeconds, TransactionId,
     bank::{DueSort, GuardPartition, GuardSort, PaymentId, PaymentSort, Status},
@@ -61,7 +61,6 @@ impl Item for Transaction {
 impl Transaction {
     /// Converts a settled payment to a transaction. Returns `None` if the payment is not settled,
     /// or is `PROCESSED` and has no transaction id.
-    #[must_use]
     pub fn archived(payment: Payment, now: TimestampSeconds) -> Option<Self> {
         let is_complete = match payment.due.status {
             Status::Processed => payment.transaction_id.is_some(),
@@ -87,7 +86,6 @@ impl Transaction {
     }
 
     /// Converts the transaction back to the payment that was archived.
-    #[must_use]
     pub fn payment(self) -> Payment {
         let mut payment = Payment::scheduled(self.account, self.sort.0, self.shard, self.data, self.created_at);
         payment.due = self.due;
@@ -137,48 +135,14 @@ impl TransactionGuard {
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "ArchivedPayment")]
 pub struct TransactionBody {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    transaction_id: Option<TransactionId>,
-    account_id: AccountId,
-    payment_id: PaymentId,
-    scheduled_time: TimestampSeconds,
-    status: Status,
-    #[serde(with = "table::raw_json")]
-    #[schemars(with = "table::JsonText")]
-    data: JsonText,
-    created_at: TimestampSeconds,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    retry_of: Option<PaymentId>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    dispatched_at: Option<TimestampSeconds>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    settled_at: Option<TimestampSeconds>,
-    #[serde(skip_serializing_if = "is_zero")]
-    #[schemars(range(min = 1, max = 99))]
-    attempts: u8,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 256))]
-    failure_reason: Option<String>,
+    #[serde(flatten)]
+    payment: PaymentBody,
     archived_at: TimestampSeconds,
 }
 
 impl From<Transaction> for TransactionBody {
     fn from(transaction: Transaction) -> Self {
-        let PaymentSort(payment_id) = transaction.sort;
-        Self {
-            transaction_id: transaction.transaction_id,
-            account_id: transaction.account,
-            payment_id,
-            scheduled_time: payment_id.time(),
-            status: transaction.due.status,
-            data: transaction.data,
-            created_at: transaction.created_at,
-            retry_of: transaction.retry_of,
-            dispatched_at: transaction.dispatched_at,
-            settled_at: transaction.settled_at,
-            attempts: transaction.attempts,
-            failure_reason: transaction.failure_reason,
-            archived_at: transaction.archived_at,
-        }
+        let archived_at = transaction.archived_at;
+        Self { payment: transaction.payment().into(), archived_at }
     }
 }
