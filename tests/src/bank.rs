@@ -30,20 +30,17 @@ macro_rules! on_both_projections {
 }
 
 /// The stack of the bank alone.
-#[must_use]
 pub fn stack() -> Builder {
     crate::stack().stacks(["bank"])
 }
 
 /// A stack whose bank executes no payments.
-#[must_use]
 pub fn unexecuted() -> Builder {
     stack().parameter("TransactionService", "none")
 }
 
 /// A bank stack that hands payments to the executor, and without the event source mapping of the
 /// executor. The test invokes the executor itself. The service is `http` at the URL.
-#[must_use]
 pub fn handed_over(url: &str) -> Builder {
     let mapping = "        Payments:\n          Type: DynamoDB\n          Properties:\n";
     let bank = changed("bank", (mapping, 1), &format!("{mapping}            Enabled: false\n"));
@@ -51,7 +48,6 @@ pub fn handed_over(url: &str) -> Builder {
 }
 
 /// Sets the URL of the service that executes payments.
-#[must_use]
 pub fn with_service(bank: Builder, url: &str) -> Builder {
     let secret = "arn:aws:secretsmanager:us-east-1:000000000000:secret:bank";
     let bank = bank.parameter("TransactionService", "http").parameter("TransactionServiceUrl", url);
@@ -68,7 +64,6 @@ pub async fn stack_with(projection: &str) -> (Stack, Client) {
 
 /// A bank stack without the event source mapping of the jobs. The test invokes the job function
 /// itself.
-#[must_use]
 pub fn without_jobs() -> Builder {
     let mapping = "        Jobs:\n          Type: DynamoDB\n          Properties:\n";
     changed("bank", (mapping, 1), &format!("{mapping}            Enabled: false\n"))
@@ -83,7 +78,6 @@ pub async fn schedule(client: &Client, account: &str, time: &str) -> Value {
 }
 
 /// Path of a payment.
-#[must_use]
 pub fn path(payment: &Value) -> String {
     format!("/bank/accounts/{}/payments/{}", text(payment, "accountId"), text(payment, "paymentId"))
 }
@@ -125,13 +119,11 @@ pub async fn archive(client: &Client, date: &str) -> u64 {
 }
 
 /// The event of a schedule at the given time.
-#[must_use]
 pub fn scheduled_at(time: &str) -> Value {
     json!({"detail-type": "Scheduled Event", "time": time})
 }
 
 /// The event of a stream for a new item with these keys.
-#[must_use]
 pub fn inserted(partition: &str, sort: &str) -> Value {
     let keys = json!({"PK": {"S": partition}, "SK": {"S": sort}});
     json!({"Records": [{"eventName": "INSERT", "dynamodb": {"SequenceNumber": "1", "Keys": keys}}]})
@@ -150,13 +142,11 @@ fn in_order(value: &AttributeValue) -> String {
 }
 
 /// Table `PaymentScheduler`.
-#[must_use]
 pub fn payments_table(stack: &Stack) -> Table {
     dynamo(stack).table(stack.table("PaymentScheduler").expect("a table"))
 }
 
 /// Creates a `SCHEDULED` payment on the given shard, without storing it.
-#[must_use]
 pub fn scheduled_payment(account: &str, due: Timestamp, shard: usize) -> Payment {
     let second = TimestampSeconds::containing(due).expect("a second");
     let data: JsonText = serde_json::from_value(json!("{\"amount\":\"12.50\"}")).expect("data");
@@ -175,7 +165,6 @@ pub async fn put(stack: &Stack, payments: &[Payment]) {
 }
 
 /// Returns the time `second` seconds after the start of the day.
-#[must_use]
 pub fn second_of(day: &str, second: i64) -> Timestamp {
     let start: Timestamp = format!("{day}T00:00:00Z").parse().expect("a day");
     start + SignedDuration::from_secs(second)
@@ -218,7 +207,6 @@ pub async fn transactions(stack: &Stack) -> Vec<Row> {
 
 /// Creates a payment with the given status on the given shard, without storing it. If the status is
 /// `PROCESSED`, the payment gets a unique transaction id.
-#[must_use]
 pub fn payment(account: &str, time: &str, status: Status, shard: usize) -> Payment {
     let time: TimestampSeconds = time.parse().expect("a time");
     let id = PaymentId::new(time, time.instant(), &random());
@@ -257,7 +245,6 @@ pub async fn import(stack: &Stack, file: &str, metadata: &[(&str, &str)], conten
 }
 
 /// The lines of the report of an import.
-#[must_use]
 pub fn report(stack: &Stack, import: &Value) -> Vec<Value> {
     let path = text(import, "report").strip_prefix("s3://").expect("a location");
     let report = std::fs::read_to_string(stack.lake().join(path)).expect("a report");

@@ -20,20 +20,17 @@ pub const MAX_ITEMS: usize = cart::MAX_ITEMS;
 pub const MAX_MOVED_AT_ONCE: usize = cart::MAX_MOVED_AT_ONCE;
 
 /// Path of a cart item.
-#[must_use]
 pub fn path(cart_item: &Value) -> String {
     let member = |name: &str| cart_item[name].as_str().expect("a text").to_owned();
     format!("/cart/accounts/{}/items/{}", member("accountId"), member("itemId"))
 }
 
 /// Path of an account's cart items.
-#[must_use]
 pub fn items_of(account: &str) -> String {
     format!("/cart/accounts/{account}/items")
 }
 
 /// Path of an account's checkout.
-#[must_use]
 pub fn checkout_of(account: &str) -> String {
     format!("/cart/accounts/{account}/checkout")
 }
@@ -57,27 +54,23 @@ impl Shop {
     }
 
     /// Returns a client with the operator scope that sends its requests at the time `now`.
-    #[must_use]
     pub fn at(&self, now: Timestamp) -> At<'_> {
         At::new(&self.stack, &self.now, now)
     }
 }
 
 /// The product of the tests with this SKU. It costs 12.49 USD.
-#[must_use]
 pub fn product(sku: &str) -> Product {
     let price = Money::new(parsed("12.49"), parsed("USD")).expect("a price");
     Product::new(parsed(sku), parsed("Product"), price, true)
 }
 
 /// The product of the tests with this SKU, for 400 JPY.
-#[must_use]
 pub fn in_yen(sku: &str) -> Product {
     Product { price: Money::new(parsed("400"), parsed("JPY")).expect("a price"), ..product(sku) }
 }
 
 /// The stack of the cart alone.
-#[must_use]
 pub fn stack() -> Builder {
     crate::stack().stacks(["cart"])
 }

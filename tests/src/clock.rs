@@ -13,7 +13,6 @@ pub const DAY: SignedDuration = SignedDuration::from_hours(24);
 pub const MILLISECOND: SignedDuration = SignedDuration::from_millis(1);
 
 /// Parses a time.
-#[must_use]
 pub fn time(text: &str) -> Timestamp {
     text.parse().expect("a time")
 }
@@ -29,7 +28,6 @@ pub struct At<'a> {
 
 impl<'a> At<'a> {
     /// Creates an operator of the stack whose requests have the time `now`.
-    #[must_use]
     pub fn new(stack: &'a Stack, operator: &'a Client, now: Timestamp) -> Self {
         Self { stack, operator, now }
     }

@@ -41,7 +41,6 @@ impl Place {
     ///
     /// # Panics
     /// The stack has no such function.
-    #[must_use]
     pub fn of(stack: &Stack, function: &str) -> Self {
         let lambda = stack.template().lambdas.iter().find(|lambda| lambda.name == function).expect("a known function");
         let own = [
@@ -62,7 +61,6 @@ impl Place {
     }
 
     /// Sets an environment variable.
-    #[must_use]
     pub fn with(mut self, setting: &str, value: &str) -> Self {
         self.settings.insert(setting.to_owned(), value.to_owned());
         self
@@ -74,7 +72,6 @@ impl Place {
 ///
 /// # Panics
 /// `BINARIES` is not a folder.
-#[must_use]
 pub fn binary(function: &str) -> PathBuf {
     let folder = std::env::var_os("BINARIES").map(PathBuf::from);
     assert!(folder.as_ref().is_none_or(|folder| folder.is_dir()), "{folder:?} is not a folder");
@@ -98,7 +95,6 @@ impl Port {
     ///
     /// # Panics
     /// No port is free.
-    #[must_use]
     pub fn free() -> Self {
         let free = (10_000..30_000).find_map(|number| {
             let held = UdpSocket::bind(("127.0.0.1", number)).ok()?;
@@ -108,7 +104,6 @@ impl Port {
     }
 
     /// The port number.
-    #[must_use]
     pub fn number(&self) -> u16 {
         self.number
     }
@@ -191,7 +186,6 @@ impl Environment {
     ///
     /// # Panics
     /// The log cannot be read.
-    #[must_use]
     pub fn log(&self) -> Vec<Value> {
         let text = fs::read_to_string(self.folder.join("log")).expect("a log");
         let platform = |line: &&str| ["START ", "END ", "REPORT "].iter().any(|start| line.starts_with(start));
@@ -278,7 +272,6 @@ impl Lambdas {
     }
 
     /// The logs of a function, one per environment.
-    #[must_use]
     pub fn logs(&self, function: &str) -> Vec<Vec<Value>> {
         self.idle().get(function).into_iter().flatten().map(Environment::log).collect()
     }

@@ -18,26 +18,22 @@ pub struct Event {
 
 impl Event {
     /// The function that the event invokes.
-    #[must_use]
     pub fn function(&self) -> &str {
         self.name.split('.').next().unwrap_or_default()
     }
 
     /// Whether it is the event that the function accepts, not a variant.
-    #[must_use]
     pub fn is_base(&self) -> bool {
         !self.name.contains('.')
     }
 
     /// Whether it is an HTTP request.
-    #[must_use]
     pub fn is_request(&self) -> bool {
         self.content["routeKey"].is_string()
     }
 
     /// The difference between the response and the expected outcome, if there is one. The response
     /// is that of Lambda, or the error of the function.
-    #[must_use]
     pub fn fault(&self, answer: &Result<Value, String>) -> Option<String> {
         let status = answer.as_ref().ok().and_then(|answer| answer["statusCode"].as_u64());
         let is_expected = match self.expected {
@@ -50,7 +46,6 @@ impl Event {
 }
 
 /// Every event. A function without a variant has one whose caller has no claims except `sub`.
-#[must_use]
 pub fn all() -> Vec<Event> {
     let folder = folder();
     let names = folder.names().expect("the events");
@@ -72,14 +67,12 @@ pub fn all() -> Vec<Event> {
 }
 
 /// The content of an event: of the one that the function accepts, or of a case.
-#[must_use]
 pub fn event(function: &str, why: &str) -> Value {
     let name = if why.is_empty() { function.to_owned() } else { format!("{function}.{why}") };
     folder().event(&name).expect("an event")
 }
 
 /// The folder `events/`.
-#[must_use]
 pub fn folder() -> Events {
     Events::of(root().join("events"))
 }

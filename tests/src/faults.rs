@@ -74,19 +74,16 @@ pub enum Fault {
 
 impl Fault {
     /// The response to a call that fails with a server error.
-    #[must_use]
     pub fn internal() -> Self {
         refused(StatusCode::INTERNAL_SERVER_ERROR, "InternalServerError", Vec::new())
     }
 
     /// The response to a call that exceeds the throughput of a table or an index.
-    #[must_use]
     pub fn throttled() -> Self {
         refused(StatusCode::BAD_REQUEST, "ProvisionedThroughputExceededException", Vec::new())
     }
 
     /// The response to a cancelled transaction, with a reason code for each of its changes.
-    #[must_use]
     pub fn cancelled(codes: &[&str]) -> Self {
         refused(StatusCode::BAD_REQUEST, "TransactionCanceledException", codes.to_vec())
     }
@@ -153,7 +150,6 @@ impl Proxy {
     }
 
     /// The address of the proxy.
-    #[must_use]
     pub fn url(&self) -> &str {
         &self.url
     }
@@ -171,13 +167,11 @@ impl Proxy {
     }
 
     /// The calls since the rule was set.
-    #[must_use]
     pub fn calls(&self) -> Vec<Call> {
         self.shared.record().calls.clone()
     }
 
     /// The number of calls with this action.
-    #[must_use]
     pub fn count(&self, action: &str) -> usize {
         self.shared.record().calls.iter().filter(|call| call.action == action).count()
     }
@@ -383,7 +377,6 @@ impl Twins {
     }
 
     /// Starts a function of the template as a separate process behind the proxy.
-    #[must_use]
     pub fn process(&self, name: &str, function: &Function) -> Process<'_> {
         Process::start(&self.healthy, &self.proxy, name, function)
     }
@@ -398,13 +391,11 @@ pub struct Process<'a> {
 impl<'a> Process<'a> {
     /// Starts a function of the stack's template. The function reaches DynamoDB only through the
     /// proxy.
-    #[must_use]
     pub fn start(stack: &Stack, proxy: &'a Proxy, name: &str, function: &Function) -> Self {
         Self::of(service(stack, proxy.url(), name, function), proxy)
     }
 
     /// Wraps a service that reaches DynamoDB through the proxy.
-    #[must_use]
     pub fn of(service: Service, proxy: &'a Proxy) -> Self {
         Self { service, proxy }
     }
@@ -425,13 +416,11 @@ impl<'a> Process<'a> {
 ///
 /// The SDK's retry pauses are short, and its retry quota is unlimited, because many tests lose
 /// responses.
-#[must_use]
 pub fn service(stack: &Stack, endpoint: &str, name: &str, function: &Function) -> Service {
     service_at(stack, endpoint, stack.services_url(), name, function)
 }
 
 /// The same function, which calls S3 at `s3`.
-#[must_use]
 pub fn service_at(stack: &Stack, endpoint: &str, s3: &str, name: &str, function: &Function) -> Service {
     let lambda = stack.template().lambdas.iter().find(|lambda| lambda.name == name);
     let lambda = lambda.expect("a function of the template");
@@ -446,7 +435,6 @@ pub fn service_at(stack: &Stack, endpoint: &str, s3: &str, name: &str, function:
 }
 
 /// An invocation context with a deadline after `timeout`.
-#[must_use]
 pub fn within(timeout: Duration) -> Context {
     let mut context = Context::default();
     context.deadline = epoch_millis(SystemTime::now() + timeout);

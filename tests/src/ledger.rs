@@ -22,7 +22,6 @@ pub const BATCH: &str = "/ledger/transactions/batch";
 pub const HOLDS: &str = "/ledger/holds";
 
 /// The stack of the ledger alone.
-#[must_use]
 pub fn stack() -> Builder {
     crate::stack().stacks(["ledger"])
 }
@@ -53,7 +52,6 @@ impl Books {
     }
 
     /// Returns a client for `user` without the operator scope.
-    #[must_use]
     pub fn user(&self, user: &str) -> Client {
         Client::member(&self.stack, "ledger:read ledger:write", "none", user)
     }
@@ -90,13 +88,11 @@ impl Books {
 }
 
 /// Returns the request body of a payment in USD.
-#[must_use]
 pub fn payment(debit: &str, credit: &str, amount: &str) -> Value {
     json!({"transactionType": "payment", "debitAccountId": debit, "creditAccountId": credit, "amount": amount, "currency": "USD"})
 }
 
 /// Returns the request body of a batch of transactions with these idempotency keys.
-#[must_use]
 pub fn batch<'a>(transactions: impl IntoIterator<Item = (&'a str, Value)>) -> Value {
     let keyed = |(key, mut body): (&str, Value)| {
         body["idempotencyKey"] = key.into();
@@ -106,13 +102,11 @@ pub fn batch<'a>(transactions: impl IntoIterator<Item = (&'a str, Value)>) -> Va
 }
 
 /// Returns the request body of a hold in USD.
-#[must_use]
 pub fn hold(debit: &str, credit: &str, amount: &str) -> Value {
     json!({"debitAccountId": debit, "creditAccountId": credit, "amount": amount, "currency": "USD"})
 }
 
 /// Returns the id in the response to a create request.
-#[must_use]
 pub fn id(answer: &Answer, member: &str) -> String {
     assert_eq!(answer.status, 201, "{}", answer.body);
     answer.body[member].as_str().expect("an id").to_owned()
@@ -120,7 +114,6 @@ pub fn id(answer: &Answer, member: &str) -> String {
 
 impl Books {
     /// Returns an operator's client that sends every request at the time `now`.
-    #[must_use]
     pub fn at(&self, now: Timestamp) -> At<'_> {
         At::new(&self.stack, &self.operator, now)
     }
@@ -147,7 +140,6 @@ impl Books {
     }
 
     /// Returns the name of the ledger's table.
-    #[must_use]
     pub fn table(&self) -> &str {
         self.stack.table("FinancialTransactions").expect("a table")
     }
@@ -158,7 +150,6 @@ fn key_of(index: Option<&str>) -> String {
 }
 
 /// Configures a stack with the given numbers of write shards and read shards of the status index.
-#[must_use]
 pub fn status_shards(write: u16, read: u16) -> Builder {
     stack().parameter("StatusWriteShards", write.to_string()).parameter("StatusReadShards", read.to_string())
 }
@@ -173,7 +164,6 @@ pub const MERCHANTS: &str = "/ledger/merchants";
 
 /// Returns the request body of a transaction. Each leg is a tuple of type (debit or credit),
 /// account, amount and currency.
-#[must_use]
 pub fn legs<'a>(legs: impl IntoIterator<Item = (&'a str, &'a str, &'a str, &'a str)>) -> Value {
     let leg = |(kind, account, amount, currency)| {
         let mut leg = json!({"accountId": account, "legType": kind});
@@ -202,7 +192,6 @@ pub const NOTHING: ::ledger::Case = ::ledger::Case {
 };
 
 /// Returns the units that an invocation consumed, in the same form as [`crate::units::consumed`].
-#[must_use]
 pub fn used(usage: &Usage) -> Consumed {
     let mut sums = Consumed::new();
     for call in &usage.calls {

@@ -46,31 +46,26 @@ use tokio::time::sleep;
 /// The distance between two cases of a large table that a test runs: `step`, or 1 if the variable
 /// `WHOLE` is set (`make test-whole`). A table whose inner length is a multiple of the step would
 /// lose the same inner cases everywhere, so choose another prime.
-#[must_use]
 pub fn stride(step: usize) -> usize {
     if std::env::var_os("WHOLE").is_some() { 1 } else { step }
 }
 
 /// The root folder of the repository.
-#[must_use]
 pub fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
 /// A stack of template.yaml, in memory, on free ports.
-#[must_use]
 pub fn stack() -> Builder {
     Stack::builder(root().join("template.yaml"))
 }
 
 /// The complete system: template.yaml with its nested stacks.
-#[must_use]
 pub fn template() -> Template {
     template_with(&BTreeMap::new(), &[])
 }
 
 /// The complete system, or some of its stacks, with other values of some parameters.
-#[must_use]
 pub(crate) fn template_with(parameters: &BTreeMap<String, String>, stacks: &[&str]) -> Template {
     let file = root().join("template.yaml");
     let text = std::fs::read_to_string(&file).expect("the template");
@@ -79,14 +74,12 @@ pub(crate) fn template_with(parameters: &BTreeMap<String, String>, stacks: &[&st
 }
 
 /// The text of a service's template.
-#[must_use]
 pub fn template_of(service: &str) -> String {
     std::fs::read_to_string(root().join("stacks").join(service).with_extension("yaml")).expect("a template")
 }
 
 /// The stack of one service, with `part` of its template replaced by `other`. `part` must occur
 /// exactly `times` times.
-#[must_use]
 pub fn changed(service: &str, (part, times): (&str, usize), other: &str) -> Builder {
     let template = template_of(service);
     assert_eq!(template.matches(part).count(), times, "{service}: {part}");
@@ -115,7 +108,6 @@ pub struct Answer {
 impl Answer {
     /// Whether the body contains a text. The random characters of a cursor may spell any short
     /// text, so the cursor is left out.
-    #[must_use]
     pub fn shows(&self, text: &str) -> bool {
         let mut body = self.body.clone();
         body.as_object_mut().and_then(|body| body.remove("nextCursor"));
@@ -125,25 +117,21 @@ impl Answer {
 
 impl Client {
     /// The local operator, who needs no token.
-    #[must_use]
     pub fn operator(stack: &Stack) -> Self {
         Self { near: stack.near().clone(), url: stack.url().to_owned(), token: None }
     }
 
     /// A caller with the given scopes and accounts.
-    #[must_use]
     pub fn caller(stack: &Stack, scope: &str, accounts: &[&str]) -> Self {
         Self::with_claims(stack, json!({"sub": "tester", "scope": scope, "account_ids": accounts}))
     }
 
     /// A user of a company, with the given scopes.
-    #[must_use]
     pub fn member(stack: &Stack, scope: &str, company: &str, user: &str) -> Self {
         Self::with_claims(stack, json!({"sub": user, "scope": scope, "company_id": company}))
     }
 
     /// A caller with any claims.
-    #[must_use]
     pub(crate) fn with_claims(stack: &Stack, claims: Value) -> Self {
         Self::operator(stack).with_token(stack, claims)
     }
@@ -155,7 +143,6 @@ impl Client {
     }
 
     /// Creates a request, which [`send`] sends.
-    #[must_use]
     pub fn request(&self, method: &str, path: &str) -> Asking {
         let url = reqwest::Url::parse(&format!("{}{path}", self.url)).expect("a URL");
         let request = Request::builder().method(method).uri(url.as_str()).header(ACCEPT, "*/*").body(Bytes::new());
@@ -217,7 +204,6 @@ impl Client {
 
 /// An HTTP client for the local stack. The stack closes a connection that is idle for 30 seconds,
 /// and a request that is sent at that moment fails. This client closes it after 10 seconds.
-#[must_use]
 pub fn http() -> reqwest::Client {
     let client = reqwest::Client::builder().no_proxy().pool_idle_timeout(Duration::from_secs(10));
     client.build().expect("a client")
@@ -232,7 +218,6 @@ pub struct Asking {
 
 impl Asking {
     /// Sets a header.
-    #[must_use]
     pub fn header(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
         let name = name.parse::<HeaderName>().expect("a name");
         let value = HeaderValue::from_bytes(value.as_ref()).expect("a value");
@@ -241,14 +226,12 @@ impl Asking {
     }
 
     /// Sets the body.
-    #[must_use]
     pub fn body(mut self, body: impl Into<Bytes>) -> Self {
         *self.request.body_mut() = body.into();
         self
     }
 
     /// Sets a JSON body.
-    #[must_use]
     pub fn json(self, body: &Value) -> Self {
         self.header("content-type", "application/json").body(body.to_string())
     }
@@ -286,7 +269,6 @@ pub enum End {
 
 impl End {
     /// The outcome that a response indicates. `None` if the response is none of these.
-    #[must_use]
     pub fn of(answer: &Answer) -> Option<Self> {
         match (answer.status, answer.body["type"].as_str()) {
             (200 | 201 | 204, None) => Some(Self::Done),
@@ -315,7 +297,6 @@ pub struct Asks<'a> {
 
 impl Asks<'_> {
     /// The event that API Gateway would send for this request of an operator at the given time.
-    #[must_use]
     pub fn at(&self, now: jiff::Timestamp) -> Value {
         let (path, query) = self.path.split_once('?').unwrap_or((self.path, ""));
         let method = self.route.split(' ').next().expect("a method");
@@ -353,19 +334,16 @@ impl Asks<'_> {
 }
 
 /// The string value of a field.
-#[must_use]
 pub fn text<'a>(item: &'a Value, member: &str) -> &'a str {
     item[member].as_str().expect("a text")
 }
 
 /// Parses a value from its text.
-#[must_use]
 pub fn parsed<T: FromStr<Err: Debug>>(text: &str) -> T {
     text.parse().expect(text)
 }
 
 /// The string value of a field of each item.
-#[must_use]
 pub fn texts<'a>(items: &'a [Value], member: &str) -> Vec<&'a str> {
     items.iter().map(|item| text(item, member)).collect()
 }
@@ -378,14 +356,12 @@ pub fn assert_problem(answer: &Answer, status: u16, kind: &str) {
 }
 
 /// The random source of the tests. All tests of a process share it, so their ids differ.
-#[must_use]
 pub fn random() -> Random {
     static RANDOM: LazyLock<Random> = LazyLock::new(|| system_random().expect("random bits"));
     RANDOM.clone()
 }
 
 /// A client of the stack's DynamoDB that does not go through the functions.
-#[must_use]
 pub fn dynamo(stack: &Stack) -> Dynamo {
     Dynamo::new(&stack.client().expect("a client"), random())
 }

@@ -16,19 +16,16 @@ struct Metric(Metrics, String);
 
 impl Metrics {
     /// Records the metrics of functions on this thread until the guard is dropped.
-    #[must_use]
     pub fn record(&self) -> LocalRecorderGuard<'_> {
         metrics::set_default_local_recorder(self)
     }
 
     /// All counters.
-    #[must_use]
     pub fn all(&self) -> BTreeMap<String, u64> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Returns the value of a counter, and resets it.
-    #[must_use]
     pub fn take(&self, name: &str) -> u64 {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(name).unwrap_or_default()
     }

@@ -45,13 +45,11 @@ pub struct Answered<'a> {
 
 impl Document {
     /// Reads the document of the repository.
-    #[must_use]
     pub fn read() -> Self {
         Self(yaml::read(&fs::read_to_string(root().join("docs/openapi.yaml")).expect("the document")))
     }
 
     /// All operations.
-    #[must_use]
     pub fn operations(&self) -> Vec<Operation<'_>> {
         let mut operations = Vec::new();
         for (path, item) in self.0["paths"].as_object().expect("paths") {
@@ -73,7 +71,6 @@ impl Document {
     }
 
     /// Resolves a reference, or returns the value itself.
-    #[must_use]
     pub fn follow<'a>(&'a self, value: &'a Value) -> &'a Value {
         let Some(reference) = value["$ref"].as_str() else { return value };
         let pointer = reference.strip_prefix('#').expect("a reference into the document");
@@ -81,7 +78,6 @@ impl Document {
     }
 
     /// The validator of a schema of the document.
-    #[must_use]
     pub fn validator(&self, schema: &Value) -> Validator {
         let mut schema = schema.clone();
         schema["components"] = self.0["components"].clone();
@@ -97,13 +93,11 @@ impl Document {
 
 impl<'a> Operation<'a> {
     /// The names of the parameters of a kind: `path`, `query` or `header`.
-    #[must_use]
     pub fn parameters(self, kind: &str) -> BTreeSet<&'a str> {
         self.all(kind).filter_map(|parameter| parameter["name"].as_str()).collect()
     }
 
     /// The parameter with this name.
-    #[must_use]
     pub fn parameter(self, kind: &str, name: &str) -> &'a Value {
         self.all(kind).find(|parameter| parameter["name"] == name).expect("a parameter")
     }
@@ -115,13 +109,11 @@ impl<'a> Operation<'a> {
     }
 
     /// The schema of the body. `None` if requests have no body.
-    #[must_use]
     pub fn body(self) -> Option<&'a Value> {
         Some(&self.value["requestBody"]["content"]["application/json"]["schema"]).filter(|schema| !schema.is_null())
     }
 
     /// Whether a request needs a body.
-    #[must_use]
     pub fn needs_body(self) -> bool {
         self.value["requestBody"]["required"] == true
     }
@@ -131,21 +123,18 @@ impl<'a> Operation<'a> {
     }
 
     /// The names of the members that the body can have.
-    #[must_use]
     pub fn members(self) -> Vec<&'a str> {
         let members = self.object().and_then(|schema| schema["properties"].as_object()).into_iter().flatten();
         members.map(|(name, _)| name.as_str()).collect()
     }
 
     /// The scopes of the operation. The caller needs at least one of them.
-    #[must_use]
     pub fn scopes(self) -> BTreeSet<&'a str> {
         let alternatives = self.value["security"].as_array().expect("security");
         alternatives.iter().map(|one| one["token"][0].as_str().expect("a scope")).collect()
     }
 
     /// Validates the body of a request and returns the errors.
-    #[must_use]
     pub fn faults_of_request(self, body: Option<&str>) -> Vec<String> {
         let schema = &self.value["requestBody"]["content"]["application/json"]["schema"];
         match (body, schema.is_null()) {
@@ -158,7 +147,6 @@ impl<'a> Operation<'a> {
     }
 
     /// Validates a response and returns the errors.
-    #[must_use]
     pub fn faults_of_answer(self, answered: &Answered<'_>) -> Vec<String> {
         let described = self.document.follow(&self.value["responses"][answered.status.to_string()]);
         let headers = described["headers"].as_object().into_iter().flatten();
@@ -183,7 +171,6 @@ pub struct Allowed {
 
 impl Allowed {
     /// The document of the repository.
-    #[must_use]
     pub fn get() -> &'static Self {
         static ALLOWED: OnceLock<Allowed> = OnceLock::new();
         ALLOWED.get_or_init(|| {
@@ -198,7 +185,6 @@ impl Allowed {
     }
 
     /// Differences between a response and the document. `kind` is the media type of the response.
-    #[must_use]
     pub fn faults(&self, method: &str, path: &str, status: u64, kind: &str, body: &Value) -> Vec<String> {
         let path = path.split('?').next().unwrap_or_default();
         let given: Vec<_> = path.split('/').collect();

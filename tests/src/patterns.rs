@@ -7,20 +7,17 @@ use std::collections::BTreeSet;
 use table::cost::{Cost, Sizes};
 
 /// The patterns of all domains.
-#[must_use]
 pub fn all() -> Vec<Declared> {
     domains().into_iter().flat_map(|domain| domain.patterns).collect()
 }
 
 /// The function with this name.
-#[must_use]
 pub fn function_named(name: &str) -> Function {
     let pattern = all().into_iter().find(|pattern| pattern.name == name).expect("a function");
     (pattern.function)()
 }
 
 /// All operator scopes.
-#[must_use]
 pub(crate) fn operator_scopes() -> String {
     let routes = all().into_iter().flat_map(|pattern| pattern.routes());
     let scopes = routes.flat_map(|route| route.scopes).filter(|scope| scope.ends_with(":operate"));
@@ -36,7 +33,6 @@ pub fn cost_of<C: Sizes>(patterns: &[Pattern<C>], label: &str, case: &C) -> Cost
 }
 
 /// The labels of all calls.
-#[must_use]
 pub fn labels<C: Sizes>(patterns: &[Pattern<C>]) -> BTreeSet<String> {
     patterns.iter().flat_map(Pattern::labelled).map(|(label, _)| label).collect()
 }

@@ -60,7 +60,6 @@ impl Payer {
     }
 
     /// The URL of the service.
-    #[must_use]
     pub fn url(&self) -> &str {
         &self.url
     }
@@ -75,13 +74,11 @@ impl Payer {
     }
 
     /// The number of calls for each payment id.
-    #[must_use]
     pub fn calls(&self) -> BTreeMap<String, usize> {
         lock(&self.books).calls.clone()
     }
 
     /// The transaction ids of the paid payments, by payment id.
-    #[must_use]
     pub fn paid(&self) -> BTreeMap<String, String> {
         lock(&self.books).paid.clone()
     }

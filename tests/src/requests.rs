@@ -7,7 +7,6 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// The pointers of the errors in a problem.
-#[must_use]
 pub fn faults_of(problem: &Value) -> BTreeSet<&str> {
     let faults = problem["errors"].as_array().map_or(&[][..], Vec::as_slice);
     assert!(faults.iter().all(|fault| fault["detail"].as_str().is_some_and(|detail| !detail.is_empty())), "{faults:?}");
@@ -21,7 +20,6 @@ pub fn sent(client: &Client, method: &str, path: &str, body: impl Into<Bytes>) -
 
 /// Edited cursors: with a character removed or replaced at each position, truncated at each
 /// position, and some other variants.
-#[must_use]
 pub fn changes_of(cursor: &str) -> BTreeSet<String> {
     let forms = ["{}A", "{}AAAA", "A{}", "{}=", "{}%20", "%20{}", "{}%00", "{}{}"];
     let mut changed: BTreeSet<String> = forms.map(|form| form.replace("{}", cursor)).into();

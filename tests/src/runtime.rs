@@ -86,7 +86,6 @@ async fn answer(
 
 /// The command that runs the binary with Lambda's environment variables and those in `environment`.
 /// The output is piped.
-#[must_use]
 pub fn command(binary: impl AsRef<OsStr>, function: &str, runtime: &str, environment: &[(&str, &str)]) -> Command {
     let mut command = Command::new(binary);
     let own = [

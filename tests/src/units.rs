@@ -13,7 +13,6 @@ pub type Consumed = BTreeMap<String, (Units, Units)>;
 
 /// The consumed units in the response header. Units of the index `GSI1All` count as units of
 /// `GSI1`.
-#[must_use]
 pub fn consumed(answer: &Answer) -> Consumed {
     let header = answer.headers.get(CONSUMED).expect("the header of the local gateway");
     let rows: Vec<Value> = serde_json::from_slice(header.as_bytes()).expect("JSON");
@@ -33,7 +32,6 @@ pub fn consumed(answer: &Answer) -> Consumed {
 }
 
 /// The declared units, in the same form as the result of [`consumed`].
-#[must_use]
 pub fn declared(cost: &Cost) -> Consumed {
     let places = cost.places().filter(|(_, read, write)| *read + *write != Units::ZERO);
     places.map(|(place, read, write)| (place.to_owned(), (read, write))).collect()

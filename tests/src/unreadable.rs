@@ -55,7 +55,6 @@ pub async fn damage(
 }
 
 /// The value of a string attribute, or an empty string.
-#[must_use]
 pub fn text(item: &Item, attribute: &str) -> String {
     item.get(attribute).and_then(|value| value.as_s().ok()).cloned().unwrap_or_default()
 }
@@ -74,7 +73,6 @@ pub struct Reading {
 
 impl Reading {
     /// The number of items in the response.
-    #[must_use]
     pub fn count(&self) -> usize {
         self.body["items"].as_array().map_or(0, Vec::len)
     }

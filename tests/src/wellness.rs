@@ -17,43 +17,36 @@ use table::{BatchWrite, Dynamo, Item, JsonText, Key, Table};
 use wellness::{Activity, Employee, Filters, Progress, Registration, Reward};
 
 /// The stack of the wellness programme alone.
-#[must_use]
 pub fn stack() -> Builder {
     crate::stack().stacks(["wellness"])
 }
 
 /// Returns a client for an administrator of the company.
-#[must_use]
 pub fn admin(stack: &Stack, company: &str) -> Client {
     Client::member(stack, "wellness:read wellness:write wellness:admin", company, &format!("admin-of-{company}"))
 }
 
 /// Returns a client for a user of the company who lacks the admin scope.
-#[must_use]
 pub fn employee(stack: &Stack, company: &str, user: &str) -> Client {
     Client::member(stack, "wellness:read wellness:write", company, user)
 }
 
 /// Returns a path below `/wellness/companies/{company}`.
-#[must_use]
 pub fn of_company(company: &str, rest: &str) -> String {
     format!("/wellness/companies/{company}/{rest}")
 }
 
 /// Returns the path of a user's registrations in a company. Only operators need the query string.
-#[must_use]
 pub fn registrations_of(company: &str, user: &str) -> String {
     format!("/wellness/users/{user}/registrations?companyId={company}")
 }
 
 /// Returns the path of a user's registration for an activity.
-#[must_use]
 pub fn registration_of(company: &str, user: &str, activity: &str) -> String {
     format!("/wellness/users/{user}/registrations/{activity}?companyId={company}")
 }
 
 /// Returns the stored key of an employee.
-#[must_use]
 pub fn employee_key(company: &str, user: &str) -> Key {
     let [company, user] = [company, user].map(str::to_owned);
     Employee::key_of(&EmployeeKey { company: company.parse().expect("a company"), user: user.parse().expect("a user") })
@@ -61,7 +54,6 @@ pub fn employee_key(company: &str, user: &str) -> Key {
 
 /// Returns the body of a request to create a challenge for all employees. The challenge has a
 /// detail, a goal, a reward and two groups.
-#[must_use]
 pub fn challenge(name: &str, end: &str) -> Value {
     json!({
         "name": name,
@@ -80,7 +72,6 @@ pub fn challenge(name: &str, end: &str) -> Value {
 
 /// Returns the body of a request to create an event at these venues. Each reference copies the name
 /// of its venue.
-#[must_use]
 pub fn event_at(name: &str, end: &str, venues: &[&str]) -> Value {
     let reference = |venue: &&str| json!({"facet": "venues", "id": venue, "data": {"Name": format!("Venue {venue}")}});
     let mut event = challenge(name, end);
@@ -97,7 +88,6 @@ pub async fn create(client: &Client, company: &str, activity: &Value) -> Value {
 }
 
 /// Returns the `Activities` table for direct access.
-#[must_use]
 pub fn table(stack: &Stack) -> (Dynamo, Table) {
     let dynamo = crate::dynamo(stack);
     let table = dynamo.table(stack.table("Activities").expect("a table"));
@@ -115,7 +105,6 @@ pub async fn put<T: Item>(stack: &Stack, items: &[T]) {
 }
 
 /// Returns a reward of an activity, to be put directly into the table.
-#[must_use]
 pub fn reward(activity: &str, kind: &str, points: u32, percent: Option<f64>) -> Reward {
     let percent = percent.map(|percent| Progress::try_from(percent).expect("a percentage"));
     Reward {
@@ -129,7 +118,6 @@ pub fn reward(activity: &str, kind: &str, points: u32, percent: Option<f64>) -> 
 
 /// Returns the base row of an active challenge for all employees, to be put directly into the
 /// table.
-#[must_use]
 pub fn activity(company: &str, id: &str, name: &str, end: &str) -> Activity {
     let company: CompanyId = company.parse().expect("a company");
     let end = EndDateSort(end.parse().expect("a time"));
@@ -158,13 +146,11 @@ pub fn activity(company: &str, id: &str, name: &str, end: &str) -> Activity {
 }
 
 /// Converts JSON to the form that the table stores.
-#[must_use]
 pub fn json_text(json: &Value) -> JsonText {
     serde_json::from_value(json.to_string().into()).expect("JSON")
 }
 
 /// Returns a user's registration for the activity, without progress.
-#[must_use]
 pub fn registration(activity: &Activity, user: &str) -> Registration {
     let user = user.parse().expect("a user");
     Registration::new(activity.company.clone(), activity.id().clone(), activity.end(), user, activity.created_at)

@@ -23,13 +23,11 @@ const ROUNDS: usize = 10_000;
 
 /// Starts services at a time, without data: those of the stacks, or all. The runtime must have one
 /// thread with a paused clock.
-#[must_use]
 pub fn empty(now: &str, stacks: &[&str]) -> InProcess {
     connected(now, stacks, &identity)
 }
 
 /// The same with another HTTP client of the functions.
-#[must_use]
 pub fn connected(now: &str, stacks: &[&str], connect: &Connect) -> InProcess {
     clock::start(now.parse::<Timestamp>().expect("a time"));
     // By default, an erasure waits a quarter of an hour for late items.

@@ -5,7 +5,6 @@ use saphyr_parser::{Event, Parser, ScalarStyle, StrInput};
 use serde_json::{Map, Value};
 
 /// Reads a text that contains one document.
-#[must_use]
 pub fn read(text: &str) -> Value {
     let mut events = Events(Parser::new_from_str(text));
     loop {

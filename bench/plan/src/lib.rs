@@ -45,7 +45,6 @@ struct PlanOptions {
 }
 
 /// Returns the plan for the options of the command line.
-#[must_use]
 pub fn of_command_line() -> String {
     text(&PlanOptions::parse())
 }

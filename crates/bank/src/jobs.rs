@@ -46,7 +46,6 @@ impl jobs::Task for Task {
 }
 
 /// Primary key of a job.
-#[must_use]
 pub fn job_key(id: &JobId) -> Key {
     Key::new(&JobPartition(id.clone()), &JobSort)
 }

@@ -59,13 +59,11 @@ pub enum Outcome {
 
 impl Outcome {
     /// Creates the outcome of a rejected payment.
-    #[must_use]
     pub fn rejected(text: &str) -> Self {
         Self::Rejected(Reason::new(text))
     }
 
     /// Creates the outcome of a payment without a final answer.
-    #[must_use]
     pub fn unavailable(text: &str) -> Self {
         Self::Unavailable(Reason::new(text))
     }

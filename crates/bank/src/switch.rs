@@ -31,7 +31,6 @@ impl Item for Switch {
 
 impl Switch {
     /// Creates the switch as changed at this time.
-    #[must_use]
     pub fn new(enabled: bool, changed_at: TimestampSeconds) -> Self {
         Self { partition: SwitchPartition, sort: SwitchSort, enabled, changed_at }
     }

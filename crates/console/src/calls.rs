@@ -4,20 +4,17 @@ use serde_json::Value;
 use std::{cmp::Reverse, collections::BTreeMap};
 
 /// The value of an attribute as text, without its type.
-#[must_use]
 pub fn text(value: &Value) -> String {
     let value = value.as_object().and_then(|attribute| attribute.values().next()).unwrap_or(value);
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// Whether the action consumes read units.
-#[must_use]
 pub fn is_read(action: &str) -> bool {
     matches!(action, "GetItem" | "BatchGetItem" | "Query" | "Scan" | "TransactGetItems")
 }
 
 /// Returns the consumed units of each table and index, from a response.
-#[must_use]
 pub fn units_of(response: &Value) -> BTreeMap<String, f64> {
     let mut places = BTreeMap::new();
     let capacity = &response["ConsumedCapacity"];
@@ -43,7 +40,6 @@ pub fn units_of(response: &Value) -> BTreeMap<String, f64> {
 
 /// Replaces the names and values of an expression. Values stand between quotes. The longest ones
 /// come first, because a name can be the start of another one.
-#[must_use]
 pub fn replaced(expression: &str, request: &Value, quote: char) -> String {
     let names = request["ExpressionAttributeNames"].as_object().into_iter().flatten();
     let names = names.map(|(name, value)| (name, value.as_str().unwrap_or_default().to_owned()));

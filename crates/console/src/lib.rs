@@ -67,14 +67,12 @@ impl Console {
     }
 
     /// Creates the console, and starts its recorder.
-    #[must_use]
     pub fn new(store: Store, template: &Template, tokens: Tokens, root: PathBuf, lake: PathBuf) -> Self {
         let recorder = Recorder::start(store.clone());
         Self { recorder, store, template: template.clone(), tokens, root, lake }
     }
 
     /// Returns a file of the page.
-    #[must_use]
     pub fn asset(name: &str) -> Option<Response> {
         assets::asset(name)
     }

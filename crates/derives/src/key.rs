@@ -197,7 +197,6 @@ impl Range {
         let doc = format!("The range of the keys that begin with `{shown}`.");
         Ok(quote! {
             #[doc = #doc]
-            #[must_use]
             pub fn #name(#(#parameters),*) -> crate::KeyRange {
                 crate::KeyRange::beginning_with(format!(#text #(, #written)*))
             }

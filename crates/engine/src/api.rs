@@ -84,7 +84,6 @@ async fn run(database: Database, action: String, body: Vec<u8>) -> Response {
 }
 
 /// Runs the action, and returns the status and the body of the response.
-#[must_use]
 pub fn execute(database: &Database, action: &str, body: &[u8]) -> (StatusCode, String) {
     match call(database, action, body) {
         Ok(body) => (StatusCode::OK, body),

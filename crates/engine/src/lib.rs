@@ -115,7 +115,6 @@ fn serve(ports: Vec<Port>, dynamodb: impl Endpoint, others: &Arc<impl Endpoint>,
 }
 
 /// DynamoDB client for an endpoint.
-#[must_use]
 pub fn client(config: &SdkConfig, url: &str) -> Client {
     let config = aws_sdk_dynamodb::config::Builder::from(config)
         .endpoint_url(url)

@@ -56,7 +56,6 @@ pub trait Endpoint: Send + Sync + 'static {
 
     /// Whether [`Endpoint::receive`] reads the body of this request while it arrives. The body may
     /// then have any size.
-    #[must_use]
     fn streams(_: &Parts) -> bool {
         false
     }
@@ -79,7 +78,6 @@ pub struct Arriving {
 
 impl Arriving {
     /// A body that has arrived.
-    #[must_use]
     pub fn of(body: Body) -> Self {
         Self::within(PATIENCE, body)
     }
@@ -136,7 +134,6 @@ pub enum Refusal {
 
 impl Refusal {
     /// The status of the response.
-    #[must_use]
     pub fn status(self) -> StatusCode {
         match self {
             Self::Foreign(_) => StatusCode::FORBIDDEN,
@@ -148,7 +145,6 @@ impl Refusal {
     }
 
     /// One sentence for the client.
-    #[must_use]
     pub fn detail(self) -> &'static str {
         match self {
             Self::Foreign(detail) | Self::Malformed(detail) => detail,
@@ -182,7 +178,6 @@ impl Port {
     }
 
     /// Accepts requests with these host names as well.
-    #[must_use]
     pub fn with_hosts(self, hosts: Vec<String>) -> Self {
         Self { hosts, ..self }
     }

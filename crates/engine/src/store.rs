@@ -63,7 +63,6 @@ impl Position {
     }
 
     /// Returns the position before this one.
-    #[must_use]
     pub fn before(self) -> Self {
         Self(self.0 - 1)
     }
@@ -109,19 +108,16 @@ impl Store {
     }
 
     /// Returns a handle of the engine.
-    #[must_use]
     pub fn database(&self) -> Database {
         self.database.clone()
     }
 
     /// Returns the tables of the template.
-    #[must_use]
     pub fn tables(&self) -> &[Table] {
         &self.tables
     }
 
     /// Returns the name of a table's partition key.
-    #[must_use]
     pub fn partition_key(&self, table: &str) -> String {
         let table = self.tables.iter().find(|known| known.name == table);
         let keys = table.and_then(|table| table.definition["KeySchema"].as_array());

@@ -41,7 +41,6 @@ pub struct Tokens {
 impl Tokens {
     /// Uses the authorizer's issuer and audiences. The environment variable `LOCAL_JWT_SECRET` sets
     /// the secret. Default: `local-only`.
-    #[must_use]
     pub fn new(authorizer: Authorizer) -> Self {
         let secret = env::var("LOCAL_JWT_SECRET").unwrap_or_else(|_| "local-only".to_owned());
         Self {
@@ -142,7 +141,6 @@ fn unix_time() -> Duration {
 }
 
 /// Claims of the local operator, with every scope.
-#[must_use]
 pub fn operator(scopes: &[String]) -> Claims {
     let mut claims = Claims::new();
     claims.insert("sub".to_owned(), json!("local-operator"));
@@ -164,7 +162,6 @@ fn texts(claim: &Value) -> Vec<&str> {
 }
 
 /// Token in an `Authorization` header, with or without the scheme `Bearer`.
-#[must_use]
 pub fn bearer(header: &str) -> &str {
     match header.split_once(' ') {
         Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => token.trim(),

@@ -17,7 +17,6 @@ impl Domain {
 }
 
 /// Returns all services. The local stack and the system tests use this list.
-#[must_use]
 pub fn domains() -> Vec<Domain> {
     vec![
         Domain::new("bank", bank::patterns()),
@@ -45,7 +44,6 @@ impl<C: Sizes + Default> From<Pattern<C>> for Described {
 }
 
 /// Returns all services with the texts of their access patterns.
-#[must_use]
 pub fn described() -> Vec<(&'static str, Vec<Described>)> {
     fn all<C: Sizes + Default>(patterns: Vec<Pattern<C>>) -> Vec<Described> {
         patterns.into_iter().map(Described::from).collect()

@@ -118,7 +118,6 @@ pub struct EventRequest {
 
 impl EventRequest {
     /// The request of an event. `None` if API Gateway did not send the event.
-    #[must_use]
     pub fn of(event: &Value) -> Option<Self> {
         let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str);
         text("/routeKey")?;
@@ -152,7 +151,6 @@ const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_')
 
 /// Whether a function has accepted an event: the status of a request is below 300, and no record of
 /// a batch failed.
-#[must_use]
 pub fn is_accepted(answer: &Value) -> bool {
     let failures = answer["batchItemFailures"].as_array().is_some_and(|failures| !failures.is_empty());
     answer["statusCode"].as_u64().is_none_or(|status| status < 300) && !failures
@@ -165,7 +163,6 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, 
 
 impl Events {
     /// The events in this folder.
-    #[must_use]
     pub fn of(folder: impl Into<PathBuf>) -> Self {
         Self(folder.into())
     }

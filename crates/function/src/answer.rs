@@ -9,7 +9,6 @@ use table::{Binding, Cursor, Page};
 
 /// Percent-encodes all characters except the unreserved characters of RFC 3986. The result is a
 /// path segment, or the value of a header parameter (RFC 8187).
-#[must_use]
 pub fn percent_encoded(text: &str) -> impl Display + '_ {
     const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
     utf8_percent_encode(text, ENCODED)
@@ -96,20 +95,17 @@ pub struct List<T> {
 }
 
 /// Whether no item was skipped. The response then has no member `skipped`.
-#[must_use]
 pub fn is_zero(skipped: &usize) -> bool {
     *skipped == 0
 }
 
 impl<T> List<T> {
     /// Creates the only page of a list. The page has no cursor.
-    #[must_use]
     pub fn whole(page: Page<T>) -> Self {
         Self { items: page.items, next_cursor: None, skipped: page.skipped }
     }
 
     /// Returns the items and the cursor of the next page, for formats other than JSON.
-    #[must_use]
     pub fn into_parts(self) -> (Vec<T>, Option<String>) {
         (self.items, self.next_cursor)
     }
@@ -237,7 +233,6 @@ fn json(status: StatusCode, body: &impl Serialize) -> Result<Response<Body>, Err
 }
 
 /// Replaces the parameters of a route: `/accounts/{accountId}` becomes `/accounts/A-1`.
-#[must_use]
 pub fn path(route: &str, parameter: impl Fn(&str) -> Option<String>) -> String {
     let route = route.split_once(' ').map_or(route, |(_, path)| path);
     let segment = |segment: &str| {
@@ -266,7 +261,6 @@ pub struct Listing {
 
 impl Listing {
     /// Converts a page to a response. Adds the cursor of the next page, if any.
-    #[must_use]
     pub fn list<T>(self, page: Page<T>) -> List<T> {
         let cursor = |position: String| Cursor::new(self.binding, self.started, &self.whole, &position).to_string();
         List { items: page.items, next_cursor: page.next.map(cursor), skipped: page.skipped }

@@ -34,7 +34,6 @@ impl Caller {
     }
 
     /// Creates a user without scopes, for work that another service starts in the user's name.
-    #[must_use]
     pub fn user(subject: &impl Display) -> Self {
         Self { subject: subject.to_string(), ..Self::default() }
     }
@@ -46,14 +45,12 @@ impl Caller {
     }
 
     /// Whether the caller is an operator of the domain.
-    #[must_use]
     pub fn operates(&self, domain: &str) -> bool {
         self.scopes.contains(&format!("{domain}:operate"))
     }
 
     /// Whether the caller is an administrator or an operator of the domain. An administrator is
     /// confined to one company ([`Caller::confined_to`]).
-    #[must_use]
     pub fn administers(&self, domain: &str) -> bool {
         self.scopes.contains(&format!("{domain}:admin")) || self.operates(domain)
     }

@@ -15,7 +15,6 @@ pub struct Clients {
 
 impl Clients {
     /// Creates the clients. Handlers use the random source of `dynamo`.
-    #[must_use]
     pub fn new(dynamo: Dynamo, config: SdkConfig) -> Self {
         Self { dynamo, config, endpoints: BTreeMap::new() }
     }
@@ -29,33 +28,28 @@ impl Clients {
     }
 
     /// Replaces the AWS endpoint of `service` with `url`, for the local stack.
-    #[must_use]
     pub fn at(mut self, service: &'static str, url: impl Into<String>) -> Self {
         self.endpoints.insert(service, url.into());
         self
     }
 
     /// Replaces the DynamoDB client, for tests.
-    #[must_use]
     pub fn with_dynamo(mut self, dynamo: Dynamo) -> Self {
         self.dynamo = dynamo;
         self
     }
 
     /// The DynamoDB client.
-    #[must_use]
     pub fn dynamo(&self) -> &Dynamo {
         &self.dynamo
     }
 
     /// The random source of the process.
-    #[must_use]
     pub fn random(&self) -> &Random {
         self.dynamo.random()
     }
 
     /// Returns the client configuration of another AWS service, such as `firehose` or `s3`.
-    #[must_use]
     pub fn config(&self, service: &str) -> SdkConfig {
         match self.endpoints.get(service) {
             Some(url) => self.config.to_builder().endpoint_url(url).build(),

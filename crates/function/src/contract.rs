@@ -32,7 +32,6 @@ pub struct Contract {
 
 impl Contract {
     /// Creates the description of a route without parameters and responses.
-    #[must_use]
     pub fn new(route: String) -> Self {
         let settings = || {
             SchemaSettings::draft2020_12().with(|settings| {
@@ -135,7 +134,6 @@ impl Contract {
     }
 
     /// The name of the schema of the body.
-    #[must_use]
     pub fn body_name(&self) -> &str {
         &self.name
     }

@@ -26,7 +26,6 @@ fn guard(text: &str) -> &'static str {
 }
 
 /// Returns the text of a cell without the apostrophe that [`Cell::Text`] puts in front.
-#[must_use]
 pub fn unguarded(text: &str) -> &str {
     text.strip_prefix('\'').filter(|rest| is_formula(rest)).unwrap_or(text)
 }
@@ -98,7 +97,6 @@ pub struct Csv {
 impl Csv {
     /// Creates a file with a line of column names. `next_cursor` is the cursor of the next page,
     /// which the response has as the header `next-cursor`.
-    #[must_use]
     pub fn new(columns: &[&str], next_cursor: Option<String>) -> Self {
         let mut csv = Self { text: String::new(), next_cursor };
         csv.row(columns.iter().map(|name| Cell::Value(name)));
@@ -167,7 +165,6 @@ pub trait CsvRow {
 
 impl<T: CsvRow> List<T> {
     /// Returns the list in the format that the caller prefers.
-    #[must_use]
     pub fn in_format(self, format: MediaType) -> JsonOrCsv<Self> {
         match format {
             MediaType::Json => JsonOrCsv::Json(self),

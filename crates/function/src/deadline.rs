@@ -26,7 +26,6 @@ impl Deadline {
     }
 
     /// Returns a deadline after `budget`.
-    #[must_use]
     pub fn after(budget: Duration) -> Self {
         Self(system::instant() + budget)
     }
@@ -41,25 +40,21 @@ impl Deadline {
 
     /// Returns a deadline that is earlier by `reserve`, but at most by a quarter of the remaining
     /// time.
-    #[must_use]
     pub fn with_reserve(self, reserve: Duration) -> Self {
         Self(self.0 - reserve.min(self.left() / 4))
     }
 
     /// Returns this deadline, or a deadline after `budget` if that is earlier.
-    #[must_use]
     pub fn at_most(self, budget: Duration) -> Self {
         self.min(Self::after(budget))
     }
 
     /// Whether the deadline has passed. No work may start after the deadline.
-    #[must_use]
     pub fn has_passed(self) -> bool {
         self.left().is_zero()
     }
 
     /// Whether a pause that starts now ends before the deadline.
-    #[must_use]
     pub fn allows(self, pause: Duration) -> bool {
         pause < self.left()
     }

@@ -55,7 +55,6 @@ pub(crate) async fn config() -> Result<SdkConfig, lambda_runtime::Error> {
 }
 
 /// The retries of the AWS clients of a Lambda.
-#[must_use]
 pub fn retries() -> RetryConfig {
     RetryConfig::standard().with_max_attempts(5).with_max_backoff(Duration::from_secs(1))
 }
@@ -64,7 +63,6 @@ pub fn retries() -> RetryConfig {
 ///
 /// After two seconds, the connection is probably broken, and a new attempt is faster. The deadline
 /// of the invocation limits the total time of all attempts.
-#[must_use]
 pub fn timeouts() -> TimeoutConfig {
     TimeoutConfig::builder()
         .connect_timeout(Duration::from_secs(1))

@@ -90,13 +90,11 @@ pub enum Error {
 
 impl Error {
     /// Creates the error for an inconsistent or outdated read. The caller must read again.
-    #[must_use]
     pub fn stale() -> Self {
         Self::Table(table::Error::Contended { throttled: false })
     }
 
     /// Creates an error with one fault.
-    #[must_use]
     pub fn invalid(pointer: &str, detail: impl std::fmt::Display) -> Self {
         Self::Invalid(vec![Fault { pointer: pointer.to_owned(), detail: detail.to_string() }])
     }
@@ -175,7 +173,6 @@ impl Error {
 
     /// Returns the status and the problem for one of the outcomes in a response. Logs and counts a
     /// defect, because the response itself succeeds.
-    #[must_use]
     pub fn as_part(&self) -> (u16, serde_json::Value) {
         let (problem, detail) = self.problem();
         if self.is_defect() {
@@ -197,7 +194,6 @@ impl Error {
     }
 
     /// Whether a retry of the same request may succeed later.
-    #[must_use]
     pub fn is_outage(&self) -> bool {
         matches!(self.problem().0, Problem::Throttled | Problem::Unavailable)
     }

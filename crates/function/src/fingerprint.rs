@@ -13,7 +13,6 @@ pub struct Fingerprint(String);
 
 impl Fingerprint {
     /// Hashes the parts of a request and their lengths.
-    #[must_use]
     pub fn of(parts: &[&str]) -> Self {
         let mut digest = Sha256::new();
         for part in parts {

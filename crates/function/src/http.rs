@@ -15,7 +15,6 @@ use std::{convert::Infallible, sync::Arc};
 use table::{Binding, Usage};
 
 /// Describes a handler: its input, and its response. [`crate::Pattern`] has this function.
-#[must_use]
 pub const fn contract<A, I, R, F, H>(_: &H) -> fn(&mut Contract)
 where
     H: Fn(A, Request<I>) -> F,

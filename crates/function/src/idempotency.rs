@@ -46,7 +46,6 @@ pub struct IdempotentRequest<'a> {
 
 impl<'a> IdempotentRequest<'a> {
     /// Creates an idempotent request for items of `owner`.
-    #[must_use]
     pub fn new(
         table: &'a Table,
         owner: &impl Display,

@@ -154,7 +154,6 @@ impl Fields {
     }
 
     /// Returns the route, such as `GET /accounts/{accountId}`, for functions with several routes.
-    #[must_use]
     pub fn route(&self) -> &str {
         &self.route
     }
@@ -230,7 +229,6 @@ impl Fields {
 
     /// Whether the body has the field, even with an invalid value. Returns true if the whole body
     /// is invalid, so that no field is reported as missing.
-    #[must_use]
     pub fn has_body(&self, name: &str) -> bool {
         self.body.as_ref().is_none_or(|body| body.iter().any(|(member, _)| member == name))
     }
@@ -246,7 +244,6 @@ impl Fields {
     }
 
     /// Whether the query has the parameter, even with an invalid value.
-    #[must_use]
     pub fn has_query(&self, name: &str) -> bool {
         self.query.iter().any(|(parameter, _)| parameter == name)
     }

@@ -254,7 +254,6 @@ impl Service {
 ///
 /// Returns a failure if a setting is invalid or the Lambda runtime stops. Logs the reason in one
 /// line.
-#[must_use]
 pub fn run(function: fn() -> Function) -> ExitCode {
     observe::start();
     let ended = runtime().map_err(Into::into).and_then(|runtime| runtime.block_on(serve(&function())));

@@ -59,7 +59,6 @@ type Fault = (&'static str, &'static str);
 
 impl ObjectCreated {
     /// Reads a record of an event. `None` if it is not the creation of an object.
-    #[must_use]
     pub fn of_record(record: &Value) -> Option<Self> {
         Self::read(record).ok()
     }

@@ -42,7 +42,6 @@ pub enum Trigger {
 
 impl Trigger {
     /// Returns the routes. Other triggers have no routes.
-    #[must_use]
     pub const fn routes(&self) -> &'static [Route] {
         match self {
             Self::Http(routes) => routes,
@@ -81,7 +80,6 @@ pub struct Calls<C: Sizes + 'static> {
 
 impl<C: Sizes> Calls<C> {
     /// The calls of a request variant.
-    #[must_use]
     pub const fn new(variant: &'static str, cost: fn(&C::Named) -> Cost) -> Self {
         Self { variant, cost }
     }
@@ -94,7 +92,6 @@ impl<C: Sizes> Calls<C> {
 
 impl<C: Sizes> Pattern<C> {
     /// Returns the routes. A pattern with a schedule or stream has no routes.
-    #[must_use]
     pub const fn routes(&self) -> &'static [Route] {
         self.trigger.routes()
     }
@@ -128,7 +125,6 @@ pub struct Declared {
 
 impl Declared {
     /// Returns the routes. A pattern with a schedule or stream has no routes.
-    #[must_use]
     pub const fn routes(&self) -> &'static [Route] {
         self.trigger.routes()
     }
@@ -141,7 +137,6 @@ impl<C: Sizes> From<Pattern<C>> for Declared {
 }
 
 /// Sorts patterns by number (B2 before B10), then by name.
-#[must_use]
 pub fn by_number<C: Sizes>(mut patterns: Vec<Pattern<C>>) -> Vec<Pattern<C>> {
     patterns.sort_by_key(|pattern| (pattern.id.len(), pattern.id, pattern.name));
     patterns

@@ -14,25 +14,21 @@ macro_rules! problems {
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
             /// The HTTP status.
-            #[must_use]
             pub const fn status(self) -> u16 {
                 match self { $(Self::$variant => $status,)+ }
             }
 
             /// The last segment of the `type`, such as `not-found` in `/problems/not-found`.
-            #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)+ }
             }
 
             /// The `title`.
-            #[must_use]
             pub const fn title(self) -> &'static str {
                 match self { $(Self::$variant => $title,)+ }
             }
 
             /// The value of the header `Retry-After`: a number of seconds.
-            #[must_use]
             pub(crate) const fn retry_after(self) -> Option<&'static str> {
                 match self {
                     Self::Throttled | Self::Unavailable => Some("1"),
@@ -42,7 +38,6 @@ macro_rules! problems {
             }
 
             /// The documentation of the cases in which the API returns this problem.
-            #[must_use]
             pub const fn when(self) -> &'static str {
                 match self { $(Self::$variant => $when,)+ }
             }

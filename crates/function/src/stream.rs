@@ -66,7 +66,6 @@ pub struct Record(Value);
 
 impl Record {
     /// The unparsed record.
-    #[must_use]
     pub fn json(&self) -> &Value {
         &self.0
     }
@@ -75,19 +74,16 @@ impl Record {
     ///
     /// Empty if the record has no sequence number. If such a record fails, Lambda retries the whole
     /// batch.
-    #[must_use]
     pub fn sequence_number(&self) -> &str {
         self.0.pointer("/dynamodb/SequenceNumber").and_then(Value::as_str).unwrap_or_default()
     }
 
     /// The partition key of the changed item, if it is a string.
-    #[must_use]
     pub fn partition_key(&self) -> Option<&str> {
         self.key(Key::PARTITION)
     }
 
     /// The sort key of the changed item, if it is a string.
-    #[must_use]
     pub fn sort_key(&self) -> Option<&str> {
         self.key(Key::SORT)
     }
@@ -97,34 +93,29 @@ impl Record {
     }
 
     /// The type of the new image: the attribute [`Attribute::TYPE`].
-    #[must_use]
     pub fn new_type(&self) -> Option<&str> {
         self.0["dynamodb"]["NewImage"][Attribute::TYPE.as_str()]["S"].as_str()
     }
 
     /// The type of the changed item: the attribute [`Attribute::TYPE`] of the new image, or of the
     /// old image if there is no new image.
-    #[must_use]
     pub fn item_type(&self) -> Option<&str> {
         let of = |image: &str| self.0["dynamodb"][image][Attribute::TYPE.as_str()]["S"].as_str();
         of("NewImage").or_else(|| of("OldImage"))
     }
 
     /// The name of the table whose stream contains the record.
-    #[must_use]
     pub fn source_table(&self) -> Option<&str> {
         let (_, rest) = self.0["eventSourceARN"].as_str()?.split_once(":table/")?;
         rest.split('/').next()
     }
 
     /// Whether the record is the creation of an item.
-    #[must_use]
     pub fn is_insertion(&self) -> bool {
         self.0["eventName"] == "INSERT"
     }
 
     /// Whether the record is a change of an existing item.
-    #[must_use]
     pub fn is_modification(&self) -> bool {
         self.0["eventName"] == "MODIFY"
     }
@@ -133,7 +124,6 @@ impl Record {
     ///
     /// This method reads the unparsed record, because `EventRecord` parses fractions of a second
     /// incorrectly.
-    #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "an invalid number becomes a time out of range")]
     pub fn created_at(&self) -> Option<Timestamp> {
         let seconds = self.0.pointer("/dynamodb/ApproximateCreationDateTime")?.as_f64()?;

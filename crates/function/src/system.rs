@@ -14,7 +14,6 @@ thread_local! {
 
 /// The current time. Outside this crate, only the local stack and the simulation call this
 /// function.
-#[must_use]
 pub fn now() -> Timestamp {
     CLOCK.get()()
 }

@@ -16,7 +16,6 @@ pub struct InvalidText {
 
 impl<const MAX: usize> BoundedText<MAX> {
     /// Returns the text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -37,7 +37,6 @@ impl Shard {
     pub const WHOLE: Self = Self { number: 0, of: 1 };
 
     /// Whether the shard contains a record. All records of an item are in the same shard.
-    #[must_use]
     pub fn has(self, record: &Value) -> bool {
         if self.of == 1 {
             return true;

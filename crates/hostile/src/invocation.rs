@@ -38,7 +38,6 @@ pub struct Run {
 
 impl Run {
     /// Starts an invocation with this timeout.
-    #[must_use]
     pub fn start(timeout: Duration) -> Arc<Self> {
         Arc::new(Self { deadline: Instant::now() + timeout, killed: Notify::new(), frozen: AtomicBool::new(false) })
     }
@@ -87,7 +86,6 @@ pub(super) fn note(injected: Injected) {
 }
 
 /// Returns the faults of the current event.
-#[must_use]
 pub fn noted() -> Vec<Injected> {
     NOTES.try_with(|notes| notes.lock().unwrap_or_else(PoisonError::into_inner).clone()).unwrap_or_default()
 }

@@ -87,14 +87,12 @@ impl Hostile {
     }
 
     /// Wraps an HTTP client, so that its calls have faults.
-    #[must_use]
     pub fn around(self: &Arc<Self>, inner: SharedHttpClient) -> SharedHttpClient {
         SharedHttpClient::new(Around { inner, hostile: Arc::clone(self) })
     }
 
     /// Configuration of clients whose calls have faults. Retries and timeouts are those of a
     /// deployed function.
-    #[must_use]
     pub fn configure(self: &Arc<Self>, config: SdkConfig) -> SdkConfig {
         let Some(http) = config.http_client() else { return config };
         let hostile = config.to_builder().http_client(self.around(http));
@@ -119,7 +117,6 @@ impl Hostile {
     }
 
     /// The number of injected faults of each rate.
-    #[must_use]
     pub fn counts(&self) -> BTreeMap<&'static str, u64> {
         self.count().clone()
     }

@@ -81,7 +81,6 @@ pub trait Planner: fmt::Debug + Send + Sync + 'static {
 }
 
 /// Wraps an HTTP client, so that its calls have the faults of the planner.
-#[must_use]
 pub fn planned(inner: SharedHttpClient, planner: Arc<impl Planner>) -> SharedHttpClient {
     SharedHttpClient::new(Planned { inner, planner })
 }
@@ -185,7 +184,9 @@ fn halve(request: &mut HttpRequest, call: &Call) -> Value {
     let mut body = call.body.clone();
     for (_, batch) in body["RequestItems"].as_object_mut().into_iter().flatten() {
         let list = if batch.is_array() { batch.as_array_mut() } else { batch["Keys"].as_array_mut() };
-        list.into_iter().for_each(|list| list.sort_by_cached_key(Value::to_string));
+        if let Some(list) = list {
+            list.sort_by_cached_key(Value::to_string);
+        }
     }
     let mut left = Value::Object(serde_json::Map::new());
     for (table, batch) in body["RequestItems"].as_object_mut().into_iter().flatten() {

@@ -69,7 +69,6 @@ pub struct Rates {
 impl Rates {
     /// The rates of `make run ARGS='--hostile SEED'`: each fault happens within minutes of normal
     /// use, and nearly every request succeeds after the retries of the SDK.
-    #[must_use]
     pub const fn usual() -> Self {
         Self {
             stale: 0.5,
@@ -121,7 +120,6 @@ impl Rates {
     }
 
     /// The rates by name.
-    #[must_use]
     pub fn named(&self) -> BTreeMap<String, f64> {
         let Ok(Value::Object(members)) = serde_json::to_value(self) else { return BTreeMap::new() };
         members.into_iter().filter_map(|(name, rate)| Some((name, rate.as_f64()?))).collect()

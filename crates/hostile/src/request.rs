@@ -126,13 +126,11 @@ impl Call {
     }
 
     /// Whether it is a call of DynamoDB.
-    #[must_use]
     pub fn is_dynamodb(&self) -> bool {
         !matches!(self.kind, Kind::Firehose | Kind::Service)
     }
 
     /// Whether it writes items.
-    #[must_use]
     pub fn is_write(&self) -> bool {
         matches!(self.kind, Kind::Write | Kind::BatchWrite | Kind::TransactWrite)
     }

@@ -88,19 +88,16 @@ impl Expected {
     }
 
     /// Whether there is nothing to compare.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.count.is_none() && self.sum.is_none()
     }
 
     /// Whether sums must be compared.
-    #[must_use]
     pub fn has_sum(&self) -> bool {
         self.sum.is_some()
     }
 
     /// Compares the expected totals with those of the file. Returns the difference as text.
-    #[must_use]
     pub fn difference(&self, count: u64, totals: &Totals) -> Option<String> {
         let mut found = Vec::new();
         if let Some(expected) = self.count.filter(|expected| *expected != count) {

@@ -57,14 +57,12 @@ pub struct Opened {
 
 impl File {
     /// Returns the object with this entity tag.
-    #[must_use]
     pub fn new(files: &Files, bucket: &str, key: &str, tag: &str) -> Self {
         let (bucket, key) = (bucket.to_owned(), key.to_owned());
         Self { client: files.client(), bucket, key, tag: Some(tag.to_owned()), format: None }
     }
 
     /// Returns a CSV file whose content never changes, for example because its checksum was signed.
-    #[must_use]
     pub fn fixed_csv(files: &Files, bucket: &str, key: &str) -> Self {
         let (bucket, key) = (bucket.to_owned(), key.to_owned());
         Self { client: files.client(), bucket, key, tag: None, format: Some(Format::Csv) }
@@ -160,7 +158,6 @@ impl Opened {
 }
 
 /// Describes the faults of a line, with the names of its members.
-#[must_use]
 pub fn described(faults: &[Fault]) -> String {
     let text = |Fault { pointer, detail }: &Fault| match pointer.strip_prefix("/body/") {
         Some(member) => format!("{member} {detail}"),

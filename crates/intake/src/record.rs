@@ -46,7 +46,6 @@ impl Format {
 
     /// Returns the name of a file without its ending. A name that consists of an ending is returned
     /// as it is.
-    #[must_use]
     pub fn stem(name: &str) -> &str {
         let stem = Self::split(name).map_or(name, |(stem, _)| stem);
         if ["", ".", ".."].contains(&stem.rsplit('/').next().unwrap_or_default()) { name } else { stem }

@@ -84,14 +84,12 @@ pub struct Composition {
 
 impl Report {
     /// Returns the report with this name in a bucket, for one invocation.
-    #[must_use]
     pub fn new(files: &Files, bucket: &str, name: String, random: &Random) -> Self {
         let writer = format!("{:032x}", random.bits());
         Self { client: files.client(), bucket: bucket.to_owned(), name, writer }
     }
 
     /// Key of the report.
-    #[must_use]
     pub fn key(name: &str) -> String {
         format!("reports/{name}.jsonl")
     }
@@ -101,9 +99,6 @@ impl Report {
     }
 
     /// Stores the rows of one step, and adds their object to `objects`.
-    ///
-    /// # Errors
-    /// The call failed.
     pub async fn put_rows(&self, objects: &mut RowObjects, rows: Vec<u8>) -> Result<(), Error> {
         let key = self.rows_key(objects.add(&self.writer), &self.writer);
         store::put(&self.client, (&self.bucket, &key), rows).await

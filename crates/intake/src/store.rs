@@ -30,13 +30,11 @@ pub struct Part {
 impl Files {
     /// Creates the files of a service from the configuration of S3. `by_path` selects path-style
     /// requests, which an endpoint on this machine requires.
-    #[must_use]
     pub fn new(config: SdkConfig, by_path: bool) -> Self {
         Self { by_path: by_path || config.endpoint_url().is_some(), config }
     }
 
     /// Creates the client.
-    #[must_use]
     pub fn client(&self) -> Client {
         Client::from_conf(Builder::from(&self.config).force_path_style(self.by_path).build())
     }

@@ -29,7 +29,6 @@ pub trait JobService: Sync {
     fn jobs(&self) -> &Jobs;
 
     /// The tenant who owns the job with this key. The units of its runs are counted for the tenant.
-    #[must_use]
     fn tenant(_: &Key) -> Option<String> {
         None
     }
@@ -63,14 +62,12 @@ pub trait JobRunner: Send {
 
     /// Returns the number of items that the job has passed over because they cannot be
     /// deserialized. The job reports this number.
-    #[must_use]
     fn skipped(_: &Self::Progress) -> u64 {
         0
     }
 
     /// Returns the reason if the job ends without success, for example because its input is not
     /// valid. A retry of the job starts after its last step.
-    #[must_use]
     fn failure(_: &Self::Progress) -> Option<String> {
         None
     }
@@ -87,13 +84,11 @@ pub struct Run<'a> {
 
 impl Run<'_> {
     /// The job, as last read or written by this run.
-    #[must_use]
     pub fn job(&self) -> &Job {
         &self.job
     }
 
     /// The clock, for results with the time of their end.
-    #[must_use]
     pub fn clock(&self) -> Clock {
         self.clock
     }

@@ -141,7 +141,6 @@ impl Job {
     }
 
     /// The primary key.
-    #[must_use]
     pub fn key(&self) -> Key {
         Key::new(&self.partition, &self.sort)
     }
@@ -165,14 +164,12 @@ impl Job {
     }
 
     /// Returns whether the job is running.
-    #[must_use]
     pub fn is_running(&self) -> bool {
         self.state == State::Running
     }
 
     /// Returns the condition that the stored job is not running. The condition also holds if no job
     /// is stored.
-    #[must_use]
     pub fn is_not_running() -> Condition {
         Condition::missing(Self::RUN)
     }

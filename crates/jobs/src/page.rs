@@ -51,9 +51,6 @@ pub trait PagedItems: Sync {
 
     /// Reads the items of a stored page with strong consistency. Items that cannot be deserialized
     /// are passed over. The next pass counts them.
-    ///
-    /// # Errors
-    /// A call failed.
     fn read(
         &self,
         table: &Table,

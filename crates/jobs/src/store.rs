@@ -24,14 +24,12 @@ fn written(outcome: Result<(), table::Error>) -> Result<bool, Error> {
 
 impl Jobs {
     /// Returns the job table with this name.
-    #[must_use]
     pub fn new(dynamo: &Dynamo, name: String) -> Self {
         Self { dynamo: dynamo.clone(), table: dynamo.table(name) }
     }
 
     /// The underlying table. Services use it for transactions that create jobs, and for other items
     /// in the same table.
-    #[must_use]
     pub fn table(&self) -> &Table {
         &self.table
     }
@@ -85,9 +83,6 @@ impl Jobs {
 
     /// Invokes the function again for a running job, through the stream, and resets the number of
     /// attempts. Use this method if Lambda may have discarded earlier stream records of the job.
-    ///
-    /// # Errors
-    /// The call failed.
     pub async fn nudge(&self, job: &Job, by: &impl Display) -> Result<(), Error> {
         match self.nudging(job, by) {
             Some(nudge) => written(self.dynamo.write(nudge).await).map(drop),
@@ -97,7 +92,6 @@ impl Jobs {
 
     /// Returns the change that [`Jobs::nudge`] executes, for use in a transaction. DynamoDB refuses
     /// the change if the job has ended. Returns `None` if `job` is not running.
-    #[must_use]
     pub fn nudging(&self, job: &Job, by: &impl Display) -> Option<Change> {
         let run = job.run.as_ref()?;
         let nudge = self.table.update(job.key()).set(Job::NUDGED_BY, &by.to_string()).set(Job::ATTEMPTS, 0);

@@ -22,7 +22,6 @@ const EMOJI_SELECTORS: std::ops::RangeInclusive<char> = '\u{fe0e}'..='\u{fe0f}';
 ///
 /// Controls, format characters, white space, surrogates, private and unassigned characters are not
 /// (docs/decisions/identifiers.md).
-#[must_use]
 pub(crate) fn is_visible(character: char) -> bool {
     use GeneralCategory::{
         Control, Format, LineSeparator, ParagraphSeparator, PrivateUse, SpaceSeparator, Surrogate, Unassigned,
@@ -45,7 +44,6 @@ const JOINERS: std::ops::RangeInclusive<char> = '\u{200c}'..='\u{200d}';
 /// Returns whether the text contains only visible characters, plain spaces, emoji selectors and
 /// joiners, and at least one visible character. A joiner must be between two visible characters.
 /// The alphabet of names and descriptions.
-#[must_use]
 pub fn is_plain_text(text: &str) -> bool {
     // A joiner may also follow the emoji selector of a visible character.
     let is_joinable = |c: char| is_visible(c) || EMOJI_SELECTORS.contains(&c);

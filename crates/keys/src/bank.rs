@@ -56,7 +56,6 @@ impl Status {
 
     /// Returns the only status from which a payment can change to this status. Returns `None` for
     /// the initial status.
-    #[must_use]
     pub const fn predecessor(self) -> Option<Self> {
         match self {
             Self::Scheduled => None,
@@ -80,21 +79,18 @@ pub struct PaymentId {
 
 impl PaymentId {
     /// Creates the id of a payment that is due at `time`. The UUID contains the time `now`.
-    #[must_use]
     pub fn new(time: TimestampSeconds, now: Timestamp, random: &Random) -> Self {
         Self { time, unique: uuid_of(now, random) }
     }
 
     /// Returns the id of the payment that a line of a file schedules. A repeated import of the same
     /// run gets the same id, so it recognizes its own payments (docs/decisions/intake.md).
-    #[must_use]
     pub fn imported(time: TimestampSeconds, import: &ImportId, run: &ImportRun, position: u64) -> Self {
         let unique = derived(&["import", import.as_str(), run.as_str(), &position.to_string()]);
         Self { time, unique }
     }
 
     /// Scheduled time of the payment.
-    #[must_use]
     pub fn time(self) -> TimestampSeconds {
         self.time
     }
@@ -113,21 +109,18 @@ pub struct PaymentSort(pub PaymentId);
 impl PaymentSort {
     /// Returns the range of items that are due from `from` to `to`, both inclusive. The range is
     /// empty if `to` is before `from`.
-    #[must_use]
     pub fn between(from: TimestampSeconds, to: TimestampSeconds) -> KeyRange {
         KeyRange::through(from.to_string(), format!("{to}#"))
     }
 
     /// Returns the range of items that are due within 90 days from `now`
     /// (docs/requirements/bank.md#access-pattern-2-list-scheduled-payments-of-an-account).
-    #[must_use]
     pub fn next_90_days(now: TimestampSeconds) -> KeyRange {
         Self::between(now, now.plus_days(DAYS_AHEAD))
     }
 
     /// Returns the range of all payments of an account. It excludes idempotency records, which have
     /// the same partition key.
-    #[must_use]
     pub fn history() -> KeyRange {
         KeyRange::through("0", "9")
     }
@@ -170,33 +163,28 @@ pub struct DueSort {
 impl DueSort {
     /// Returns the range of items that have the status and are due on the day
     /// (docs/requirements/bank.md#access-pattern-3-list-payments-of-a-date-by-status).
-    #[must_use]
     pub fn due_on(day: Day, status: Status) -> KeyRange {
         Self::with_status(&status).continuing(format_args!("{day}T"))
     }
 
     /// Returns the range of items that have the status and are due on or before the day.
-    #[must_use]
     pub fn due_until(day: Day, status: Status) -> KeyRange {
         KeyRange::spanning(&Self::with_status(&status), &Self::due_on(day, status))
     }
 
     /// Returns the range of items that have the status and are due at or before the time.
-    #[must_use]
     pub fn due_by(time: TimestampSeconds, status: Status) -> KeyRange {
         let all = Self::with_status(&status);
         KeyRange::spanning(&all, &all.continuing(format_args!("{time}#")))
     }
 
     /// Returns an empty range, for warm-up queries.
-    #[must_use]
     pub fn nothing() -> KeyRange {
         KeyRange::beginning_with("#")
     }
 
     /// Returns the range from the first `PENDING` item to the last `SCHEDULED` item of the day. It
     /// contains [`Status::Processed`] items too, because the statuses are in alphabetical order.
-    #[must_use]
     pub fn pending_to_scheduled(day: Day) -> KeyRange {
         KeyRange::spanning(&Self::with_status(&Status::Pending), &Self::due_on(day, Status::Scheduled))
     }
@@ -232,7 +220,6 @@ identifier! {
 impl DispatchId {
     /// Returns the id of the dispatch that a request starts. The id is derived from the caller and
     /// the idempotency key. Without an idempotency key, it is random.
-    #[must_use]
     pub fn of_request(caller: &str, key: Option<&IdempotencyKey>, now: Timestamp, random: &Random) -> Self {
         let id = match key {
             Some(key) => derived(&["dispatch", caller, key.as_str()]),
@@ -273,7 +260,6 @@ pub struct ImportId(String);
 
 impl ImportId {
     /// The id as text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -307,14 +293,12 @@ pub struct ImportRun(String);
 
 impl ImportRun {
     /// The run as text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
     /// Another run, which sorts after this one and before later events. Objects whose names differ
     /// only in their ending can have equal sequencers.
-    #[must_use]
     pub fn next(&self) -> Self {
         Self(format!("{}0", self.0))
     }
@@ -350,13 +334,11 @@ pub struct ImportSort(pub ImportRun);
 
 impl ImportSort {
     /// Returns the range of all runs of an import, latest first.
-    #[must_use]
     pub fn latest() -> KeyRange {
         Self::all().newest_first()
     }
 
     /// Returns the range of a run and all runs before it, latest first.
-    #[must_use]
     pub fn until(run: &ImportRun) -> KeyRange {
         KeyRange::spanning(&Self::all(), &KeyRange::of_key(&Self(run.clone()))).newest_first()
     }
@@ -397,7 +379,6 @@ pub struct OpenSort {
 
 impl OpenSort {
     /// Returns the range of the open payments from one payment to another, both included.
-    #[must_use]
     pub fn between(number: CloseNumber, first: PaymentId, last: PaymentId) -> KeyRange {
         let sort = |payment| Self { number, payment }.to_string();
         KeyRange::between(sort(first), sort(last))

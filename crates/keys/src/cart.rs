@@ -55,7 +55,6 @@ names! {
 
 impl Status {
     /// Returns whether lists show cart items with this status.
-    #[must_use]
     pub const fn is_listed(self) -> bool {
         !matches!(self, Self::Joined | Self::Removed)
     }
@@ -69,14 +68,12 @@ pub struct ItemId(Uuid);
 
 impl ItemId {
     /// Creates an id. The UUID contains the time `now`.
-    #[must_use]
     pub fn new(now: Timestamp, random: &Random) -> Self {
         Self(uuid_of(now, random))
     }
 
     /// Returns the time in the UUID: the time at which the item was added to the cart. `None` if
     /// the id has no valid time.
-    #[must_use]
     pub fn time(self) -> Option<TimestampMillis> {
         let (seconds, nanoseconds) = self.0.get_timestamp()?.to_unix();
         let instant = Timestamp::new(i64::try_from(seconds).ok()?, i32::try_from(nanoseconds).ok()?).ok()?;
@@ -100,21 +97,18 @@ pub struct CartItemSort {
 
 impl CartItemSort {
     /// Returns the sort key of a cart item that has never changed its status.
-    #[must_use]
     pub fn first(item: ItemId) -> Option<Self> {
         Some(Self { status: Status::Active, since: item.time()?, item })
     }
 
     /// Returns the range of cart items that got the status on the day
     /// (docs/requirements/cart.md#access-pattern-3-list-items-of-a-product).
-    #[must_use]
     pub fn on(day: Day, status: Status) -> KeyRange {
         Self::with_status(&status).continuing(format_args!("{day}T"))
     }
 
     /// Returns the range of cart items that got the status from `from` to `to`, both inclusive.
     /// `None` means no limit. The range is empty if `to` is before `from`.
-    #[must_use]
     pub fn between(status: Status, from: Option<TimestampMillis>, to: Option<TimestampMillis>) -> KeyRange {
         let end =
             |time: Option<TimestampMillis>, close: &str| time.map_or_else(String::new, |time| format!("{time}{close}"));
@@ -122,7 +116,6 @@ impl CartItemSort {
     }
 
     /// Returns an empty range, for warm-up queries.
-    #[must_use]
     pub fn nothing() -> KeyRange {
         KeyRange::beginning_with("#")
     }
@@ -156,7 +149,6 @@ identifier! {
 
 impl JobId {
     /// Returns the id of the job that moves the cart items of the order to the status.
-    #[must_use]
     pub fn of(order: &OrderId, status: Status) -> Self {
         Self::generated(&format!("{order}-{status}"))
     }

@@ -9,7 +9,6 @@ use std::{fmt, str::FromStr};
 const MAX_LENGTH: usize = 128;
 
 /// Returns whether the text is a valid identifier. A value that is not cannot name anything.
-#[must_use]
 pub fn is_identifier(text: &str) -> bool {
     check(text).is_ok()
 }
@@ -121,7 +120,6 @@ macro_rules! identifier {
 
         impl $name {
             /// The identifier as text.
-            #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -181,7 +179,6 @@ identifier! {
 
 impl OrderId {
     /// Generates an id from the time `now` and random bits.
-    #[must_use]
     pub fn new(now: jiff::Timestamp, random: &Random) -> Self {
         Self::generated(&crate::text::uuid_of(now, random).simple().to_string())
     }
@@ -202,7 +199,6 @@ pub struct RequestId(uuid::Uuid);
 
 impl RequestId {
     /// Generates an id from the time `now` and random bits.
-    #[must_use]
     pub fn new(now: jiff::Timestamp, random: &Random) -> Self {
         Self(crate::text::uuid_of(now, random))
     }
@@ -239,7 +235,6 @@ identifier! {
 
 impl ItemHash {
     /// Returns the hash of a primary key.
-    #[must_use]
     pub fn of(partition: &str, sort: &str) -> Self {
         Self::generated(&crate::text::derived(&["item", partition, sort]).to_string())
     }

@@ -74,7 +74,6 @@ macro_rules! made_once {
         impl $type {
             /// Returns the id of the item that a request creates. The id is derived from the caller
             /// and the idempotency key. Without an idempotency key, it is random.
-            #[must_use]
             pub fn of_request(caller: &UserId, key: Option<&IdempotencyKey>, now: Timestamp, random: &Random) -> Self {
                 let id = match key {
                     Some(key) => derived(&[$kind, caller.as_str(), key.as_str()]),
@@ -95,14 +94,12 @@ made_once!(HoldId, "hold");
 impl TransactionId {
     /// Returns the id of the transaction that the ledger posts for another service under a key. No
     /// request has this id, even if a user has the same name as the service.
-    #[must_use]
     pub fn of_service(service: &UserId, key: &IdempotencyKey) -> Self {
         Self::generated(&derived(&["service", service.as_str(), key.as_str()]).to_string())
     }
 
     /// Returns the id of the transaction that moves the rest of an account when it is closed. An
     /// account is closed at most once.
-    #[must_use]
     pub fn of_closing(account: &AccountId) -> Self {
         Self::generated(&derived(&["closing", account.as_str()]).to_string())
     }
@@ -111,7 +108,6 @@ impl TransactionId {
 impl LegId {
     /// Returns the id of the leg with the given number, from 1 to 99. Legs are numbered in the
     /// order of the request, and their ids sort in the same order.
-    #[must_use]
     pub fn new(transaction: &TransactionId, number: usize) -> Self {
         Self::generated(&format!("{transaction}-{number:02}"))
     }
@@ -119,7 +115,6 @@ impl LegId {
 
 impl ReconciliationId {
     /// Returns the id of the scheduled reconciliation of a day: `daily-<day>`.
-    #[must_use]
     pub fn of_day(day: Day) -> Self {
         Self::generated(&format!("daily-{day}"))
     }
@@ -200,7 +195,6 @@ names! {
 
 impl LegType {
     /// Returns the opposite type.
-    #[must_use]
     pub fn reversed(self) -> Self {
         match self {
             Self::Credit => Self::Debit,
@@ -308,7 +302,6 @@ pub struct FindingSort(pub Subject);
 
 impl TransactionPartition {
     /// The range of all items of a transaction: header, legs and reversal markers.
-    #[must_use]
     pub fn collection() -> KeyRange {
         KeyRange::spanning(&LegSort::all(), &ReversalSort::all())
     }
@@ -322,7 +315,6 @@ numbered_key!(
 
 impl ReversalSort {
     /// The range of all reversal markers of a transaction.
-    #[must_use]
     pub fn all() -> KeyRange {
         KeyRange::beginning_with("REVERSAL#")
     }
@@ -331,7 +323,6 @@ impl ReversalSort {
 impl ByKeySort {
     /// The range of all transactions with an idempotency key. It also contains `TXN#<id>`, which is
     /// the form of the positions in cursors.
-    #[must_use]
     pub fn all() -> KeyRange {
         KeyRange::through("TXN", "TXN#")
     }
@@ -339,7 +330,6 @@ impl ByKeySort {
 
 impl FindingSort {
     /// The range of all findings about legs.
-    #[must_use]
     pub fn of_legs() -> KeyRange {
         Self::all().continuing("LEG#")
     }
@@ -348,7 +338,6 @@ impl FindingSort {
 impl CreatedSort {
     /// The range of transactions from `since` to `until`, both inclusive. The range is empty if
     /// `until` is before `since`. `None` means no upper bound.
-    #[must_use]
     pub fn between(since: TimestampMillis, until: Option<TimestampMillis>) -> KeyRange {
         match until {
             // The range must also contain the positions in cursors, which are sort keys with a
@@ -359,7 +348,6 @@ impl CreatedSort {
     }
 
     /// An empty range, also for warm-up queries.
-    #[must_use]
     pub fn nothing() -> KeyRange {
         KeyRange::nothing_from(Self::all().from())
     }
@@ -429,21 +417,18 @@ pub struct LegTimeSort {
 impl LegTimeSort {
     /// The range of legs from `since` to `until`, both inclusive. The range is empty if `until` is
     /// before `since`.
-    #[must_use]
     pub fn between(since: TimestampMillis, until: TimestampMillis) -> KeyRange {
         KeyRange::spanning(&Self::at(&since), &Self::at(&until))
     }
 
     /// The range of legs in a period. `from` and `to` are inclusive; `None` means no bound. The
     /// range is empty if `to` is before `from`.
-    #[must_use]
     pub fn period(from: Option<TimestampMillis>, to: Option<TimestampMillis>) -> KeyRange {
         let end = |time: Option<TimestampMillis>| time.map_or_else(Self::all, |time| Self::at(&time));
         KeyRange::spanning(&end(from), &end(to))
     }
 
     /// The range of all legs before `time`.
-    #[must_use]
     pub fn before(time: TimestampMillis) -> KeyRange {
         // The range ends before all legs at `time`, because their keys are longer than its end.
         KeyRange::between(Self::all().from(), Self::at(&time).from())
@@ -451,7 +436,6 @@ impl LegTimeSort {
 
     /// The range of legs from `first` to `last`, both inclusive. If `first` is `None`, the range
     /// starts with the account's first leg.
-    #[must_use]
     pub fn stretch(first: Option<&Self>, last: &Self) -> KeyRange {
         KeyRange::spanning(&first.map_or_else(Self::all, KeyRange::of_key), &KeyRange::of_key(last))
     }
@@ -489,7 +473,6 @@ impl InboxPartition {
     }
 
     /// Returns the shard for a new leg. The leg stores the shard.
-    #[must_use]
     pub fn shard_of(leg: &LegId) -> Shard {
         Shard::hashed(leg.as_str(), Self::SHARDS)
     }
@@ -520,7 +503,6 @@ pub struct HoldExpirySort {
 
 impl HoldExpirySort {
     /// The range of the open holds that are expired at `now`.
-    #[must_use]
     pub fn expired(now: TimestampMillis) -> KeyRange {
         KeyRange::spanning(&Self::all(), &Self::at(&now))
     }

@@ -25,19 +25,16 @@ struct Source {
 
 impl Random {
     /// Creates a source with the seed.
-    #[must_use]
     pub fn new(seed: [u8; 32]) -> Self {
         Self(Arc::new(Source { seed, drawn: AtomicU64::new(0) }))
     }
 
     /// Creates a source with reproducible values, for tests and simulations.
-    #[must_use]
     pub fn seeded(seed: u64) -> Self {
         Self::new(Sha256::digest(seed.to_be_bytes()).into())
     }
 
     /// Returns 128 random bits.
-    #[must_use]
     pub fn bits(&self) -> u128 {
         let number = self.0.drawn.fetch_add(1, Ordering::Relaxed);
         let digest = Sha256::new().chain_update(self.0.seed).chain_update(number.to_be_bytes()).finalize();

@@ -39,13 +39,11 @@ impl KeyRange {
     }
 
     /// The range of a single key.
-    #[must_use]
     pub fn of_key(key: &impl fmt::Display) -> Self {
         Self::between(key.to_string(), key.to_string())
     }
 
     /// All keys of a partition.
-    #[must_use]
     pub fn whole_partition() -> Self {
         Self::between("\u{0}", char::MAX)
     }
@@ -57,7 +55,6 @@ impl KeyRange {
     }
 
     /// The range from the first key of one range to the last key of another.
-    #[must_use]
     pub fn spanning(first: &Self, last: &Self) -> Self {
         Self::between(first.from.clone(), last.to.clone())
     }
@@ -69,20 +66,17 @@ impl KeyRange {
     }
 
     /// Reverses the read order: newest first, for keys that start with a time.
-    #[must_use]
     pub fn newest_first(self) -> Self {
         Self { backward: true, ..self }
     }
 
     /// Returns whether the range is read in descending order.
-    #[must_use]
     pub fn is_backward(&self) -> bool {
         self.backward
     }
 
     /// The part of the range after `position` in read order. `position` is a text in the range, and
     /// does not have to be a key. The result is empty if `position` is the last text of the range.
-    #[must_use]
     pub fn after(&self, position: &str) -> Self {
         // Keys contain no control characters such as U+0001, so no key is between `position` and
         // this text.
@@ -101,7 +95,6 @@ impl KeyRange {
 
     /// The part of the range that starts at `position` in read order. `position` is a key in the
     /// range.
-    #[must_use]
     pub fn starting_at(&self, position: &str) -> Self {
         if self.backward {
             return Self { to: position.to_owned(), ..self.clone() };
@@ -111,40 +104,34 @@ impl KeyRange {
 
     /// The part of an ascending range that starts at `position` or after it. `None` if the range
     /// ends before it.
-    #[must_use]
     pub fn not_before(&self, position: &str) -> Option<Self> {
         let from = self.from.as_str().max(position).to_owned();
         (from <= self.to).then(|| Self { from, ..self.clone() })
     }
 
     /// The lower end.
-    #[must_use]
     pub fn from(&self) -> &str {
         &self.from
     }
 
     /// The upper end.
-    #[must_use]
     pub fn to(&self) -> &str {
         &self.to
     }
 
     /// Returns whether the key is in the range.
-    #[must_use]
     pub fn contains(&self, key: &str) -> bool {
         self.from.as_str() <= key && key <= self.to.as_str()
     }
 
     /// Returns whether a list can continue after `position`: a text in the range that consists of
     /// characters of keys, and is short enough for a key condition.
-    #[must_use]
     pub fn has_position(&self, position: &str) -> bool {
         let is_of_key = |character: char| !character.is_control() && character != char::MAX;
         position.len() <= MAX_POSITION && position.chars().all(is_of_key) && self.contains(position)
     }
 
     /// The prefix that all keys in the range share. Cursors omit this prefix.
-    #[must_use]
     pub fn shared_prefix(&self) -> &str {
         let same = self.from.char_indices().zip(self.to.chars()).find(|((_, from), to)| from != to);
         same.map_or(&self.from, |((at, _), _)| &self.from[..at])

@@ -73,7 +73,6 @@ const VISIBLE: &str = concat!(r"[^\x00-\x20", invisible!(), r"\ufff0-\ufffb\ufff
 const PLAIN: &str = r"[^\x00-\x1f\x7f-\xa0\xad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200c\u200e\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ue000-\uf8ff\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff]";
 
 /// The pattern of [`crate::is_plain_text`]. It accepts U+200D also where it joins nothing.
-#[must_use]
 pub fn plain_text() -> String {
     format!("^{PLAIN}*{VISIBLE}{PLAIN}*$")
 }

@@ -70,13 +70,11 @@ impl Shards {
     }
 
     /// Picks a shard for a new item, with equal probability.
-    #[must_use]
     pub fn pick(self, random: &Random) -> Shard {
         Shard(random.below(self.write))
     }
 
     /// Returns the shards that readers query. No other shard contains an item.
-    #[must_use]
     pub fn read(self) -> impl ExactSizeIterator<Item = Shard> {
         Shard::first(self.read)
     }

@@ -110,19 +110,16 @@ macro_rules! numbered_key {
             pub const MAX: $number = $max;
 
             /// Returns the key with the number. Returns `None` if the number is 0 or too great.
-            #[must_use]
             pub fn new(number: $number) -> Option<Self> {
                 (1..=Self::MAX).contains(&number).then_some(Self(number))
             }
 
             /// Returns the next key. Returns `None` after the last one.
-            #[must_use]
             pub fn next(self) -> Option<Self> {
                 Self::new(self.0 + 1)
             }
 
             /// The number.
-            #[must_use]
             pub fn number(self) -> $number {
                 self.0
             }
@@ -165,7 +162,6 @@ macro_rules! names {
             pub const ALL: [Self; [$($name),+].len()] = [$(Self::$variant),+];
 
             /// The name in keys and in JSON.
-            #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name),+

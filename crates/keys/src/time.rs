@@ -38,26 +38,22 @@ impl TimestampSeconds {
     }
 
     /// Adds days. Returns [`TimestampSeconds::MAX`] if the result would be later.
-    #[must_use]
     pub fn plus_days(self, days: i64) -> Self {
         self.plus_seconds(days.saturating_mul(24 * 60 * 60))
     }
 
     /// Returns the time `seconds` later, or earlier if `seconds` is negative. A time out of range
     /// becomes the first or last time.
-    #[must_use]
     pub fn plus_seconds(self, seconds: i64) -> Self {
         self.0.checked_add(SignedDuration::from_secs(seconds)).map_or(Self::MAX, Self)
     }
 
     /// The time as a [`Timestamp`].
-    #[must_use]
     pub fn instant(self) -> Timestamp {
         self.0
     }
 
     /// The UTC date of the time.
-    #[must_use]
     pub fn day(self) -> Day {
         Day(self.0.to_zoned(TimeZone::UTC).date())
     }
@@ -156,47 +152,40 @@ impl TimestampMillis {
     }
 
     /// The time as a [`Timestamp`].
-    #[must_use]
     pub fn instant(self) -> Timestamp {
         self.0
     }
 
     /// Returns the next millisecond. Returns the time unchanged if it is the last supported
     /// millisecond.
-    #[must_use]
     pub fn next(self) -> Self {
         self.0.checked_add(MILLI).map_or(self, Self)
     }
 
     /// Subtracts seconds. Returns the time unchanged if the result would be out of range.
-    #[must_use]
     pub fn minus_seconds(self, seconds: i64) -> Self {
         let earlier = self.0.checked_sub(SignedDuration::from_secs(seconds));
         earlier.ok().and_then(|instant| Self::containing(instant).ok()).unwrap_or(self)
     }
 
     /// Adds seconds. Returns the time unchanged if the result would be out of range.
-    #[must_use]
     pub fn plus_seconds(self, seconds: i64) -> Self {
         let later = self.0.checked_add(SignedDuration::from_secs(seconds));
         later.ok().and_then(|instant| Self::containing(instant).ok()).unwrap_or(self)
     }
 
     /// Adds days of 24 hours. Returns the time unchanged if the result would be out of range.
-    #[must_use]
     pub fn plus_days(self, days: i64) -> Self {
         let later = self.0.checked_add(SignedDuration::from_hours(24 * days));
         later.ok().and_then(|instant| Self::containing(instant).ok()).unwrap_or(self)
     }
 
     /// The UTC date of the time.
-    #[must_use]
     pub fn day(self) -> Day {
         self.second().day()
     }
 
     /// Truncates the time to the second.
-    #[must_use]
     pub fn second(self) -> TimestampSeconds {
         TimestampSeconds::containing(self.0).unwrap_or(TimestampSeconds::MIN)
     }
@@ -421,7 +410,6 @@ impl Bound {
 
     /// The last whole millisecond of the bound that is not after `now`. A day that has started ends
     /// now. Returns `None` if the bound is after `now`.
-    #[must_use]
     pub fn until(self, now: TimestampMillis) -> Option<TimestampMillis> {
         let has_started = match self.start {
             Instant::Before => true,
@@ -473,7 +461,6 @@ pub struct Bounds {
 impl Bounds {
     /// Creates a range. `None` stands for a missing bound. Returns `None` if the range ends before
     /// it starts.
-    #[must_use]
     pub fn new(from: Option<Bound>, to: Option<Bound>) -> Option<Self> {
         let is_backward = from.zip(to).is_some_and(|(from, to)| from.start > to.end);
         (!is_backward).then_some(Self { from, to })
@@ -481,7 +468,6 @@ impl Bounds {
 
     /// The first and the last whole second. The last one is before the first one if the range has
     /// no whole second. `None` stands for a missing bound.
-    #[must_use]
     pub fn seconds(self) -> (Option<TimestampSeconds>, Option<TimestampSeconds>) {
         match (self.from.map(Bound::first), self.to.map(Bound::last)) {
             (Some(None), _) | (_, Some(None)) => (Some(TimestampSeconds::MAX), Some(TimestampSeconds::MIN)),
@@ -490,7 +476,6 @@ impl Bounds {
     }
 
     /// The first and the last whole millisecond, as [`Bounds::seconds`].
-    #[must_use]
     pub fn millis(self) -> (Option<TimestampMillis>, Option<TimestampMillis>) {
         match (self.from.map(Bound::first_milli), self.to.map(Bound::last_milli)) {
             (Some(None), _) | (_, Some(None)) => (Some(TimestampMillis::MAX), Some(TimestampMillis::MIN)),
@@ -520,13 +505,11 @@ impl Day {
     }
 
     /// The first millisecond of the day.
-    #[must_use]
     pub fn first_milli(self) -> TimestampMillis {
         TimestampMillis(self.first_second().0)
     }
 
     /// The last millisecond of the day.
-    #[must_use]
     pub fn last_milli(self) -> TimestampMillis {
         const REST: SignedDuration = SignedDuration::from_millis(999);
         let last = self.last_second().0;
@@ -534,19 +517,16 @@ impl Day {
     }
 
     /// Returns the number of days from `earlier` to this day.
-    #[must_use]
     pub fn days_since(self, earlier: Self) -> i64 {
         self.0.duration_since(earlier.0).as_hours() / 24
     }
 
     /// Returns the previous day. Returns the same day if it is the first supported day.
-    #[must_use]
     pub fn before(self) -> Self {
         self.0.yesterday().map_or(self, Self)
     }
 
     /// Returns the next day. Returns the same day if it is the last supported day.
-    #[must_use]
     pub fn next(self) -> Self {
         self.0.tomorrow().map_or(self, Self)
     }

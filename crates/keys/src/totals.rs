@@ -25,7 +25,6 @@ identifier! {
 
 impl Series {
     /// Returns the hash of the types and of the currency, which is an ISO 4217 code.
-    #[must_use]
     pub fn of(transaction_type: &TransactionType, account_type: &AccountType, currency: &str) -> Self {
         let hash = derived(&["series", transaction_type.as_str(), account_type.as_str(), currency]);
         Self::generated(&hash.to_string())
@@ -68,13 +67,11 @@ pub struct TotalSort {
 impl TotalSort {
     /// The range of the totals from `first` to `last`, both inclusive. The range is empty if `last`
     /// is before `first`.
-    #[must_use]
     pub fn between(first: Day, last: Day) -> KeyRange {
         KeyRange::spanning(&Self::of(&first), &Self::of(&last))
     }
 
     /// The range of the totals through `last`, inclusive.
-    #[must_use]
     pub fn through(last: Day) -> KeyRange {
         KeyRange::spanning(&Self::all(), &Self::of(&last))
     }

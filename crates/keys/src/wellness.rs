@@ -85,7 +85,6 @@ macro_rules! made_at {
     ($($name:ident),+) => {$(
         impl $name {
             /// Creates an id that begins with the time `now`.
-            #[must_use]
             pub fn new(now: Timestamp, random: &Random) -> Self {
                 Self::generated(&uuid_of(now, random).simple().to_string())
             }
@@ -111,7 +110,6 @@ names! {
 
 impl Status {
     /// Returns the status at the time `now` of an activity that ends at `end`.
-    #[must_use]
     pub fn shown(self, end: PlanTime, now: TimestampSeconds) -> ShownStatus {
         match self {
             Self::Active if end.is_over(now) => ShownStatus::Completed,
@@ -141,7 +139,6 @@ names! {
 
 impl ShownStatus {
     /// Returns the stored status.
-    #[must_use]
     pub fn stored(self) -> Status {
         match self {
             Self::Active | Self::Completed => Status::Active,
@@ -154,7 +151,6 @@ impl ShownStatus {
     /// status at the time `now`. `None` if it is empty. The part also contains ends of today with
     /// another status ([`Status::shown`]): a date has the key of its first second, but is over
     /// after its last one.
-    #[must_use]
     pub fn within(self, period: Period, now: TimestampSeconds) -> Option<Period> {
         match self {
             Self::Active => period.open_at(now),
@@ -215,7 +211,6 @@ pub struct PlanTime(TimestampSeconds);
 
 impl PlanTime {
     /// Returns the time in the form that responses use: RFC 3339 with `Z`.
-    #[must_use]
     pub fn second(self) -> TimestampSeconds {
         self.0
     }
@@ -224,13 +219,11 @@ impl PlanTime {
     /// and includes its whole day in UTC (docs/decisions/times.md).
     ///
     /// Only this function compares an end with a time.
-    #[must_use]
     pub fn is_over(self, now: TimestampSeconds) -> bool {
         self.last_second() < now
     }
 
     /// Returns the last second of an activity that ends at this time.
-    #[must_use]
     pub fn last_second(self) -> TimestampSeconds {
         let day = self.0.day();
         if self.0 == day.first_second() { day.last_second() } else { self.0 }
@@ -313,7 +306,6 @@ pub struct Year(u16);
 
 impl Year {
     /// Returns the year that contains `time`.
-    #[must_use]
     pub fn of(time: TimestampSeconds) -> Self {
         Self(time.day().year())
     }
@@ -351,13 +343,11 @@ pub struct Period {
 
 impl Period {
     /// Returns the period between two times. Returns `None` if `last` is before `first`.
-    #[must_use]
     pub fn new(first: PlanTime, last: PlanTime) -> Option<Self> {
         (first <= last).then_some(Self { first, last })
     }
 
     /// Returns the period within the bounds, which may have no second. A missing bound is no limit.
-    #[must_use]
     pub fn within(bounds: Bounds) -> Self {
         let (first, last) = bounds.seconds();
         let (first, last) = (first.unwrap_or(TimestampSeconds::MIN), last.unwrap_or(TimestampSeconds::MAX));
@@ -365,14 +355,12 @@ impl Period {
     }
 
     /// Whether the period has no second.
-    #[must_use]
     pub fn is_empty(self) -> bool {
         self.last < self.first
     }
 
     /// Returns the plan year: from the first second of January 1 to the last second of December 31
     /// (docs/requirements/wellness.md#program-plans).
-    #[must_use]
     pub fn of_year(year: Year) -> Self {
         let at = |rest: &str| format!("{year}{rest}").parse().ok();
         // The last two days of the year 9999 are not supported.
@@ -381,52 +369,44 @@ impl Period {
     }
 
     /// Returns the period that starts at `first` and has no end.
-    #[must_use]
     pub fn since(first: PlanTime) -> Self {
         Self { first, last: PlanTime(TimestampSeconds::MAX).max(first) }
     }
 
     /// Returns the ends that may not be over at `now`: from the start of the day, whose key is that
     /// of the date. Ends between then and `now` are over ([`PlanTime::is_over`]).
-    #[must_use]
     pub fn not_over(now: TimestampSeconds) -> Self {
         Self::since(PlanTime(now.day().first_second()))
     }
 
     /// Returns the part of the period in [`Period::not_over`]. `None` if it is empty.
-    #[must_use]
     pub fn open_at(self, now: TimestampSeconds) -> Option<Self> {
         Self::new(self.first.max(Self::not_over(now).first), self.last)
     }
 
     /// Returns the part of [`Period::open_at`] that is over at `now`. `None` if it is empty.
-    #[must_use]
     pub fn over_today(self, now: TimestampSeconds) -> Option<Self> {
         let (date, now) = (Self::not_over(now).first, PlanTime(now));
         Self::new(self.first.max(date.plus_seconds(1)), self.last.min(now.plus_seconds(-1)))
     }
 
     /// Whether the period contains the time.
-    #[must_use]
     pub fn contains(self, time: PlanTime) -> bool {
         (self.first..=self.last).contains(&time)
     }
 
     /// Returns the time in the period that is nearest to `time`.
-    #[must_use]
     pub fn nearest(self, time: PlanTime) -> PlanTime {
         time.max(self.first).min(self.last)
     }
 
     /// Whether the periods have a second in common.
-    #[must_use]
     pub fn overlaps(self, other: Self) -> bool {
         self.first <= other.last && other.first <= self.last
     }
 
     /// Returns the part that `other` leaves at the start or the end of this period. `None` if
     /// `other` covers the whole period. If `other` lies in the middle, the period is unchanged.
-    #[must_use]
     pub fn without(self, other: Self) -> Option<Self> {
         match (other.contains(self.first), other.contains(self.last)) {
             (true, true) => None,
@@ -437,13 +417,11 @@ impl Period {
     }
 
     /// The first second.
-    #[must_use]
     pub fn first(self) -> PlanTime {
         self.first
     }
 
     /// The last second.
-    #[must_use]
     pub fn last(self) -> PlanTime {
         self.last
     }
@@ -462,7 +440,6 @@ pub struct CompanyPartition(pub CompanyId);
 impl CompanyPartition {
     /// Whether the partition key belongs to the company: `CompanyId-<id>`, or a key that continues
     /// it after `#`. The partition of an activity does not name its company.
-    #[must_use]
     pub fn owns(&self, partition: &str) -> bool {
         let rest = partition.strip_prefix(&self.to_string());
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('#'))
@@ -538,19 +515,16 @@ pub struct EmployeesPartition {
 
 impl EmployeesPartition {
     /// Returns the partition of a company that contains the user.
-    #[must_use]
     pub fn of(company: CompanyId, user: &UserId) -> Self {
         Self { company, part: Tenth::of(user.as_str()) }
     }
 
     /// Returns a partition of a company by its number. `None` if there is none with this number.
-    #[must_use]
     pub fn numbered(company: CompanyId, part: u8) -> Option<Self> {
         Tenth::all().nth(part.into()).map(|part| Self { company, part })
     }
 
     /// The company.
-    #[must_use]
     pub fn company(&self) -> &CompanyId {
         &self.company
     }
@@ -564,7 +538,6 @@ pub struct GroupsPartition(Tenth);
 
 impl GroupsPartition {
     /// Returns the partition that contains the activity.
-    #[must_use]
     pub fn of(activity: &ActivityId) -> Self {
         Self(Tenth::of(activity.as_str()))
     }
@@ -601,13 +574,11 @@ impl EmployeesPosition {
     }
 
     /// Returns the start of the list.
-    #[must_use]
     pub fn first() -> Self {
         Self::start_of(Tenth::FIRST)
     }
 
     /// The range of all positions.
-    #[must_use]
     pub fn all() -> KeyRange {
         let last = Tenth::all().last().unwrap_or(Tenth::FIRST);
         KeyRange::through(Self::first().to_string(), Self::start_of(last).to_string())
@@ -615,7 +586,6 @@ impl EmployeesPosition {
 
     /// Returns the position after a read of the rest of its partition. `next` is the sort key at
     /// which the read ended, if the partition has more employees. `None` at the end of the list.
-    #[must_use]
     pub fn moved_to(&self, next: Option<String>) -> Option<Self> {
         match next {
             Some(after) => Some(Self { part: self.part, after }),
@@ -624,7 +594,6 @@ impl EmployeesPosition {
     }
 
     /// Returns the partition of the company, and the range of the employees after the position.
-    #[must_use]
     pub fn rest(&self, company: CompanyId) -> (EmployeesPartition, KeyRange) {
         (EmployeesPartition { company, part: self.part }, EmployeeSort::all().after(&self.after))
     }
@@ -693,7 +662,6 @@ pub struct CorrectionSort {
 
 impl CorrectionSort {
     /// The range of the corrections of an employee in the period.
-    #[must_use]
     pub fn within(user: &UserId, period: Period) -> KeyRange {
         KeyRange::spanning(&Self::at(user, &period.first), &Self::at(user, &period.last))
     }
@@ -814,7 +782,6 @@ names! {
 
 impl Level {
     /// Returns the key range of the level.
-    #[must_use]
     pub fn range(self) -> KeyRange {
         KeyRange::beginning_with(self.as_str())
     }
@@ -829,13 +796,11 @@ pub struct EndDateSort(pub PlanTime);
 impl EndDateSort {
     /// The range of end dates in the period, for patterns 1 and 2 of
     /// docs/requirements/wellness.md.
-    #[must_use]
     pub fn within(period: Period) -> KeyRange {
         KeyRange::between(Self(period.first).to_string(), Self(period.last).to_string())
     }
 
     /// An empty range, for warm-up queries.
-    #[must_use]
     pub fn nothing() -> KeyRange {
         KeyRange::beginning_with("#")
     }
@@ -850,7 +815,6 @@ pub struct ActivityEndDateSort(pub PlanTime);
 impl ActivityEndDateSort {
     /// The range of end dates in the period, for pattern 3 of docs/requirements/wellness.md. It
     /// also contains each [`RegistrationPlace`] with such an end date.
-    #[must_use]
     pub fn within(period: Period) -> KeyRange {
         KeyRange::through(Self(period.first).to_string(), format!("{}#", Self(period.last)))
     }
@@ -887,13 +851,11 @@ pub struct UseSort {
 impl UseSort {
     /// The range of references that have the stored status and an end date in the period, for
     /// pattern 5 of docs/requirements/wellness.md.
-    #[must_use]
     pub fn within(status: Status, period: Period) -> KeyRange {
         KeyRange::spanning(&Self::at(&status, &period.first), &Self::at(&status, &period.last))
     }
 
     /// The range of all references to a venue.
-    #[must_use]
     pub fn all() -> KeyRange {
         KeyRange::spanning(&Self::with_status(&Status::Active), &Self::with_status(&Status::Draft))
     }
@@ -919,14 +881,12 @@ numbered_key!(
 
 impl TicketSort {
     /// The range of all tickets of an activity.
-    #[must_use]
     pub fn all() -> KeyRange {
         KeyRange::beginning_with("Ticket#")
     }
 
     /// The range of the tickets after one number, up to another one. Empty if there is none between
     /// them.
-    #[must_use]
     pub fn after(number: u64, last: u64) -> KeyRange {
         let last = last.min(Self::MAX);
         if number >= last {
@@ -943,7 +903,6 @@ pub struct DrawnEntry(u32);
 
 impl DrawnEntry {
     /// Returns the entry of an employee.
-    #[must_use]
     pub fn of(user: &UserId) -> Self {
         let digest = Sha256::digest(user.as_str());
         Self(digest.iter().take(4).fold(0, |hash, byte| (hash << 8) | u32::from(*byte)))
@@ -1015,7 +974,6 @@ impl UploadKey {
     pub const PREFIX: &'static str = "uploads/";
 
     /// The prefix of the uploads of a company.
-    #[must_use]
     pub fn of_company(company: &CompanyId) -> String {
         format!("{}{}/", Self::PREFIX, percent_encoded(company.as_str()))
     }
@@ -1058,7 +1016,6 @@ impl ExportKey {
     pub const PREFIX: &'static str = "exports/";
 
     /// The prefix of the exports of a company.
-    #[must_use]
     pub fn of_company(company: &CompanyId) -> String {
         format!("{}{}/", Self::PREFIX, percent_encoded(company.as_str()))
     }
@@ -1101,7 +1058,6 @@ pub struct RecordSort(pub FacetRef);
 
 impl RecordSort {
     /// The range of a company's records of one kind.
-    #[must_use]
     pub fn of_facet(facet: Facet) -> KeyRange {
         KeyRange::beginning_with(format!("{}#", facet.singular()))
     }

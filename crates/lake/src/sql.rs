@@ -18,7 +18,6 @@ const LATE_HOURS: u32 = 2;
 pub const FIRST_HOUR: &str = "0000";
 
 /// The texts of a table, each with its name. They have placeholders in braces.
-#[must_use]
 pub fn texts(schema: &Schema) -> Vec<(&'static str, String)> {
     vec![
         ("view", view(schema)),
@@ -31,7 +30,6 @@ pub fn texts(schema: &Schema) -> Vec<(&'static str, String)> {
 
 /// The schemas for `DuckDB`, as JSON: names, keys, columns with their Glue types, and the columns
 /// of the state.
-#[must_use]
 pub fn schemas() -> Value {
     let of = |columns: &[Column], wanted: &[Presence]| -> Vec<String> {
         columns.iter().filter(|column| wanted.contains(&column.presence)).map(|column| column.name.clone()).collect()

@@ -101,9 +101,6 @@ impl Totals {
     }
 
     /// Adds up the totals of a scope in a range of days, by `key`.
-    ///
-    /// # Errors
-    /// A call failed.
     pub(crate) async fn sums<K: Ord>(
         &self,
         scope: &TotalScope,
@@ -176,9 +173,6 @@ impl Totals {
 
     /// Counts a transaction whose totals DynamoDB rejected: in the first shard whose totals are
     /// readable and have room. Returns `false` if there is none.
-    ///
-    /// # Errors
-    /// A call failed.
     pub(crate) async fn count_elsewhere(&self, entry: &ToCount) -> Result<bool, Error> {
         for shard in self.shards.read() {
             if !self.has_room(entry, shard).await? {
@@ -195,9 +189,6 @@ impl Totals {
 
     /// Records in its totals that they lack a transaction, because no shard has room for it.
     /// Returns `false` if no shard can record it.
-    ///
-    /// # Errors
-    /// A call failed.
     pub(crate) async fn leave_out(&self, entry: &ToCount) -> Result<bool, Error> {
         for shard in self.shards.read() {
             let mut changes = vec![self.table.put_new(&self.marker(entry))?];

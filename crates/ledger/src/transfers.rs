@@ -86,7 +86,6 @@ pub struct PostedTransfers {
 
 impl PostedTransfers {
     /// Returns the primary key of the transaction's header, if the header cannot be deserialized.
-    #[must_use]
     pub fn unreadable(&self, id: &TransactionId) -> Option<Key> {
         Some(Transaction::key_of(id)).filter(|key| self.unreadable.contains(key))
     }
@@ -109,7 +108,6 @@ impl Transfers {
 
     /// Returns the id of the transaction that the transfer with this key posts. No request of a
     /// user can post a transaction with this id.
-    #[must_use]
     pub fn transaction_id_of(&self, key: &IdempotencyKey) -> TransactionId {
         TransactionId::of_service(&self.by, key)
     }
@@ -193,9 +191,6 @@ impl Transfers {
 
     /// Reads the posted transactions with strong consistency, and whether they are reversed. Omits
     /// ids without a transaction, also if their transfer was refused.
-    ///
-    /// # Errors
-    /// A call failed.
     pub async fn posted(&self, ids: &[TransactionId]) -> Result<PostedTransfers, Error> {
         let table = &self.books.table;
         let keys: Vec<Key> = ids.iter().map(Transaction::key_of).collect();

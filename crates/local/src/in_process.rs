@@ -263,7 +263,6 @@ impl InProcess {
     }
 
     /// Template of the stack.
-    #[must_use]
     pub fn template(&self) -> &Template {
         &self.template
     }
@@ -305,9 +304,6 @@ impl InProcess {
     }
 
     /// Deletes the items that have expired at this time. Returns their number.
-    ///
-    /// # Errors
-    /// The engine's error.
     pub fn expire(&self, then: Timestamp) -> Result<usize, String> {
         self.gateway.store.sweep(Some(then))
     }
@@ -333,7 +329,6 @@ impl InProcess {
     }
 
     /// The event of a schedule that is due at this time.
-    #[must_use]
     pub fn schedule_event(rule: &str, due: Timestamp) -> Value {
         schedule::event(rule, due)
     }
@@ -350,9 +345,6 @@ impl InProcess {
     }
 
     /// Stream records of a table after a position, with their positions.
-    ///
-    /// # Errors
-    /// The engine's error.
     pub fn changes(&self, table: &str, after: i64, limit: usize) -> Result<Vec<(i64, Value)>, String> {
         let records = self.gateway.store.changes(table, Position::from(after), limit)?;
         let number = |record: Value| Position::of(&record).map(|position| (position.into(), record));
@@ -360,20 +352,17 @@ impl InProcess {
     }
 
     /// Whether the filters of the mapping pass the record.
-    #[must_use]
     pub fn wants(mapping: &Mapping, record: &Value) -> bool {
         mapping.wants(record)
     }
 
     /// Index of the first record that failed, by the response of the function. `None` if all
     /// succeeded.
-    #[must_use]
     pub fn failed_from(answer: &Value, records: &[Value]) -> Option<usize> {
         verdict::first_failure(answer, records)
     }
 
     /// Object events that no function has handled.
-    #[must_use]
     pub fn object_events(&self) -> Vec<ObjectEvent> {
         let events = pending(self.lake.folder()).into_iter();
         events.map(|one| ObjectEvent { function: one.function, event: one.event, file: one.file }).collect()

@@ -154,49 +154,42 @@ impl Builder {
     }
 
     /// Sets the stack name, which is the prefix of the table names. Default: `local`.
-    #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
     }
 
     /// Sets a parameter of the template.
-    #[must_use]
     pub fn parameter(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.parameters.insert(name.into(), value.into());
         self
     }
 
     /// Selects the nested applications to run, such as `bank`. Default: all.
-    #[must_use]
     pub fn stacks(mut self, names: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
         self.selection = Selection::of(names);
         self
     }
 
     /// Sets an environment variable of every function. The value overrides the template.
-    #[must_use]
     pub fn setting(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.settings.push((name.into(), value.into()));
         self
     }
 
     /// Sets whether requests need a token. Default: [`Auth::Open`].
-    #[must_use]
     pub fn auth(mut self, auth: Auth) -> Self {
         self.auth = auth;
         self
     }
 
     /// Sets the port of the gateway. Default: any free port.
-    #[must_use]
     pub fn port(mut self, port: u16) -> Self {
         self.port = port;
         self
     }
 
     /// Sets the port of the DynamoDB endpoint. Default: any free port.
-    #[must_use]
     pub fn dynamodb_port(mut self, port: u16) -> Self {
         self.dynamodb_port = port;
         self
@@ -205,14 +198,12 @@ impl Builder {
     /// Opens the DynamoDB port at this address too, such as at the address of the Docker bridge.
     /// The port then also accepts requests with the host `host.docker.internal`. Default: only
     /// the loopback interface.
-    #[must_use]
     pub fn listen(mut self, address: Option<IpAddr>) -> Self {
         self.listen = address;
         self
     }
 
     /// Sets the file that stores the data. Default: in memory.
-    #[must_use]
     pub fn data(mut self, path: impl Into<PathBuf>) -> Self {
         self.data = Some(path.into());
         self
@@ -220,7 +211,6 @@ impl Builder {
 
     /// Sets the DynamoDB endpoint that the functions call, such as a proxy that injects faults.
     /// Default: the engine of this stack. The engine also serves its own endpoint in either case.
-    #[must_use]
     pub fn dynamo_endpoint(mut self, url: impl Into<String>) -> Self {
         self.dynamo_endpoint = Some(url.into());
         self
@@ -228,14 +218,12 @@ impl Builder {
 
     /// Replaces the embedded engine with a running DynamoDB, such as DynamoDB Local, at this URL.
     /// The stack creates its tables there.
-    #[must_use]
     pub fn dynamodb(mut self, url: impl Into<String>) -> Self {
         self.remote = Some(url.into());
         self
     }
 
     /// Sets the time of every request to the API. Default: the current time.
-    #[must_use]
     pub fn clock(mut self, now: Timestamp) -> Self {
         self.clock = Some(now);
         self
@@ -243,14 +231,12 @@ impl Builder {
 
     /// Sets the folder of the S3 buckets. Default: a temporary folder, which is removed when the
     /// stack stops.
-    #[must_use]
     pub fn lake(mut self, path: impl Into<PathBuf>) -> Self {
         self.lake = Some(path.into());
         self
     }
 
     /// Sets the Firehose endpoint that the functions call. Default: the local lake.
-    #[must_use]
     pub fn firehose_endpoint(mut self, url: impl Into<String>) -> Self {
         self.firehose_endpoint = Some(url.into());
         self
@@ -258,14 +244,12 @@ impl Builder {
 
     /// Sets the S3 endpoint that the functions call. Default: the local lake. Failure destinations
     /// of event source mappings always use the local lake.
-    #[must_use]
     pub fn s3_endpoint(mut self, url: impl Into<String>) -> Self {
         self.s3_endpoint = Some(url.into());
         self
     }
 
     /// Replaces the functions of the service crates.
-    #[must_use]
     pub fn functions(mut self, functions: impl IntoIterator<Item = (&'static str, Function)>) -> Self {
         let bound = functions.into_iter().map(|(name, function)| (name.to_owned(), lambda::bind(function)));
         self.functions = bound.collect();
@@ -274,7 +258,6 @@ impl Builder {
 
     /// Replaces the functions of the service crates with handlers, such as binaries in a Lambda
     /// emulator. The stack does not pass settings or clients to handlers.
-    #[must_use]
     pub fn handlers(mut self, handlers: impl IntoIterator<Item = (&'static str, Handler)>) -> Self {
         let bound = handlers.into_iter().map(|(name, handler)| -> (String, Bind) {
             (name.to_owned(), Box::new(move |_, _| Ok(Arc::clone(&handler))))
@@ -291,14 +274,12 @@ impl Builder {
 
     /// Reports `starting` as the health of the stack until [`Stack::ready`] is called, such as when
     /// the sample data is loaded.
-    #[must_use]
     pub fn waits(mut self) -> Self {
         self.waits = true;
         self
     }
 
     /// Serves the console, and records every invocation for it. Default: no console.
-    #[must_use]
     pub fn console(mut self, console: bool) -> Self {
         self.console = console;
         self
@@ -308,7 +289,6 @@ impl Builder {
     /// (docs/hostile.md). Default: no faults.
     ///
     /// Reads are never stale if the functions use another DynamoDB than the embedded engine.
-    #[must_use]
     pub fn hostile(mut self, seed: u64, rates: Rates) -> Self {
         self.hostile = Some((seed, rates));
         self
@@ -590,37 +570,31 @@ impl fmt::Debug for Stack {
 
 impl Stack {
     /// Returns a builder for the stack of a template file.
-    #[must_use]
     pub fn builder(template: impl Into<PathBuf>) -> Builder {
         Builder::new(Source::File(template.into()))
     }
 
     /// Returns a builder for the stack of a template text.
-    #[must_use]
     pub fn of_text(template: impl Into<String>) -> Builder {
         Builder::new(Source::Text(template.into()))
     }
 
     /// URL of the gateway, without a trailing slash.
-    #[must_use]
     pub fn url(&self) -> &str {
         &self.url
     }
 
     /// URL of the DynamoDB endpoint.
-    #[must_use]
     pub fn dynamo_url(&self) -> &str {
         &self.engine.url
     }
 
     /// URL of the endpoint for Firehose and S3.
-    #[must_use]
     pub fn services_url(&self) -> &str {
         &self.services_url
     }
 
     /// Calls the gateway without a connection.
-    #[must_use]
     pub fn near(&self) -> &Near {
         &self.server.near
     }
@@ -632,13 +606,11 @@ impl Stack {
     }
 
     /// Folder of the lake. It contains a folder for each bucket.
-    #[must_use]
     pub fn lake(&self) -> &Path {
         self.lake.folder()
     }
 
     /// Template of the stack.
-    #[must_use]
     pub fn template(&self) -> &Template {
         &self.template
     }
@@ -656,13 +628,11 @@ impl Stack {
     }
 
     /// Physical names of the tables.
-    #[must_use]
     pub fn tables(&self) -> Vec<&str> {
         self.template.tables.iter().map(|table| table.name.as_str()).collect()
     }
 
     /// Physical name of the table whose name has this suffix.
-    #[must_use]
     pub fn table(&self, end: &str) -> Option<&str> {
         self.tables().into_iter().find(|name| name.ends_with(end))
     }
@@ -693,19 +663,16 @@ impl Stack {
     }
 
     /// Clients of the function. Calls that the function's policy does not allow are denied.
-    #[must_use]
     pub fn clients_of(&self, lambda: &template::Lambda) -> Clients {
         self.access.clients(lambda)
     }
 
     /// DynamoDB client of the function. Calls that the function's policy does not allow are denied.
-    #[must_use]
     pub fn client_of(&self, lambda: &template::Lambda) -> Client {
         engine::client(&self.access.config(lambda), self.dynamo_url())
     }
 
     /// Whether the stack is in the hostile mode.
-    #[must_use]
     pub fn is_hostile(&self) -> bool {
         self.gateway.hostile.is_some()
     }
@@ -725,7 +692,6 @@ impl Stack {
     }
 
     /// The number of injected faults of each rate.
-    #[must_use]
     pub fn injected(&self) -> BTreeMap<&'static str, u64> {
         self.gateway.hostile.as_ref().map(|hostile| hostile.counts()).unwrap_or_default()
     }
@@ -764,7 +730,6 @@ impl Stack {
     }
 
     /// Physical name of the bucket for files to import, if the stack has one.
-    #[must_use]
     pub fn inbox(&self) -> Option<&str> {
         self.template.inbox()
     }

@@ -12,13 +12,11 @@ pub struct Currency {
 
 impl Currency {
     /// The ISO 4217 code: three capital letters.
-    #[must_use]
     pub fn code(self) -> &'static str {
         self.currency.code()
     }
 
     /// The number of digits after the decimal point.
-    #[must_use]
     pub fn places(self) -> u8 {
         self.places
     }

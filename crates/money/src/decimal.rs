@@ -54,7 +54,6 @@ impl Decimal {
 
     /// Returns the number multiplied by `10^places`. Returns `None` if the result is not an integer
     /// or has more than 38 digits.
-    #[must_use]
     pub fn scaled(self, places: u8) -> Option<i128> {
         if places < self.places {
             let unit = 10_i128.checked_pow(u32::from(self.places - places))?;

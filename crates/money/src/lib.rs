@@ -67,32 +67,27 @@ impl Money {
     }
 
     /// The amount in minor units.
-    #[must_use]
     pub fn minor(self) -> i128 {
         self.minor
     }
 
     /// The currency.
-    #[must_use]
     pub fn currency(self) -> Currency {
         self.currency
     }
 
     /// Creates an amount from minor units. Returns `None` if the number has more than 38 digits.
-    #[must_use]
     pub fn of_minor(minor: i128, currency: Currency) -> Option<Self> {
         (minor.unsigned_abs() < decimal::LIMIT.unsigned_abs()).then_some(Self { minor, currency })
     }
 
     /// Creates the amount 0.
-    #[must_use]
     pub fn zero(currency: Currency) -> Self {
         Self { minor: 0, currency }
     }
 
     /// Adds two amounts. Returns `None` if the currencies differ or the sum has more than 38
     /// digits.
-    #[must_use]
     pub fn checked_add(self, other: Self) -> Option<Self> {
         let sum = self.minor.checked_add(other.minor).filter(|_| self.currency == other.currency)?;
         Self::of_minor(sum, self.currency)
@@ -100,7 +95,6 @@ impl Money {
 
     /// The amount as a decimal number, with all decimal places of the currency. 12.4 USD is
     /// `12.40`.
-    #[must_use]
     pub fn amount(self) -> Decimal {
         Decimal::of_minor(self.minor, self.currency.places())
     }

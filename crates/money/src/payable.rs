@@ -35,7 +35,6 @@ pub struct Payable(Decimal);
 
 impl Payable {
     /// The amount as it was written, without leading zeros.
-    #[must_use]
     pub fn decimal(self) -> Decimal {
         self.0
     }
@@ -87,7 +86,6 @@ pub struct Unpayable {
 
 impl Unpayable {
     /// Creates the error for a member.
-    #[must_use]
     pub fn new(member: &'static str, reason: impl Display) -> Self {
         Self { member, reason: reason.to_string() }
     }

@@ -106,7 +106,6 @@ impl Events {
     }
 
     /// Whether no function receives events of objects.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.triggers.is_empty()
     }

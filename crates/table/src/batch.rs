@@ -35,9 +35,6 @@ impl fmt::Debug for BatchWrite {
 
 impl BatchWrite {
     /// Adds a put. The put replaces any stored item with the same key.
-    ///
-    /// # Errors
-    /// The item cannot be serialized.
     pub fn put<T: Item>(&mut self, table: &Table, item: &T) -> Result<(), Error> {
         let put = PutRequest::builder().set_item(Some(written(item)?)).build();
         let put = put.map_err(|error| Error::Rejected(error.to_string()))?;
@@ -57,13 +54,11 @@ impl BatchWrite {
     }
 
     /// The number of writes.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.requests.len()
     }
 
     /// Returns whether the batch has no writes.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.requests.is_empty()
     }
@@ -148,9 +143,6 @@ impl Table {
     ///
     /// Consumes the same RRU as separate reads: per item, half an RRU per 4 KB, rounded up.
     /// Strongly consistent reads consume twice as much.
-    ///
-    /// # Errors
-    /// A call failed.
     pub async fn get_all<T: Item>(&self, keys: &[Key], consistent: bool) -> Result<Found<T>, Error> {
         self.get_all_attributes(keys, consistent, &[]).await
     }
@@ -158,9 +150,6 @@ impl Table {
     /// Reads the items as [`Table::get_all`] does, but only these attributes of `T`, which must
     /// include the primary key. This saves time and memory, but no RRU. Without attributes, reads
     /// all of them.
-    ///
-    /// # Errors
-    /// A call failed.
     pub async fn get_all_attributes<T: Item>(
         &self,
         keys: &[Key],

@@ -18,6 +18,7 @@ pub const MAX_CHANGES: usize = 100;
 /// A conditional write. Execute a single change with [`Dynamo::write`], or several in a transaction
 /// with [`Dynamo::transact`].
 #[derive(Debug, Clone)]
+#[must_use = "a change does nothing until it is executed"]
 pub struct Change {
     table: Arc<str>,
     action: Action,
@@ -68,62 +69,47 @@ impl Action {
 
 impl Table {
     /// Creates the item. The change is refused if an item with this key exists.
-    ///
-    /// # Errors
-    /// The item cannot be serialized.
     pub fn put_new<T: Item>(&self, item: &T) -> Result<Change, Error> {
         Ok(self.change(Action::Put(written(item)?), Presence::Absent))
     }
 
     /// Creates or replaces the item.
-    ///
-    /// # Errors
-    /// The item cannot be serialized.
     pub fn put<T: Item>(&self, item: &T) -> Result<Change, Error> {
         Ok(self.change(Action::Put(written(item)?), Presence::Either))
     }
 
     /// Replaces the existing item. The change is refused if no item with this key exists.
-    ///
-    /// # Errors
-    /// The item cannot be serialized.
     pub fn replace<T: Item>(&self, item: &T) -> Result<Change, Error> {
         Ok(self.change(Action::Put(written(item)?), Presence::Present))
     }
 
     /// Updates the existing item. Add attributes with [`Change::set`] and [`Change::remove`].
-    #[must_use]
     pub fn update(&self, key: Key) -> Change {
         self.change(Action::updating(key), Presence::Present)
     }
 
     /// Updates the item, or creates it with the set and added attributes.
-    #[must_use]
     pub fn upsert(&self, key: Key) -> Change {
         self.change(Action::updating(key), Presence::Either)
     }
 
     /// Deletes the existing item. The change is refused if no item with this key exists.
-    #[must_use]
     pub fn delete(&self, key: Key) -> Change {
         self.change(Action::Delete(key), Presence::Present)
     }
 
     /// Checks in a transaction that no item has this key.
-    #[must_use]
     pub fn absent(&self, key: Key) -> Change {
         self.change(Action::Check(key), Presence::Absent)
     }
 
     /// Checks in a transaction that an item has this key.
-    #[must_use]
     pub fn present(&self, key: Key) -> Change {
         self.change(Action::Check(key), Presence::Present)
     }
 
     /// Checks a condition in a transaction. The item need not exist, if the condition accepts a
     /// missing item.
-    #[must_use]
     pub fn check(&self, key: Key, condition: Condition) -> Change {
         self.change(Action::Check(key), Presence::Either).only_if(condition)
     }
@@ -135,7 +121,6 @@ impl Table {
 
 impl Change {
     /// Sets the attribute. Only for updates.
-    #[must_use]
     pub fn set(mut self, attribute: Attribute, value: impl Into<Value>) -> Self {
         if let Action::Update { set, .. } = &mut self.action {
             set.push((attribute.into(), value.into()));
@@ -145,7 +130,6 @@ impl Change {
 
     /// Sets the entry of an attribute that is a map. The attribute must exist. Only for updates
     /// that [`Dynamo::write`] or a transaction executes.
-    #[must_use]
     pub fn set_entry(mut self, attribute: Attribute, entry: &impl Display, value: impl Into<Value>) -> Self {
         if let Action::Update { set, .. } = &mut self.action {
             set.push((Path::of_entry(attribute, entry), value.into()));
@@ -156,7 +140,6 @@ impl Change {
     /// Sets the entry of an attribute that is a map to the sum of a number attribute and a number.
     /// The number attribute has its value before the update. Only for the updates of
     /// [`Change::set_entry`].
-    #[must_use]
     pub fn set_entry_to_sum(mut self, map: Attribute, entry: &impl Display, of: Attribute, number: i64) -> Self {
         if let Action::Update { sums, .. } = &mut self.action {
             sums.push((Path::of_entry(map, entry), of, Value::from(number)));
@@ -166,7 +149,6 @@ impl Change {
 
     /// Removes the entry of an attribute that is a map, if present. Only for the updates of
     /// [`Change::set_entry`].
-    #[must_use]
     pub fn remove_entry(mut self, attribute: Attribute, entry: &impl Display) -> Self {
         if let Action::Update { remove, .. } = &mut self.action {
             remove.push(Path::of_entry(attribute, entry));
@@ -176,7 +158,6 @@ impl Change {
 
     /// Adds a number to the attribute. A missing attribute counts as 0. Only for updates. For a
     /// decimal number, use [`Value::number`].
-    #[must_use]
     pub fn add(mut self, attribute: Attribute, number: impl Into<Value>) -> Self {
         if let Action::Update { add, .. } = &mut self.action {
             add.push((attribute, number.into()));
@@ -185,7 +166,6 @@ impl Change {
     }
 
     /// Removes the attribute, if present. Only for updates.
-    #[must_use]
     pub fn remove(mut self, attribute: Attribute) -> Self {
         if let Action::Update { remove, .. } = &mut self.action {
             remove.push(attribute.into());
@@ -194,7 +174,6 @@ impl Change {
     }
 
     /// Adds a condition on the stored item.
-    #[must_use]
     pub fn only_if(mut self, condition: Condition) -> Self {
         self.conditions.push(condition);
         self

@@ -32,7 +32,6 @@ impl From<i64> for Value {
 impl Value {
     /// Creates a DynamoDB number from decimal text. Use this function for attributes in
     /// [`Item::NUMBERS`](crate::Item::NUMBERS).
-    #[must_use]
     pub fn number(number: &impl Display) -> Self {
         Self(AttributeValue::N(number.to_string()))
     }
@@ -105,69 +104,58 @@ enum Test {
 
 impl Condition {
     /// The attribute must equal the value.
-    #[must_use]
     pub fn is(attribute: Attribute, value: impl Into<Value>) -> Self {
         Self { path: attribute.into(), test: Test::Is(value.into()) }
     }
 
     /// The entry of a map must equal the value.
-    #[must_use]
     pub fn entry_is(attribute: Attribute, entry: &impl Display, value: impl Into<Value>) -> Self {
         Self { path: Path::of_entry(attribute, entry), test: Test::Is(value.into()) }
     }
 
     /// The map must not have the entry.
-    #[must_use]
     pub fn entry_missing(attribute: Attribute, entry: &impl Display) -> Self {
         Self { path: Path::of_entry(attribute, entry), test: Test::Missing }
     }
 
     /// The map must have fewer entries than the number.
-    #[must_use]
     pub fn fewer_entries(attribute: Attribute, number: i64) -> Self {
         Self { path: attribute.into(), test: Test::FewerEntries(number) }
     }
 
     /// The attribute must exist and differ from the value.
-    #[must_use]
     pub fn is_not(attribute: Attribute, value: impl Into<Value>) -> Self {
         Self { path: attribute.into(), test: Test::IsNot(value.into()) }
     }
 
     /// The attribute must be less than or equal to the value.
-    #[must_use]
     pub fn at_most(attribute: Attribute, value: impl Into<Value>) -> Self {
         Self { path: attribute.into(), test: Test::AtMost(value.into()) }
     }
 
     /// The attribute must not exist.
-    #[must_use]
     pub fn missing(attribute: Attribute) -> Self {
         Self { path: attribute.into(), test: Test::Missing }
     }
 
     /// The attribute must equal the value, or must not exist.
-    #[must_use]
     pub fn missing_or_is(attribute: Attribute, value: impl Into<Value>) -> Self {
         Self { path: attribute.into(), test: Test::MissingOrIs(value.into()) }
     }
 
     /// The attribute must be greater than the number, or must not exist. Use this condition for
     /// expiry times.
-    #[must_use]
     pub fn missing_or_over(attribute: Attribute, number: impl Into<i64>) -> Self {
         Self { path: attribute.into(), test: Test::MissingOrOver(number.into()) }
     }
 
     /// The attribute must be less than the number, or must not exist. Use this condition for
     /// counters with a limit.
-    #[must_use]
     pub fn missing_or_under(attribute: Attribute, number: i64) -> Self {
         Self { path: attribute.into(), test: Test::MissingOrUnder(number) }
     }
 
     /// The string attribute must start with the prefix.
-    #[must_use]
     pub fn begins(attribute: Attribute, prefix: impl Into<String>) -> Self {
         Self { path: attribute.into(), test: Test::Begins(prefix.into()) }
     }

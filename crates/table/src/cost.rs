@@ -81,26 +81,22 @@ pub struct Size {
 
 impl Size {
     /// A size with a name.
-    #[must_use]
     pub const fn named(name: &'static str, value: usize) -> Self {
         Self { value, formula: Formula::Product(name) }
     }
 
     /// The value.
-    #[must_use]
     pub const fn value(self) -> usize {
         self.value
     }
 
     /// The quotient, rounded up.
-    #[must_use]
     pub fn div_ceil(self, other: usize) -> Self {
         let formula = Formula::product(format!("⌈{} ÷ {other}⌉", self.factor()));
         Self { value: self.value.div_ceil(other), formula }
     }
 
     /// The difference, at least 0.
-    #[must_use]
     pub fn saturating_sub(self, other: impl Into<Self>) -> Self {
         let other = other.into();
         let formula = Formula::sum(format!("{self} − {}", other.factor()));
@@ -178,20 +174,17 @@ impl Term {
     pub const ZERO: Self = Self { units: Units::ZERO, formula: Formula::Constant };
 
     /// Units of a number of halves.
-    #[must_use]
     pub fn halves(halves: usize) -> Self {
         Units::halves(count(halves)).into()
     }
 
     /// A number of units.
-    #[must_use]
     pub fn whole(number: impl Into<Size>) -> Self {
         let number = number.into();
         Self { units: Units::whole(count(number.value)), formula: number.formula }
     }
 
     /// The units, `number` times.
-    #[must_use]
     pub fn times(self, number: impl Into<Size>) -> Self {
         let number = number.into();
         let units = self.units.times(count(number.value));
@@ -204,13 +197,11 @@ impl Term {
     }
 
     /// The units with a shorter formula.
-    #[must_use]
     pub fn shown_as(self, formula: String) -> Self {
         Self { formula: Formula::product(formula), ..self }
     }
 
     /// The value.
-    #[must_use]
     pub const fn units(self) -> Units {
         self.units
     }
@@ -264,14 +255,12 @@ impl Add<Term> for usize {
 }
 
 /// Returns the write request units consumed by a write of `bytes`: one per KB, rounded up.
-#[must_use]
 pub fn write(bytes: impl Into<Size>) -> Term {
     rounded(bytes.into(), 1_024, "", Units::whole)
 }
 
 /// Returns the read request units consumed by a strongly consistent read of `bytes`: one per 4 KB,
 /// rounded up.
-#[must_use]
 pub fn read(bytes: impl Into<Size>) -> Term {
     rounded(bytes.into(), 4_096, "", Units::whole)
 }
@@ -279,7 +268,6 @@ pub fn read(bytes: impl Into<Size>) -> Term {
 /// Returns the read request units consumed by an eventually consistent read of `bytes`: half a unit
 /// per 4 KB, rounded up. For a query, pass the sum of the item sizes, because DynamoDB rounds only
 /// the sum.
-#[must_use]
 pub fn read_eventually(bytes: impl Into<Size>) -> Term {
     rounded(bytes.into(), 4_096, "½ ", Units::halves)
 }
@@ -320,13 +308,11 @@ pub struct Cost {
 
 impl Cost {
     /// Adds read request units for the table or index `place`.
-    #[must_use]
     pub fn read(self, place: &'static str, units: impl Into<Term>) -> Self {
         self.with(place, 0, units.into())
     }
 
     /// Adds write request units for the table or index `place`.
-    #[must_use]
     pub fn write(self, place: &'static str, units: impl Into<Term>) -> Self {
         self.with(place, 1, units.into())
     }
@@ -346,7 +332,6 @@ impl Cost {
 
     /// Returns the formula: R stands for read request units, and W for write request units. ⌈x⌉ is
     /// the size x in whole units, 4 KB per R and 1 KB per W.
-    #[must_use]
     pub fn formula(&self) -> String {
         let text = |term: Option<Term>, unit: &str| {
             term.filter(|term| *term != Term::ZERO).map(|term| format!("{term} {unit}"))

@@ -23,14 +23,12 @@ pub struct Binding {
 
 impl Binding {
     /// Creates a binding to the route.
-    #[must_use]
     pub fn new(route: &str) -> Self {
         Self { digest: Sha256::new() }.with(route)
     }
 
     /// Adds a part of the request. The digest includes the length of each part, so that `ab` + `c`
     /// differs from `a` + `bc`.
-    #[must_use]
     pub fn with(mut self, part: &str) -> Self {
         self.digest.update(part.len().to_be_bytes());
         self.digest.update(part);
@@ -64,7 +62,6 @@ keys::schema!(Cursor as "Cursor": {"type": "string", "minLength": 1, "pattern": 
 impl Cursor {
     /// Creates a cursor for the items after `position` in `range`. `started` is the time of the
     /// first page, in seconds since 1970.
-    #[must_use]
     pub fn new(binding: Binding, started: i64, range: &KeyRange, position: &str) -> Self {
         let rest = position.strip_prefix(range.shared_prefix()).unwrap_or(position).to_owned();
         let mut time = [0; TIME];
@@ -74,7 +71,6 @@ impl Cursor {
 
     /// The time of the first page, in seconds since 1970. The time is unverified until
     /// [`Cursor::open`] succeeds.
-    #[must_use]
     pub fn started(&self) -> i64 {
         let mut bytes = [0; 8];
         bytes[8 - TIME..].copy_from_slice(&self.started);
@@ -95,7 +91,6 @@ impl Cursor {
     }
 
     /// The position in the range. The position is unverified until [`Cursor::open`] succeeds.
-    #[must_use]
     pub fn position(&self, range: &KeyRange) -> String {
         format!("{}{}", range.shared_prefix(), self.rest)
     }

@@ -46,14 +46,12 @@ const THROTTLED: [&str; 2] = ["ThrottlingError", "ProvisionedThroughputExceeded"
 impl Error {
     /// Creates an [`Error::Unreadable`]. `what` is the item type, or the part of an item, that
     /// cannot be read.
-    #[must_use]
     pub fn unreadable(what: &'static str, cause: &impl fmt::Display) -> Self {
         Self::Unreadable(what, serde::de::Error::custom(cause))
     }
 
     /// Creates an [`Error::Unreadable`] for a part of a stored item, and counts the item with its
     /// key in the usage of the invocation.
-    #[must_use]
     pub fn unreadable_part(what: &'static str, key: Key, cause: &impl fmt::Display) -> Self {
         usage::unreadable(what, Some(key));
         Self::unreadable(what, cause)
@@ -159,7 +157,6 @@ impl fmt::Debug for Refused {
 impl Refused {
     /// Returns whether the condition of this change failed. `change` is its position in the
     /// transaction.
-    #[must_use]
     pub fn at(&self, change: usize) -> bool {
         matches!(self.changes.get(change), Some(Some(_)))
     }

@@ -80,9 +80,6 @@ pub(crate) fn written<T: Item>(item: &T) -> Result<Attributes, Error> {
 }
 
 /// Returns the item size in bytes by DynamoDB's rules, including attribute names.
-///
-/// # Errors
-/// The item cannot be serialized.
 pub fn size<T: Item>(item: &T) -> Result<usize, Error> {
     Ok(map_size(&written(item)?))
 }

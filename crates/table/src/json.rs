@@ -23,13 +23,11 @@ impl schemars::JsonSchema for JsonText {
 
 impl JsonText {
     /// The JSON text.
-    #[must_use]
     pub fn text(&self) -> &str {
         self.0.get()
     }
 
     /// Returns whether the value is an object.
-    #[must_use]
     pub fn is_object(&self) -> bool {
         self.text().starts_with('{')
     }

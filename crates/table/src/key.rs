@@ -19,26 +19,22 @@ impl Key {
     pub const SORT: Attribute = Attribute("SK");
 
     /// Creates a key. Use the key types of the crate `keys` for both parts.
-    #[must_use]
     pub fn new(partition: &impl Display, sort: &impl Display) -> Self {
         Self { partition: partition.to_string(), sort: sort.to_string() }
     }
 
     /// A key that no item has. Use this key for calls that only open the connection. Both parts are
     /// `#`.
-    #[must_use]
     pub fn placeholder() -> Self {
         Self { partition: "#".to_owned(), sort: "#".to_owned() }
     }
 
     /// The partition key.
-    #[must_use]
     pub fn partition(&self) -> &str {
         &self.partition
     }
 
     /// The sort key.
-    #[must_use]
     pub fn sort(&self) -> &str {
         &self.sort
     }

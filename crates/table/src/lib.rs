@@ -92,20 +92,17 @@ pub struct Dynamo {
 
 impl Dynamo {
     /// Wraps an SDK client. `random` generates the client request tokens of transactions.
-    #[must_use]
     pub fn new(client: &aws_sdk_dynamodb::Client, random: Random) -> Self {
         let counted = client.config().to_builder().interceptor(usage::CountAttempts).build();
         Self { client: aws_sdk_dynamodb::Client::from_conf(counted), random }
     }
 
     /// The random source of the process. Transactions use it for their client request tokens.
-    #[must_use]
     pub fn random(&self) -> &Random {
         &self.random
     }
 
     /// Returns the table with this name.
-    #[must_use]
     pub fn table(&self, name: impl Into<Arc<str>>) -> Table {
         Table { dynamo: self.clone(), name: name.into() }
     }

@@ -49,7 +49,6 @@ pub struct Query<'a> {
 impl<'a> Query<'a> {
     /// Selects the items with this partition key and a sort key in the range. The range also
     /// defines the order.
-    #[must_use]
     pub fn new(partition: &impl Display, range: &'a KeyRange) -> Self {
         Self {
             index: None,
@@ -63,7 +62,6 @@ impl<'a> Query<'a> {
 
     /// Queries the index instead of the base table. The index must project all attributes of the
     /// item type.
-    #[must_use]
     pub fn on(mut self, index: &'a Index) -> Self {
         self.index = Some(index);
         self
@@ -71,7 +69,6 @@ impl<'a> Query<'a> {
 
     /// Returns only items that satisfy the condition. Items that the filter removes also consume
     /// read request units (RRU).
-    #[must_use]
     pub fn only_if(mut self, condition: Condition) -> Self {
         self.filter = Some(condition);
         self
@@ -79,14 +76,12 @@ impl<'a> Query<'a> {
 
     /// Requests strongly consistent reads, which consume twice as many RRU. Indexes support only
     /// eventually consistent reads.
-    #[must_use]
     pub fn consistent(mut self) -> Self {
         self.consistent = true;
         self
     }
 
     /// Lets [`Table::query_all`] read up to 100 MB. Use this if the items do not become a response.
-    #[must_use]
     pub fn large(mut self) -> Self {
         self.max_calls = MAX_LARGE;
         self
@@ -123,13 +118,11 @@ pub struct Page<T> {
 
 impl<T> Page<T> {
     /// Converts the items of the page.
-    #[must_use]
     pub fn map<U>(self, change: impl FnMut(T) -> U) -> Page<U> {
         Page { items: self.items.into_iter().map(change).collect(), next: self.next, skipped: self.skipped }
     }
 
     /// Converts the items of the page. Items that cannot be converted are skipped and counted.
-    #[must_use]
     pub fn try_map<U, E>(self, mut change: impl FnMut(T) -> Result<U, E>) -> Page<U>
     where
         T: Item,
@@ -206,17 +199,11 @@ impl Table {
     /// (docs/decisions/unreadable-positions.md).
     ///
     /// Consumes half an RRU per 4 KB.
-    ///
-    /// # Errors
-    /// A call failed.
     pub async fn page<T: Item>(&self, query: &Query<'_>, limit: usize) -> Result<Page<T>, Error> {
         Ok(self.page_with_unreadable(query, limit).await?.0)
     }
 
     /// Reads a page as [`Table::page`] does. Also returns the keys of the skipped items.
-    ///
-    /// # Errors
-    /// A call failed.
     pub async fn page_with_unreadable<T: Item>(
         &self,
         query: &Query<'_>,
@@ -303,9 +290,6 @@ impl Table {
 
     /// Looks up an item in an index by the partition key `value`, and returns its primary key. Use
     /// this method for indexes with unique partition keys and no sort key.
-    ///
-    /// # Errors
-    /// The call failed.
     pub async fn find_key_by_index(
         &self,
         index: &str,

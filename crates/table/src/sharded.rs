@@ -99,9 +99,6 @@ impl Table {
     /// such as entries with a 36-byte partition key.
     ///
     /// If an item's sort key changes after its index entry was read, the page omits the item.
-    ///
-    /// # Errors
-    /// A call failed.
     pub async fn sharded_page<T: Item>(
         &self,
         index: &ShardedIndex,
@@ -120,9 +117,6 @@ impl Table {
     /// end, further items are read (docs/decisions/unreadable-positions.md).
     ///
     /// Consumes as many RRU as [`Table::sharded_page`].
-    ///
-    /// # Errors
-    /// A call failed.
     pub async fn merged_page<T: Item>(
         &self,
         mut list: MergedQuery<'_>,

@@ -28,31 +28,26 @@ impl Units {
     pub const ZERO: Self = Self { halves: 0 };
 
     /// A number of whole units.
-    #[must_use]
     pub const fn whole(units: u64) -> Self {
         Self { halves: units * 2 }
     }
 
     /// A number of half units.
-    #[must_use]
     pub const fn halves(halves: u64) -> Self {
         Self { halves }
     }
 
     /// Multiplies the units.
-    #[must_use]
     pub const fn times(self, count: u64) -> Self {
         Self { halves: self.halves * count }
     }
 
     /// Returns whole units, rounded up.
-    #[must_use]
     pub const fn rounded_up(self) -> u64 {
         self.halves.div_ceil(2)
     }
 
     /// Returns the units as a float, for metrics.
-    #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a metric is a float, and no call consumes 2^52 units")]
     pub fn as_f64(self) -> f64 {
         self.halves as f64 / 2.0

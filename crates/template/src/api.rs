@@ -14,7 +14,6 @@ pub struct Authorizer {
 
 impl Authorizer {
     /// Authorizer of a local stack, with the issuer and audience `local`.
-    #[must_use]
     pub fn local() -> Self {
         Self { issuer: "local".to_owned(), audiences: vec!["local".to_owned()] }
     }

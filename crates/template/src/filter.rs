@@ -52,7 +52,6 @@ impl Pattern {
     }
 
     /// Whether the record matches.
-    #[must_use]
     pub fn matches(&self, record: &Value) -> bool {
         self.0.matches(record)
     }

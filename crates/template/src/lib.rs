@@ -120,21 +120,18 @@ impl Template {
 
     /// Names of the services, such as `bank` and `cart`. They are the distinct first segments of
     /// the routes.
-    #[must_use]
     pub fn services(&self) -> BTreeSet<&str> {
         let routes = self.lambdas.iter().flat_map(|lambda| &lambda.routes);
         routes.filter_map(|route| route.path.split('/').nth(1)).collect()
     }
 
     /// Physical name of the bucket for files to import, if the stack has one.
-    #[must_use]
     pub fn inbox(&self) -> Option<&str> {
         let mut triggers = self.lambdas.iter().flat_map(|lambda| &lambda.objects);
         triggers.find(|trigger| trigger.prefix == INBOX).map(|trigger| trigger.bucket.as_str())
     }
 
     /// Distinct scopes of all routes, sorted.
-    #[must_use]
     pub fn scopes(&self) -> Vec<String> {
         let mut scopes: Vec<String> =
             self.lambdas.iter().flat_map(|lambda| &lambda.routes).flat_map(|route| route.scopes.clone()).collect();

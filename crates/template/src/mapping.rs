@@ -98,7 +98,6 @@ impl Mapping {
     }
 
     /// Whether a record passes the filters.
-    #[must_use]
     pub fn wants(&self, record: &serde_json::Value) -> bool {
         self.filters.is_empty() || self.filters.iter().any(|pattern| pattern.matches(record))
     }

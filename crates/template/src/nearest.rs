@@ -8,7 +8,6 @@ const SIMILAR: f64 = 0.5;
 pub(crate) const MAX_COMPARED: usize = 100;
 
 /// Returns the candidate that is most similar to the text, if any is similar.
-#[must_use]
 pub fn nearest<'a>(text: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let rated = candidates.into_iter().map(|candidate| (similarity(text, candidate), candidate));
     let best = rated.max_by(|(a, _), (b, _)| a.total_cmp(b));
@@ -17,7 +16,6 @@ pub fn nearest<'a>(text: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 
 /// Similarity of two texts, ignoring case: 0 to 1. A text longer than [`MAX_COMPARED`] is like no
 /// other.
-#[must_use]
 pub fn similarity(one: &str, other: &str) -> f64 {
     if one.len().max(other.len()) > MAX_COMPARED {
         return 0.0;
@@ -29,7 +27,6 @@ pub fn similarity(one: &str, other: &str) -> f64 {
 }
 
 /// Appends the suggestion to a message, if there is one.
-#[must_use]
 pub fn suggest(message: String, suggestion: Option<&str>) -> String {
     match suggestion {
         Some(suggestion) => format!("{message}; did you mean {suggestion}?"),

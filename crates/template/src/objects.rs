@@ -57,7 +57,6 @@ impl ObjectTrigger {
     }
 
     /// Whether the creation of an object invokes the function.
-    #[must_use]
     pub fn wants(&self, bucket: &str, key: &str, event: &str) -> bool {
         self.bucket == bucket
             && self.events.iter().any(|name| name == "*" || name == event)

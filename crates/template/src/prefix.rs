@@ -40,7 +40,6 @@ impl Prefix {
     }
 
     /// Returns the prefix for data that arrives at this time.
-    #[must_use]
     pub fn at(&self, time: Timestamp) -> String {
         let time = time.to_zoned(TimeZone::UTC);
         let mut out = String::new();

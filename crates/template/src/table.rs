@@ -35,7 +35,6 @@ pub struct Table {
 }
 
 /// ARN of a table's stream.
-#[must_use]
 pub fn stream_arn(table: &str) -> String {
     format!("arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{table}/stream/{STREAM_LABEL}")
 }

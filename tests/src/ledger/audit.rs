@@ -14,7 +14,6 @@ use std::collections::BTreeMap;
 pub const RECONCILIATIONS: &str = "/ledger/reconciliations";
 
 /// Returns the time that is `milli` milliseconds after the start of 2020.
-#[must_use]
 pub fn at(milli: i64) -> String {
     let start: Timestamp = "2020-01-01T00:00:00Z".parse().expect("a time");
     format!("{:.3}", start + SignedDuration::from_millis(milli))
@@ -24,31 +23,26 @@ pub fn at(milli: i64) -> String {
 pub const DAY: i64 = 24 * 60 * 60 * 1_000;
 
 /// Formats an amount of cents as dollars.
-#[must_use]
 pub fn dollars(cents: i64) -> String {
     format!("{}{}.{:02}", if cents < 0 { "-" } else { "" }, cents.abs() / 100, cents.abs() % 100)
 }
 
 /// Returns the id of a leg of the transaction.
-#[must_use]
 pub fn leg_id(transaction: &str, number: usize) -> String {
     format!("{transaction}-{number:02}")
 }
 
 /// Returns the primary key of a leg.
-#[must_use]
 pub fn leg_key(transaction: &str, number: usize) -> Value {
     json!({"PK": {"S": format!("TXN#{transaction}")}, "SK": {"S": format!("LEG#{}", leg_id(transaction, number))}})
 }
 
 /// Returns the primary key of a transaction's header.
-#[must_use]
 pub fn header_key(transaction: &str) -> Value {
     json!({"PK": {"S": format!("TXN#{transaction}")}, "SK": {"S": "METADATA"}})
 }
 
 /// Returns the primary key of an account.
-#[must_use]
 pub fn account_key(account: &str) -> Value {
     json!({"PK": {"S": format!("ACCOUNT#{account}")}, "SK": {"S": "METADATA"}})
 }
@@ -128,13 +122,11 @@ impl Shelf {
     }
 
     /// Starts a forged history. Its legs and accounts keep the hashes of the original.
-    #[must_use]
     pub fn forging(original: &Self) -> Self {
         Self { kept: original.hashes.clone(), ..Self::default() }
     }
 
     /// Returns the hash of a posted leg.
-    #[must_use]
     pub fn hash(&self, transaction: &str, number: usize) -> String {
         self.hashes[&leg_id(transaction, number)].clone()
     }
@@ -185,7 +177,6 @@ impl Shelf {
     }
 
     /// Creates a leg that its transaction does not list.
-    #[must_use]
     pub fn stray(id: &str, number: usize, account: &str, milli: i64, cents: i64) -> Value {
         let leg = Leg { transaction: id, number, account, time: &at(milli), change: cents };
         let entry = Entry { after: 1_234_567, hash: "5".repeat(64), posted_at: None };
@@ -411,7 +402,6 @@ fn account(id: &str, Account { cents, held, version, last, inbox }: &Account) ->
 }
 
 /// Returns a string attribute of an item.
-#[must_use]
 pub fn text_of<'a>(item: &'a Value, attribute: &str) -> &'a str {
     item[attribute]["S"].as_str().expect("a text")
 }
@@ -427,13 +417,11 @@ pub struct Rows {
 
 impl Rows {
     /// Connects to the DynamoDB of the stack.
-    #[must_use]
     pub fn of(stack: &Stack) -> Self {
         Self::in_table(stack, "FinancialTransactions")
     }
 
     /// Connects to another table.
-    #[must_use]
     pub fn in_table(stack: &Stack, table: &str) -> Self {
         let table = stack.table(table).expect("a table").to_owned();
         Self { http: http(), url: stack.dynamo_url().to_owned(), table }
@@ -496,7 +484,6 @@ pub async fn reconciled(operator: &Client, from: &str, to: &str) -> Value {
 
 /// Configures a stack in which the event source mapping for reconciliations is disabled. The test
 /// invokes the function itself.
-#[must_use]
 pub fn without_steps() -> Builder {
     let mapping = "        Steps:\n          Type: DynamoDB\n          Properties:\n";
     changed("ledger", (mapping, 1), &format!("{mapping}            Enabled: false\n"))

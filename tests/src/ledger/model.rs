@@ -17,7 +17,6 @@ use std::collections::{BTreeMap, HashMap};
 use table::Item;
 
 /// Returns the API Gateway event of an operator's request to post a transaction at the time `now`.
-#[must_use]
 pub fn posting(key: &str, body: &Value, now: Timestamp) -> Value {
     let path = crate::ledger::TRANSACTIONS;
     Asks { route: "POST /ledger/transactions", path, parameters: Value::Null, key: Some(key), body: Some(body) }.at(now)
@@ -96,7 +95,6 @@ impl Stored {
     }
 
     /// Returns the account's legs, oldest first.
-    #[must_use]
     pub fn legs_of(&self, account: &str) -> Vec<&Leg> {
         let mut legs: Vec<_> = self.entries().filter(|leg| leg.account.as_str() == account).collect();
         legs.sort_by_key(|leg| leg.place());
@@ -110,7 +108,6 @@ impl Stored {
     }
 
     /// Returns the sum of the account's inbox, in minor units.
-    #[must_use]
     pub fn pending(&self, account: &Account) -> i128 {
         let own = self.inbox.values().filter(|item| item.account == account.id);
         own.map(|item| minor(item.amount, account.currency)).sum()
@@ -132,7 +129,6 @@ impl Stored {
     }
 
     /// Returns the transactions with this idempotency key.
-    #[must_use]
     pub fn under(&self, key: &str) -> Vec<&Transaction> {
         let of_key =
             |transaction: &&Transaction| transaction.idempotency_key.as_ref().is_some_and(|own| own.as_str() == key);
@@ -140,7 +136,6 @@ impl Stored {
     }
 
     /// Returns the stored account.
-    #[must_use]
     pub fn account(&self, id: &str) -> &Account {
         self.accounts.get(&id.parse().expect("an id")).expect("an account")
     }
@@ -243,7 +238,6 @@ fn agrees(account: &Account, mut legs: Vec<&Leg>) {
 }
 
 /// Returns the amount by which the leg changes the account's balance, in minor units.
-#[must_use]
 pub fn change(leg: &Leg) -> i128 {
     let amount = Money::new(leg.amount, leg.currency).expect("an amount");
     Posting { leg_type: leg.leg_type, amount, account: leg.account.clone() }.change().minor()

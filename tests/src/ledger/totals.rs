@@ -20,7 +20,6 @@ pub type Sums = (i64, i64, i64);
 
 /// Configures a stack in which the event source mapping of the stream is disabled. The test invokes
 /// the function itself.
-#[must_use]
 pub fn without_counting() -> Builder {
     let mapping = "        Transactions:\n          Type: DynamoDB\n          Properties:\n";
     changed("ledger", (mapping, 1), &format!("{mapping}            Enabled: false\n"))
@@ -72,13 +71,11 @@ fn json_of(value: &AttributeValue) -> Value {
 
 /// Returns the stream event for the insertion of these items, now. The sequence number of a record
 /// is its index.
-#[must_use]
 pub fn insertions<'a>(items: impl IntoIterator<Item = &'a Item>) -> Value {
     insertions_at(items, Timestamp::now())
 }
 
 /// Returns the stream event for the insertion of these items at a time.
-#[must_use]
 pub fn insertions_at<'a>(items: impl IntoIterator<Item = &'a Item>, time: Timestamp) -> Value {
     let record = |(index, item): (usize, &Item)| {
         let image: Map<String, Value> = item.iter().map(|(name, value)| (name.clone(), json_of(value))).collect();

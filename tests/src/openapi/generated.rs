@@ -19,7 +19,6 @@ const OF_EVERY_ROUTE: [Problem; 5] =
     [Problem::InvalidRequest, Problem::Forbidden, Problem::Throttled, Problem::Internal, Problem::Unavailable];
 
 /// The OpenAPI document of the patterns, as YAML.
-#[must_use]
 pub fn document(patterns: &[Declared]) -> String {
     let events = events::all();
     let (mut paths, mut components) = (Vec::<(String, Vec<(String, Value)>)>::new(), Components::default());

@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 /// Returns the body of a request to create a file with this content.
-#[must_use]
 pub fn file_of(name: &str, content_type: &str, content: &[u8]) -> Value {
     let digest = Sha256::digest(content);
     let sha256 = digest.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();

@@ -30,33 +30,28 @@ pub struct Rows {
 }
 
 /// Parses a literal value of a test.
-#[must_use]
 pub fn read<T: std::str::FromStr<Err: std::fmt::Debug>>(text: impl Display) -> T {
     text.to_string().parse().expect("well formed")
 }
 
 /// Converts JSON to the form that the table stores.
-#[must_use]
 pub fn stored(json: &Value) -> JsonText {
     serde_json::from_value(json.to_string().into()).expect("JSON")
 }
 
 /// Returns the base row of an event for all employees.
-#[must_use]
 pub fn activity(company: &str, id: &str, status: Status, end: &str) -> Activity {
     let challenge = challenge(company, id, &format!("Activity {id}"), end);
     Activity { activity_type: ActivityType::Event, status, ..challenge }
 }
 
 /// Returns a reference of the activity to `of`, such as `VenueId-123`.
-#[must_use]
 pub fn reference(activity: &Activity, of: &str, data: &Value) -> Reference {
     let place = UseSort { status: activity.status, end: activity.end(), activity: activity.id().clone() };
     Reference::new(activity.company.clone(), read(of), place, stored(data))
 }
 
 /// Returns the company's record of a venue, such as `VenueId-123`.
-#[must_use]
 pub fn record(company: &str, of: &str, data: &Value) -> Record {
     let partition = CompanyPartition(read(company));
     Record { partition, sort: RecordSort(read(of)), name: read(of), data: stored(data), used_by: None }
@@ -64,7 +59,6 @@ pub fn record(company: &str, of: &str, data: &Value) -> Record {
 
 impl Rows {
     /// Connects to the tables of the stack.
-    #[must_use]
     pub fn of(stack: &Stack) -> Self {
         let client = stack.client().expect("a client");
         let dynamo = Dynamo::new(&client, random());
@@ -134,7 +128,6 @@ impl Rows {
 }
 
 /// Returns an employee with the role `R` and without a name.
-#[must_use]
 pub fn staff(company: &str, user: &str, department: &str) -> Employee {
     let key = employee_key(company, user);
     Employee {
@@ -149,19 +142,16 @@ pub fn staff(company: &str, user: &str, department: &str) -> Employee {
 }
 
 /// Returns a path below the references to a venue, file, course, tracker or notification.
-#[must_use]
 pub fn path(company: &str, facet: &str, id: &str, rest: &str) -> String {
     format!("/wellness/companies/{company}/references/{facet}/{id}{rest}")
 }
 
 /// Returns the stream event for a step of the job.
-#[must_use]
 pub fn step_of(company: &str, job: &str) -> Value {
     steps_of(&[(company, job)])
 }
 
 /// Returns the stream event for one step of each job.
-#[must_use]
 pub fn steps_of(jobs: &[(&str, &str)]) -> Value {
     let record = |(number, (company, job)): (usize, &(&str, &str))| {
         json!({
@@ -179,21 +169,18 @@ pub fn steps_of(jobs: &[(&str, &str)]) -> Value {
 }
 
 /// Parses a facet and an id in the form used in paths.
-#[must_use]
 pub fn named(facet: &str, id: &str) -> FacetRef {
     FacetRef { facet: read(facet), id: read(id) }
 }
 
 /// Returns a stack without the event source mapping of the jobs. The test invokes the job function
 /// itself.
-#[must_use]
 pub fn without_jobs() -> Builder {
     let mapping = "        Jobs:\n          Type: DynamoDB\n          Properties:\n";
     changed("wellness", (mapping, 1), &format!("{mapping}            Enabled: false\n"))
 }
 
 /// Returns such a stack, whose requests arrive in 2020.
-#[must_use]
 pub fn in_2020() -> Builder {
     without_jobs().clock("2020-01-01T00:00:00Z".parse().expect("a time"))
 }

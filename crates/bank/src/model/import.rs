@@ -34,7 +34,6 @@ pub struct ImportedFile {
 
 impl ImportedFile {
     /// Primary key of the job.
-    #[must_use]
     pub fn job_key(&self) -> Key {
         Key::new(&ImportPartition(self.import.clone()), &ImportSort(self.run.clone()))
     }

@@ -128,7 +128,6 @@ impl Payment {
     }
 
     /// Creates a payment with the status `SCHEDULED`.
-    #[must_use]
     pub fn scheduled(
         account: AccountId,
         id: PaymentId,
@@ -158,13 +157,11 @@ impl Payment {
     }
 
     /// Primary key.
-    #[must_use]
     pub fn key(&self) -> Key {
         Key::new(&self.account, &self.sort)
     }
 
     /// Payment id.
-    #[must_use]
     pub fn id(&self) -> PaymentId {
         self.sort.0
     }

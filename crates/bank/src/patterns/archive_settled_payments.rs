@@ -16,7 +16,6 @@ use std::time::Duration;
 /// Maximum time reserved before the deadline, to finish the current page.
 const RESERVE: Duration = Duration::from_secs(10);
 
-/// Declares the access pattern's schedule, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
     id: "B5",
     name: "archive-settled-payments",

@@ -10,7 +10,6 @@ use function::{Error, Input, Scheduled, Trigger};
 use keys::{Day, RequestId};
 use serde::Serialize;
 
-/// Declares the access pattern's schedule, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
     id: "B14",
     name: "close-day",

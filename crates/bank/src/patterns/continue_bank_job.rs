@@ -14,7 +14,6 @@ use keys::{Random, bank::Status};
 use std::{collections::BTreeSet, time::Duration};
 use table::cost::{Cost, read, write};
 
-/// Declares the access pattern's stream, key conditions and costs.
 pub const PATTERN: Pattern = Pattern {
     id: "B19",
     name: "continue-bank-job",

@@ -14,7 +14,6 @@ use table::cost::{Cost, read, read_eventually};
 /// Maximum time reserved before the deadline, to finish the current pages.
 const RESERVE: Duration = Duration::from_secs(10);
 
-/// Declares the access pattern's schedule, key conditions and costs.
 pub const PATTERN: Pattern = Pattern {
     id: "B10",
     name: "dispatch-due-payments",

@@ -10,7 +10,6 @@ use function::{Batch, Error, Trigger};
 use std::collections::BTreeSet;
 use table::cost::Cost;
 
-/// Declares the access pattern's stream, key conditions and costs.
 pub const PATTERN: Pattern = Pattern {
     id: "B11",
     name: "execute-payment",

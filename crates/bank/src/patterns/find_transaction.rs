@@ -8,7 +8,6 @@ use function::{Error, Input, Json, Problem, Request, Route, Trigger};
 use keys::TransactionId;
 use table::cost::Cost;
 
-/// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
     id: "B8",
     name: "find-transaction",

@@ -13,7 +13,6 @@ use table::{
     cost::{Cost, read},
 };
 
-/// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
     id: "B19",
     name: "get-bank-job",

@@ -22,7 +22,6 @@ use table::{
     cost::{Cost, read, read_eventually},
 };
 
-/// Declares the access pattern's route, key conditions and costs.
 pub const PATTERN: Pattern = Pattern {
     id: "B15",
     name: "get-day",

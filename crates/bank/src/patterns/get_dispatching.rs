@@ -8,7 +8,6 @@ use crate::{
 use function::{Error, Json, Request, Route, Trigger};
 use table::cost::{Cost, read};
 
-/// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
     id: "B18",
     name: "get-dispatching",
@@ -25,9 +24,6 @@ pub const PATTERN: Pattern = Pattern {
 };
 
 /// Reads whether payments are dispatched and executed.
-///
-/// # Errors
-/// 403 for a caller without the operator scope.
 pub async fn get_dispatching(bank: Bank, request: Request<()>) -> Result<Json<SwitchBody>, Error> {
     request.caller.must_operate(DOMAIN)?;
     Ok(Json(bank.switch().await?.into()))

@@ -14,7 +14,6 @@ use table::{
     cost::{Cost, read},
 };
 
-/// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
     id: "B13",
     name: "get-import",

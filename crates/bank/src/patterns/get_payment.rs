@@ -11,7 +11,6 @@ use keys::{
 };
 use table::{Key, cost::Cost};
 
-/// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
     id: "B9",
     name: "get-payment",

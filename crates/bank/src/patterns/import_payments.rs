@@ -16,7 +16,6 @@ use keys::{
 use serde::Serialize;
 use table::cost::Cost;
 
-/// Declares the access pattern's trigger, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
     id: "B12",
     name: "import-payments",

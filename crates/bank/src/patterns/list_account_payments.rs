@@ -10,7 +10,6 @@ use function::{Error, List, Request, Route, Trigger};
 use keys::bank::DAYS_AHEAD;
 use table::cost::Cost;
 
-/// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
     id: "B2",
     name: "list-account-payments",
@@ -29,9 +28,6 @@ pub const PATTERN: Pattern = Pattern {
 };
 
 /// Lists an account's payments in order of scheduled time.
-///
-/// # Errors
-/// 400 for invalid parameters, 403 for an account that the caller does not own.
 pub async fn list_account_payments(bank: Bank, request: Request<OfAccount>) -> Result<List<PaymentBody>, Error> {
     let next_90_days = (request.first_page, request.first_page.plus_days(DAYS_AHEAD));
     of_account::<Payment, _>(&bank.payments, &request, next_90_days).await

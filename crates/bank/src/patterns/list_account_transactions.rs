@@ -10,7 +10,6 @@ use function::{Error, List, Request, Route, Trigger};
 use keys::TimestampSeconds;
 use table::cost::Cost;
 
-/// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
     id: "B6",
     name: "list-account-transactions",
@@ -29,9 +28,6 @@ pub const PATTERN: Pattern = Pattern {
 };
 
 /// Lists an account's archived payments of every status in order of scheduled time.
-///
-/// # Errors
-/// 400 for invalid parameters, 403 for an account that the caller does not own.
 pub async fn list_account_transactions(
     bank: Bank,
     request: Request<OfAccount>,

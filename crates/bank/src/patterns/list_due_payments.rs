@@ -10,7 +10,6 @@ use crate::{
 use function::{Error, List, Request, Route, Trigger};
 use keys::bank::Status;
 
-/// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
     id: "B3",
     name: "list-due-payments",
@@ -27,9 +26,6 @@ pub const PATTERN: Pattern = Pattern {
 };
 
 /// Lists the payments of a date for all accounts, in order of scheduled time.
-///
-/// # Errors
-/// 400 for invalid parameters, 403 for a caller without the operator scope.
 pub async fn list_due_payments(bank: Bank, request: Request<OfDate>) -> Result<List<PaymentBody>, Error> {
     of_date::<Payment, _>(&bank, &bank.payments, &request, Status::Scheduled).await
 }

@@ -20,7 +20,6 @@ const PAGE: usize = 50;
 /// it is not full.
 const MAX_READS: usize = 10;
 
-/// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
     id: "B16",
     name: "list-overdue-payments",
@@ -66,9 +65,6 @@ pub struct OverduePayment {
 /// Lists the payments that are `PENDING` for longer than the setting `OVERDUE_MINUTES` or out of
 /// attempts, and then the payments that are `SCHEDULED` for a past day. Both are in order of
 /// scheduled time.
-///
-/// # Errors
-/// 400 for invalid parameters, 403 for a caller without the operator scope.
 pub async fn list_overdue_payments(
     bank: Bank,
     request: Request<ListOverduePaymentsInput>,

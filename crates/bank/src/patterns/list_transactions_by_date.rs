@@ -9,7 +9,6 @@ use crate::{
 use function::{Error, List, Request, Route, Trigger};
 use keys::bank::Status;
 
-/// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
     id: "B7",
     name: "list-transactions-by-date",
@@ -27,9 +26,6 @@ pub const PATTERN: Pattern = Pattern {
 
 /// Lists the archived payments of a date with one status, by default `PROCESSED`, for all accounts.
 /// The order is the scheduled time.
-///
-/// # Errors
-/// 400 for invalid parameters, 403 for a caller without the operator scope.
 pub async fn list_transactions_by_date(bank: Bank, request: Request<OfDate>) -> Result<List<TransactionBody>, Error> {
     of_date::<Transaction, _>(&bank, &bank.transactions, &request, Status::Processed).await
 }

@@ -7,7 +7,6 @@ use crate::{
 use function::{Problem, Route, Trigger};
 use table::cost::{Cost, read};
 
-/// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
     id: "B19",
     name: "retry-bank-job",

@@ -9,7 +9,6 @@ use crate::{
 use function::{Accepted, Error, Problem, Request, Route, Trigger};
 use table::cost::{Cost, read};
 
-/// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
     id: "B13",
     name: "retry-import",

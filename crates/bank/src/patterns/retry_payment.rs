@@ -14,7 +14,6 @@ use keys::{
 use serde::{Deserialize, Serialize};
 use table::{Item, Key, cost::Cost};
 
-/// Declares the access pattern's route, key conditions and costs.
 pub const PATTERN: Pattern = Pattern {
     id: "B17",
     name: "retry-payment",

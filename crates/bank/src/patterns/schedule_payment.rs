@@ -10,7 +10,6 @@ use keys::{AccountId, TimestampSeconds, bank::PaymentId};
 use serde_json::value::RawValue;
 use table::{JsonText, cost::Cost};
 
-/// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
     id: "B1",
     name: "schedule-payment",

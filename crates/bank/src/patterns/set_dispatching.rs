@@ -9,7 +9,6 @@ use crate::{
 use function::{Error, Input, Json, Request, Route, Trigger};
 use table::cost::{Cost, read};
 
-/// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
     id: "B18",
     name: "set-dispatching",
@@ -34,9 +33,6 @@ pub struct SetDispatchingInput {
 
 /// Stops or resumes dispatch and execution. Functions read the switch once per batch, so payments
 /// of a batch in progress are still dispatched and executed.
-///
-/// # Errors
-/// 400 for an invalid body, 403 for a caller without the operator scope.
 pub async fn set_dispatching(bank: Bank, request: Request<SetDispatchingInput>) -> Result<Json<SwitchBody>, Error> {
     request.caller.must_operate(DOMAIN)?;
     let enabled = request.input.enabled;

@@ -11,7 +11,6 @@ use jobs::{Job, JobBody};
 use keys::bank::{DispatchId, JobId};
 use table::cost::{Cost, read};
 
-/// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
     id: "B10",
     name: "start-dispatch",

@@ -14,7 +14,6 @@ use keys::{
 use serde_json::{Map, json};
 use table::{Change, Condition, Key, Value, cost::Cost};
 
-/// Declares the access pattern's route, key conditions and costs.
 pub const PATTERN: Pattern = Pattern {
     id: "B4",
     name: "update-payment-status",

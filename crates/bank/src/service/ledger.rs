@@ -98,7 +98,6 @@ impl LedgerService {
     }
 
     /// The id of the transaction that pays a payment.
-    #[must_use]
     pub fn transaction_id_of(&self, payment: PaymentId) -> TransactionId {
         self.transfers.transaction_id_of(&payment.into())
     }

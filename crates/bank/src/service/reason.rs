@@ -9,7 +9,6 @@ pub struct Reason(String);
 
 impl Reason {
     /// Makes a reason of any text. Invisible characters become spaces, and a long text is cut.
-    #[must_use]
     pub fn new(text: &str) -> Self {
         let mut reason = String::with_capacity(MAX);
         let words = text.split(|character: char| !is_visible(character)).filter(|word| !word.is_empty());
@@ -24,7 +23,6 @@ impl Reason {
     }
 
     /// The text.
-    #[must_use]
     pub fn text(&self) -> &str {
         &self.0
     }

@@ -118,7 +118,6 @@ impl Quantity {
     pub const ONE: Self = Self(1);
 
     /// Returns the sum of both quantities, or `None` if it exceeds the maximum.
-    #[must_use]
     pub fn plus(self, more: Self) -> Option<Self> {
         Self::try_from(self.0 + more.0).ok()
     }
@@ -223,7 +222,6 @@ impl From<NewStatus> for Status {
 
 impl CartItem {
     /// Creates a cart item for a product that is not in the cart.
-    #[must_use]
     pub(crate) fn added(
         id: ItemId,
         account: AccountId,
@@ -252,7 +250,6 @@ impl CartItem {
     }
 
     /// Returns a new item for the same product, quantity and price in the cart of another account.
-    #[must_use]
     pub(crate) fn of_account(&self, id: ItemId, account: AccountId, now: TimestampMillis, days: Days) -> Self {
         let product = Product::new(self.sku.clone(), self.name.clone(), self.price, true);
         Self::added(id, account, &product, self.quantity, now, days)
@@ -286,7 +283,6 @@ impl CartItem {
 
     /// Returns the item with a new status. Items have a reserve for it ([`Self::must_fit`]). Only
     /// an item whose product got a longer name since can exceed 1 KB.
-    #[must_use]
     pub(crate) fn moved(&self, to: &Move, now: TimestampMillis, days: Days) -> Self {
         let status = to.status();
         // The clocks of two invocations may differ, but the status times of an item must never
@@ -330,26 +326,22 @@ impl CartItem {
     }
 
     /// Returns whether the item is in the cart or saved for later.
-    #[must_use]
     pub fn is_open(&self) -> bool {
         matches!(self.sort.status, Status::Active | Status::Saved)
     }
 
     /// Primary key.
-    #[must_use]
     pub fn key(&self) -> Key {
         Key::new(&self.account, &self.sort)
     }
 
     /// Item id.
-    #[must_use]
     pub fn id(&self) -> ItemId {
         self.sort.item
     }
 
     /// Returns whether the item has not expired yet. An expired item stays in the table until TTL
     /// deletes it.
-    #[must_use]
     pub fn is_live(&self, now: TimestampMillis) -> bool {
         self.expires_at.is_none_or(|at| at > now.second().instant().as_second())
     }

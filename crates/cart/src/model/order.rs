@@ -146,7 +146,6 @@ impl OrderStatus {
 
 impl Order {
     /// Order id.
-    #[must_use]
     pub fn id(&self) -> &OrderId {
         &self.sort.0
     }

@@ -45,14 +45,12 @@ impl Item for Product {
 
 impl Product {
     /// Creates the first version of a product.
-    #[must_use]
     pub fn new(sku: Sku, name: ProductName, price: Money, active: bool) -> Self {
         let (sort, index_partition, index_sort) = (ProductSort, ProductsPartition, SkuSort(sku.clone()));
         Self { sku, sort, index_partition, index_sort, name, price, active, version: 1 }
     }
 
     /// Primary key of the product.
-    #[must_use]
     pub fn key(sku: &Sku) -> Key {
         Key::new(sku, &ProductSort)
     }

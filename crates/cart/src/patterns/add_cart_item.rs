@@ -15,7 +15,6 @@ use keys::{AccountId, Sku, cart::ItemId};
 use serde::{Deserialize, Serialize};
 use table::cost::{Cost, read, read_eventually};
 
-/// Declares the access pattern's route, key conditions and costs.
 pub const PATTERN: Pattern = Pattern {
     id: "C1",
     name: "add-cart-item",

@@ -26,7 +26,6 @@ use serde_json::json;
 use std::{cmp::Reverse, collections::BTreeSet};
 use table::cost::{Cost, read, write};
 
-/// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
     id: "C4",
     name: "checkout-cart",

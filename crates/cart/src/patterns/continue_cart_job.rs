@@ -11,7 +11,6 @@ use jobs::{JobService, Jobs, Run};
 use std::collections::BTreeSet;
 use table::cost::{Cost, Term, read, write};
 
-/// Declares the access pattern's stream, key conditions and costs.
 pub const PATTERN: Pattern = Pattern {
     id: "C14",
     name: "continue-cart-job",

@@ -13,7 +13,6 @@ use keys::{
 };
 use table::cost::{Cost, read_eventually};
 
-/// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
     id: "C8",
     name: "get-cart-item",

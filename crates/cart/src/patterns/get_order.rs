@@ -9,7 +9,6 @@ use function::{Error, Input, Json, Problem, Request, Route, Trigger};
 use keys::{AccountId, OrderId};
 use table::cost::{Cost, read};
 
-/// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
     id: "C11",
     name: "get-order",

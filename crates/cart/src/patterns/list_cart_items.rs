@@ -14,7 +14,6 @@ use keys::{
 use std::cmp::Reverse;
 use table::{Page, Query, cost::Cost};
 
-/// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
     id: "C5",
     name: "list-cart-items",
@@ -55,9 +54,6 @@ pub struct ListCartItemsInput {
 ///
 /// A list shows all items of an order as purchased, or none of them
 /// (docs/decisions/cart-orders.md).
-///
-/// # Errors
-/// 400 for invalid parameters, 403 for an account that the caller does not own.
 pub async fn list_cart_items(cart: Cart, request: Request<ListCartItemsInput>) -> Result<List<CartItemBody>, Error> {
     let ListCartItemsInput { account, status } = &request.input;
     request.caller.must_own(account, DOMAIN)?;

@@ -12,7 +12,6 @@ use table::{
     cost::{Cost, read_eventually},
 };
 
-/// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
     id: "C11",
     name: "list-orders",
@@ -34,9 +33,6 @@ pub const PATTERN: Pattern = Pattern {
 pub struct ListOrdersInput(#[input(path = "accountId")] AccountId);
 
 /// Lists the orders of a customer without their lines, newest first.
-///
-/// # Errors
-/// 400 for invalid parameters, 403 for an account that the caller does not own.
 pub async fn list_orders(cart: Cart, request: Request<ListOrdersInput>) -> Result<List<OrderBody>, Error> {
     let ListOrdersInput(account) = &request.input;
     request.caller.must_own(account, DOMAIN)?;

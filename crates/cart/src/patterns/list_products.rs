@@ -12,7 +12,6 @@ use table::{
     cost::{Cost, read_eventually},
 };
 
-/// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
     id: "C10",
     name: "list-products",
@@ -36,9 +35,6 @@ pub const PATTERN: Pattern = Pattern {
 pub struct ListProductsInput;
 
 /// Lists the products by SKU. Only operators see inactive products.
-///
-/// # Errors
-/// 400 for invalid parameters.
 pub async fn list_products(cart: Cart, request: Request<ListProductsInput>) -> Result<List<ProductBody>, Error> {
     let listing = request.listing(SkuSort::all(), "")?;
     let query = Query::new(&ProductsPartition, &listing.range).on(&cart.by_product);

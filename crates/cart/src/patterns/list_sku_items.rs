@@ -13,7 +13,6 @@ use table::{
     cost::{Cost, read_eventually},
 };
 
-/// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
     id: "C6",
     name: "list-sku-items",
@@ -64,9 +63,6 @@ impl ListSkuItemsInput {
 
 /// Lists the cart items of a product that have the requested status, across all customers. Items
 /// are sorted by the time of the last status change, newest first.
-///
-/// # Errors
-/// 400 for invalid parameters, 403 for a caller without the operator scope.
 pub async fn list_sku_items(cart: Cart, request: Request<ListSkuItemsInput>) -> Result<List<CartItemBody>, Error> {
     request.caller.must_operate(DOMAIN)?;
     let listing = request.listing(request.input.range(), "")?;

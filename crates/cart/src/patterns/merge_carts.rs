@@ -22,7 +22,6 @@ use table::{Change, MAX_CHANGES, cost::Cost};
 /// and three others: the contents of both carts, and the idempotency record.
 const MAX_AT_ONCE: usize = (MAX_CHANGES - 3) / 5;
 
-/// Declares the access pattern's route, key conditions and costs.
 pub const PATTERN: Pattern = Pattern {
     id: "C13",
     name: "merge-carts",

@@ -12,7 +12,6 @@ use table::{
     cost::{Cost, read, write},
 };
 
-/// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
     id: "C9",
     name: "put-product",

@@ -11,7 +11,6 @@ use function::{Error, NoContent, Problem, Request, Route, Trigger, optimisticall
 use keys::cart::Status;
 use table::cost::Cost;
 
-/// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
     id: "C3",
     name: "remove-cart-item",

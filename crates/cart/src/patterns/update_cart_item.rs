@@ -18,7 +18,6 @@ use table::{
     cost::{Cost, read},
 };
 
-/// Declares the access pattern's route, key conditions and costs.
 pub const PATTERN: Pattern = Pattern {
     id: "C2",
     name: "update-cart-item",

@@ -14,7 +14,6 @@ use table::{
     cost::{Cost, read, write},
 };
 
-/// Declares the access pattern's route, key conditions and costs.
 pub const PATTERN: Pattern = Pattern {
     id: "C12",
     name: "update-order",

@@ -56,7 +56,6 @@ fn create(path: &Path) -> Result<(), String> {
 }
 
 /// The file next to a data file with this ending.
-#[must_use]
 pub fn beside(data: &Path, ending: &str) -> PathBuf {
     let mut name = data.as_os_str().to_owned();
     name.push(ending);

@@ -48,25 +48,21 @@ pub struct Record {
 
 impl Record {
     /// Rows in order.
-    #[must_use]
     pub fn rows(&self) -> &[Row] {
         &self.rows
     }
 
     /// Size of the data in bytes.
-    #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// Billed size in bytes.
-    #[must_use]
     pub fn billed(&self) -> usize {
         self.bytes.next_multiple_of(BILLED_STEP)
     }
 
     /// Data to send: the concatenated rows.
-    #[must_use]
     pub fn data(&self) -> Vec<u8> {
         let mut data = Vec::with_capacity(self.bytes);
         self.rows.iter().for_each(|row| data.extend_from_slice(row.json.as_bytes()));
@@ -91,7 +87,6 @@ impl Record {
 
 /// Packs the rows into records in order. Returns the records, and the rows that are too large for
 /// any record.
-#[must_use]
 pub fn records(rows: impl IntoIterator<Item = Row>) -> (Vec<Record>, Vec<Row>) {
     let (mut records, mut too_large) = (Vec::<Record>::new(), Vec::new());
     for row in rows {
@@ -108,7 +103,6 @@ pub fn records(rows: impl IntoIterator<Item = Row>) -> (Vec<Record>, Vec<Row>) {
 }
 
 /// Groups the records into calls, in order.
-#[must_use]
 pub fn calls(records: impl IntoIterator<Item = Record>) -> Vec<Vec<Record>> {
     let (mut calls, mut bytes) = (Vec::<Vec<Record>>::new(), 0);
     for record in records {

@@ -28,7 +28,6 @@ pub enum Kind {
 
 impl Kind {
     /// Type in the Glue table (Hive).
-    #[must_use]
     pub const fn hive(self) -> &'static str {
         match self {
             Self::Text => "string",
@@ -199,20 +198,17 @@ impl Schema {
     }
 
     /// Columns in order, without the partition column `hour`.
-    #[must_use]
     pub fn columns(&self) -> Vec<Column> {
         (self.columns)()
     }
 
     /// Name of the delivery stream without the name of the system, such as `CartChanges`.
-    #[must_use]
     pub fn delivery(&self) -> String {
         let capital = |word: &str| word[..1].to_uppercase() + &word[1..];
         self.changes.split('_').map(capital).collect()
     }
 
     /// Folder of the files in the bucket below `changes/`, such as `cart-items`.
-    #[must_use]
     pub fn folder(&self) -> String {
         self.items.replace('_', "-")
     }

@@ -100,9 +100,6 @@ impl Ledger {
     ///
     /// A running job that is woken does not end before another step. No credit is therefore left in
     /// the inbox.
-    ///
-    /// # Errors
-    /// A call failed.
     pub(crate) async fn start_settlement(
         &self,
         account: &AccountId,

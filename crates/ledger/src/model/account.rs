@@ -264,7 +264,6 @@ impl Account {
     }
 
     /// The primary key.
-    #[must_use]
     pub fn key_of(id: &AccountId) -> Key {
         Key::new(&AccountPartition(id.clone()), &Metadata)
     }

@@ -51,7 +51,6 @@ impl Leg {
 
     /// Whether the hash of the entry follows from its contents and from the previous entry of its
     /// account.
-    #[must_use]
     pub fn is_chained_to(&self, previous: Option<&Self>) -> bool {
         let previous = previous.map_or(Some(ChainHash::START), Self::hash);
         let expected = previous.zip(self.contents()).map(|(previous, contents)| previous.then(contents));

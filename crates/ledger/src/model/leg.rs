@@ -188,13 +188,11 @@ impl Leg {
     }
 
     /// The primary key of a leg.
-    #[must_use]
     pub fn key_of(transaction: &TransactionId, leg: &LegId) -> Key {
         Key::new(&TransactionPartition(transaction.clone()), &LegSort(leg.clone()))
     }
 
     /// The primary key of the posting of a grouped credit.
-    #[must_use]
     pub fn posting_key_of(transaction: &TransactionId, leg: &LegId) -> Key {
         Key::new(&TransactionPartition(transaction.clone()), &PostingSort(leg.clone()))
     }
@@ -211,13 +209,11 @@ impl Leg {
     }
 
     /// Whether this is the posting of a grouped credit.
-    #[must_use]
     pub fn is_settled(&self) -> bool {
         matches!(self.sort, EntrySort::Posting(_))
     }
 
     /// The entry in the history of the account. `None` if the leg is a grouped credit.
-    #[must_use]
     pub fn entry(&self) -> Option<&Entry> {
         match &self.booking {
             Booking::Posted(entry) => Some(entry),
@@ -241,7 +237,6 @@ impl Leg {
     }
 
     /// Returns the entry's position in the history of the account.
-    #[must_use]
     pub fn place(&self) -> LegTimeSort {
         let computed = || LegTimeSort { created: self.created_at, leg: self.id.clone() };
         self.entry().map_or_else(computed, |entry| entry.by_time.clone())

@@ -61,7 +61,6 @@ impl Merchant {
     }
 
     /// The primary key of a merchant.
-    #[must_use]
     pub fn key_of(id: &MerchantId) -> Key {
         Key::new(&MerchantPartition(id.clone()), &Metadata)
     }

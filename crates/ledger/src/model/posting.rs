@@ -19,7 +19,6 @@ pub struct Posting {
 
 impl Posting {
     /// Returns the amount to add to the account's balance. The amount is negative for a debit.
-    #[must_use]
     pub fn change(&self) -> Money {
         match self.leg_type {
             LegType::Credit => self.amount,
@@ -28,7 +27,6 @@ impl Posting {
     }
 
     /// Returns the opposite posting: a credit for a debit, and a debit for a credit.
-    #[must_use]
     pub fn reversed(&self) -> Self {
         Self { leg_type: self.leg_type.reversed(), ..self.clone() }
     }

@@ -41,7 +41,6 @@ impl Item for Reversal {
 
 impl Reversal {
     /// The primary key of the first reversal marker of a transaction.
-    #[must_use]
     pub fn first_key_of(transaction: &TransactionId) -> Key {
         Key::new(&TransactionPartition(transaction.clone()), &ReversalSort::FIRST)
     }

@@ -18,7 +18,6 @@ use keys::{TransactionId, ledger::HoldId};
 use money::{JsonDecimal, Money};
 use table::cost::{Cost, read, write};
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "L10",
     name: "capture-hold",
@@ -64,7 +63,6 @@ pub struct CaptureHoldInput {
 /// - 404 to operators for a hold that does not exist;
 /// - 409 if the hold is captured, voided or expired, if less than the amount remains, or if an
 ///   account rejects its leg;
-/// - 422 if the idempotency key was used with a different request.
 pub async fn capture_hold(
     ledger: Ledger,
     request: Request<CaptureHoldInput>,

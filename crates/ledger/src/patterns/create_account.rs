@@ -11,7 +11,6 @@ use keys::{AccountId, ledger::PostingMode};
 use money::Money;
 use table::cost::{Cost, write};
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "L2",
     name: "create-account",

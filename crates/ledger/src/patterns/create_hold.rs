@@ -19,7 +19,6 @@ use money::JsonDecimal;
 use money::Money;
 use table::cost::{Cost, read, write};
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "L10",
     name: "create-hold",

@@ -11,7 +11,6 @@ use function::{Created, Error, Fingerprint, Input, Problem, Request, Route, Trig
 use keys::ledger::MerchantId;
 use table::cost::{Cost, write};
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "L1",
     name: "create-merchant",

@@ -10,7 +10,6 @@ use function::{Caller, Error, Input, Json, Problem, Request, Route, Trigger};
 use keys::AccountId;
 use table::cost::{Cost, read};
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "L2",
     name: "get-account",

@@ -17,7 +17,6 @@ use table::{
     cost::{Cost, read, read_eventually},
 };
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "L13",
     name: "get-balance",

@@ -8,7 +8,6 @@ use function::{Error, Input, Json, Problem, Request, Route, Trigger};
 use keys::ledger::HoldId;
 use table::cost::{Cost, read};
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "L10",
     name: "get-hold",

@@ -13,7 +13,6 @@ use keys::{
 };
 use table::{Page, Query, cost::Cost};
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "L8",
     name: "get-reconciliation",

@@ -24,7 +24,6 @@ use table::{
     cost::{Cost, read, read_eventually},
 };
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "L7",
     name: "get-statement",

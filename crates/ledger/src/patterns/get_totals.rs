@@ -19,7 +19,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use table::cost::{Cost, read};
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "L15",
     name: "get-totals",

@@ -10,7 +10,6 @@ use function::{Error, Input, Json, Problem, Request, Route, Trigger};
 use keys::TransactionId;
 use table::cost::Cost;
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "L4",
     name: "get-transaction",

@@ -18,7 +18,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use table::cost::Cost;
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "L15",
     name: "get-trial-balance",

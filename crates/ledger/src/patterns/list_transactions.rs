@@ -19,7 +19,6 @@ use table::{
     cost::{Cost, Term, read_eventually},
 };
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "L5",
     name: "list-transactions",

@@ -13,7 +13,6 @@ use table::{
     cost::{Cost, read},
 };
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "L2",
     name: "list-user-accounts",

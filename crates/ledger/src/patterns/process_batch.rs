@@ -18,7 +18,6 @@ use serde_json::{Value, json, value::RawValue};
 use std::collections::BTreeSet;
 use table::JsonText;
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "L12",
     name: "process-batch",

@@ -25,7 +25,6 @@ use serde_json::{Map, json};
 use std::collections::{BTreeMap, BTreeSet};
 use table::MAX_CHANGES;
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "L3",
     name: "process-payment",
@@ -278,7 +277,6 @@ impl ProcessPaymentInput {
 /// - 404 for a merchant that does not exist, and to operators for an account that does not exist;
 /// - 409 if an account rejects one of its legs. Callers who may not access the account get
 ///   `account-unavailable`, even if the account does not exist;
-/// - 422 if the idempotency key was used with a different request.
 pub async fn process_payment(
     ledger: Ledger,
     request: Request<ProcessPaymentInput>,

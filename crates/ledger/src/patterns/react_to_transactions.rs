@@ -12,7 +12,6 @@ use futures::future::join;
 use std::collections::BTreeSet;
 use table::cost::{Cost, Term, read_eventually, write};
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "L14",
     name: "react-to-transactions",

@@ -13,7 +13,6 @@ use jobs::{JobService, Jobs, Run};
 use std::{collections::BTreeSet, time::Duration};
 use table::cost::{Cost, read, read_eventually};
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "L8",
     name: "reconcile",

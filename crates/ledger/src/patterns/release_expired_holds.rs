@@ -28,7 +28,6 @@ const RESERVE: Duration = Duration::from_secs(5);
 /// Maximum number of index entries that one query returns.
 const PAGE: usize = 100;
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "L10",
     name: "release-expired-holds",

@@ -11,7 +11,6 @@ use function::{Accepted, Error, Problem, Request, Route, Trigger};
 use keys::ledger::FindingSort;
 use table::cost::Cost;
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "L8",
     name: "retry-reconciliation",

@@ -19,7 +19,6 @@ use function::{Contract, Error, Fields, Fingerprint, Input, Located, Problem, Re
 use keys::TransactionId;
 use money::{JsonDecimal, Money};
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "L6",
     name: "reverse-transaction",
@@ -93,7 +92,6 @@ fn read_amount(amount: &JsonDecimal, original: &Transaction) -> Result<Money, Er
 /// - 404 to an operator if the transaction does not exist (other callers get 403);
 /// - 409 if the transaction is a reversal or already reversed, if less than the amount remains, or
 ///   if an account rejects one of its legs;
-/// - 422 if the idempotency key was used with a different request.
 pub async fn reverse_transaction(
     ledger: Ledger,
     request: Request<ReverseTransactionInput>,

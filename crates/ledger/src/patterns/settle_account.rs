@@ -12,7 +12,6 @@ use function::{Batch, Error, Trigger};
 use std::collections::BTreeSet;
 use table::cost::{Cost, read, write};
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "L11",
     name: "settle-account",

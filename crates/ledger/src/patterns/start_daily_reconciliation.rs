@@ -10,7 +10,6 @@ use crate::{
 use function::{Error, Fingerprint, Input, Scheduled, Trigger};
 use keys::{Day, TimestampMillis, ledger::ReconciliationId};
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "L8",
     name: "start-daily-reconciliation",

@@ -17,7 +17,6 @@ use serde::Serialize;
 use std::fmt::Display;
 use table::cost::Cost;
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "L8",
     name: "start-reconciliation",

@@ -28,7 +28,6 @@ use serde::de::IgnoredAny;
 use serde_json::json;
 use table::cost::{Cost, read, write};
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "L9",
     name: "update-account",

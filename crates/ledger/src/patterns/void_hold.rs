@@ -10,7 +10,6 @@ use crate::{
 use function::{Error, Fingerprint, Json, Problem, Request, Route, Trigger};
 use table::cost::{Cost, read, write};
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "L10",
     name: "void-hold",

@@ -23,14 +23,12 @@ pub fn jump(by: SignedDuration) {
 }
 
 /// The current virtual time.
-#[must_use]
 pub fn now() -> Timestamp {
     let Some((start, at)) = START.get() else { return Timestamp::UNIX_EPOCH };
     at + SignedDuration::try_from(Instant::now() - start).unwrap_or_default()
 }
 
 /// Milliseconds of virtual run time, without jumps.
-#[must_use]
 pub fn elapsed() -> u128 {
     START.get().map_or(0, |(start, _)| (Instant::now() - start).as_millis())
 }

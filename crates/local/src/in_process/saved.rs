@@ -63,9 +63,6 @@ impl InProcess {
     }
 
     /// A number that changes with each write to a table.
-    ///
-    /// # Errors
-    /// The engine's error.
     pub fn version(&self) -> Result<i64, String> {
         self.gateway.store.with_sql(|sql| sql.pragma_query_value(None, "data_version", |row| row.get(0)))
     }

@@ -81,25 +81,21 @@ impl Item for Activity {
 
 impl Activity {
     /// Primary key of an activity's base row.
-    #[must_use]
     pub fn key_of(activity: &ActivityId) -> Key {
         Key::new(&ActivityPartition(activity.clone()), &ProgramSort::Program)
     }
 
     /// The activity id.
-    #[must_use]
     pub fn id(&self) -> &ActivityId {
         &self.partition.0
     }
 
     /// The end date.
-    #[must_use]
     pub fn end(&self) -> PlanTime {
         self.end.0
     }
 
     /// The status at the time `now`.
-    #[must_use]
     pub fn shown_status(&self, now: TimestampSeconds) -> ShownStatus {
         self.status.shown(self.end(), now)
     }
@@ -169,7 +165,6 @@ pub struct Filters {
 
 impl Filters {
     /// Whether the filters admit `role` and `department`. `None` matches every filter.
-    #[must_use]
     pub fn admit(&self, role: Option<&Role>, department: Option<&Department>) -> bool {
         fn holds<T: PartialEq>(list: &[T], one: Option<&T>) -> bool {
             list.is_empty() || one.is_none_or(|one| list.contains(one))
@@ -245,7 +240,6 @@ pub(crate) fn json_of_some<S: serde::Serializer>(json: &Option<JsonText>, out: S
 
 impl Activity {
     /// Returns the activity with its status at the time `now`.
-    #[must_use]
     pub fn body(self, now: TimestampSeconds) -> ActivityBody {
         let activity = self;
         ActivityBody {

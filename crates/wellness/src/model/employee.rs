@@ -39,19 +39,16 @@ impl Item for Employee {
 
 impl Employee {
     /// Primary key of an employee.
-    #[must_use]
     pub fn key_of(EmployeeKey { company, user }: &EmployeeKey) -> Key {
         Key::new(&EmployeesPartition::of(company.clone(), user), &EmployeeSort(user.clone()))
     }
 
     /// The employing company.
-    #[must_use]
     pub fn company(&self) -> &CompanyId {
         self.partition.company()
     }
 
     /// The user id.
-    #[must_use]
     pub fn user(&self) -> &UserId {
         &self.sort.0
     }

@@ -81,7 +81,6 @@ impl Offer<'_> {
 
 impl Activity {
     /// How employees come to take part.
-    #[must_use]
     pub fn enrolment(&self) -> Enrolment {
         self.enrolment.unwrap_or(Enrolment::of_type(self.activity_type))
     }

@@ -81,7 +81,6 @@ impl jobs::Task for Task {
 }
 
 /// Primary key of a company's job.
-#[must_use]
 pub fn job_key(company: &CompanyId, id: &JobId) -> Key {
     Key::new(&CompanyPartition(company.clone()), &JobSort(id.clone()))
 }
@@ -146,7 +145,6 @@ impl Item for Hold {
 
 impl Hold {
     /// Primary key of the hold on a venue.
-    #[must_use]
     pub fn key_of(company: &CompanyId, of: &FacetRef) -> Key {
         Key::new(&CompanyPartition(company.clone()), &HoldSort(of.clone()))
     }

@@ -54,7 +54,6 @@ impl Plan {
 
 impl Plans {
     /// Primary key of the plans of a company.
-    #[must_use]
     pub fn key_of(company: &CompanyId) -> Key {
         Key::new(&CompanyPartition(company.clone()), &PlansSort)
     }

@@ -39,7 +39,6 @@ impl Item for Reference {
 impl Reference {
     /// Creates a reference to the venue `of`. `place` contains the id, the status and the end date
     /// of the activity.
-    #[must_use]
     pub fn new(company: CompanyId, of: FacetRef, place: UseSort, copied_data: JsonText) -> Self {
         Self {
             partition: ActivityPartition(place.activity.clone()),
@@ -51,19 +50,16 @@ impl Reference {
     }
 
     /// Primary key of an activity's reference.
-    #[must_use]
     pub fn key_of(activity: &ActivityId, of: &FacetRef) -> Key {
         Key::new(&ActivityPartition(activity.clone()), &ProgramSort::Reference(of.clone()))
     }
 
     /// Returns the venue that the activity refers to.
-    #[must_use]
     pub fn of(&self) -> &FacetRef {
         &self.uses.of
     }
 
     /// Returns the index sort key for a new status and end date of the activity.
-    #[must_use]
     pub fn moved(&self, status: Status, end: PlanTime) -> UseSort {
         UseSort { status, end, activity: self.place.activity.clone() }
     }
@@ -95,7 +91,6 @@ impl Item for Record {
 
 impl Record {
     /// Primary key of a record.
-    #[must_use]
     pub fn key_of(company: &CompanyId, of: &FacetRef) -> Key {
         Key::new(&CompanyPartition(company.clone()), &RecordSort(of.clone()))
     }

@@ -80,7 +80,6 @@ impl Item for Registration {
 
 impl Registration {
     /// Creates a registration without progress.
-    #[must_use]
     pub fn new(company: CompanyId, activity: ActivityId, end: PlanTime, user: UserId, now: TimestampSeconds) -> Self {
         Self {
             partition: ActivityPartition(activity),
@@ -104,13 +103,11 @@ impl Registration {
     }
 
     /// Primary key of this registration.
-    #[must_use]
     pub fn key(&self) -> Key {
         Key::new(&self.partition, &self.sort)
     }
 
     /// Primary key of a user's registration.
-    #[must_use]
     pub fn key_of(activity: &ActivityId, user: &UserId) -> Key {
         Key::new(&ActivityPartition(activity.clone()), &RegistrationSort(user.clone()))
     }

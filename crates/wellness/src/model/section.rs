@@ -32,13 +32,11 @@ impl Item for Section {
 
 impl Section {
     /// Primary key of a section.
-    #[must_use]
     pub fn key_of(company: &CompanyId, section: &SectionId) -> Key {
         Key::new(&CompanyPartition(company.clone()), &SectionSort(section.clone()))
     }
 
     /// The section id.
-    #[must_use]
     pub fn id(&self) -> &SectionId {
         &self.sort.0
     }

@@ -24,7 +24,6 @@ use table::{
     cost::{Cost, read, write},
 };
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W29",
     name: "add-reference",
@@ -84,8 +83,6 @@ impl UseBody {
 /// is renewed.
 ///
 /// # Errors
-/// - 400 if the input is invalid.
-/// - 403 if the caller belongs to another company.
 /// - 404 if the activity or the record does not exist.
 /// - 409 if the activity has 25 references.
 /// - 412 if the activity has a different version than the request names.

@@ -32,7 +32,6 @@ use table::{
     cost::{Cost, Size, Term, read, read_eventually, write},
 };
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W18",
     name: "continue-job",

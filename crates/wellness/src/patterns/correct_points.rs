@@ -17,7 +17,6 @@ use table::{
     cost::{Cost, read, write},
 };
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W25",
     name: "correct-points",
@@ -60,9 +59,7 @@ pub struct CorrectPointsInput {
 ///
 /// # Errors
 /// - 400 if the input is invalid, or an operator does not name the company.
-/// - 403 if the caller belongs to another company.
 /// - 404 if the plan or the employee does not exist.
-/// - 422 if the idempotency key was used for a different request.
 pub async fn correct_points(
     wellness: Wellness,
     request: Request<CorrectPointsInput>,

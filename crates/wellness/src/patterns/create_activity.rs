@@ -26,7 +26,6 @@ use keys::{
 use serde_json::{Map, Value, json};
 use table::{Change, Item, Table, cost::Cost};
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W1",
     name: "create-activity",
@@ -146,11 +145,8 @@ impl CreateActivityInput {
 /// Creates an activity with its parts and references in one transaction.
 ///
 /// # Errors
-/// - 400 if the input is invalid.
-/// - 403 if the caller belongs to another company.
 /// - 404 if the section or the template does not exist.
 /// - 413 if the base row, a part or a reference is too large.
-/// - 422 if the idempotency key was used for a different request.
 pub async fn create_activity(
     wellness: Wellness,
     request: Request<CreateActivityInput>,

@@ -16,7 +16,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use table::cost::{Cost, write};
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W35",
     name: "create-employee-import",
@@ -80,10 +79,7 @@ pub struct NewImportBody {
 /// same key signs the upload again.
 ///
 /// # Errors
-/// - 400 if the input is invalid.
-/// - 403 if the caller belongs to another company.
-/// - 422 if the idempotency key was used for a different request.
-/// - 429 if callers of the company have started too many jobs that are still running.
+/// 429 if callers of the company have started too many jobs that are still running.
 pub async fn create_employee_import(
     wellness: Wellness,
     request: Request<CreateEmployeeImportInput>,

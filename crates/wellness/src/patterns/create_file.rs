@@ -21,7 +21,6 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use table::cost::{Cost, write};
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W31",
     name: "create-file",
@@ -78,11 +77,6 @@ pub(crate) struct UploadBody {
 
 /// Creates a file. The upload in the response is valid for 15 minutes, and only for content of this
 /// type, size and checksum. A repeated request with the same key signs the upload again.
-///
-/// # Errors
-/// - 400 if the input is invalid.
-/// - 403 if the caller belongs to another company.
-/// - 422 if the idempotency key was used for a different request.
 pub async fn create_file(wellness: Wellness, request: Request<CreateFileInput>) -> Result<Located<FileBody>, Error> {
     let CreateFileInput { company, name, content_type, bytes, sha256 } = request.input.clone();
     request.caller.must_belong_to(&company, DOMAIN)?;

@@ -17,7 +17,6 @@ use keys::wellness::{CompanyId, Owner, TemplateId};
 use serde_json::{Map, Value, json};
 use table::cost::{Cost, write};
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W13",
     name: "create-template",
@@ -74,10 +73,8 @@ impl CreateTemplateInput {
 /// Creates a template.
 ///
 /// # Errors
-/// - 400 if the input is invalid.
 /// - 403 if the caller belongs to another company, or requests a global template without the
 ///   operator scope.
-/// - 422 if the idempotency key was used for a different request.
 pub async fn create_template(
     wellness: Wellness,
     request: Request<CreateTemplateInput>,

@@ -26,7 +26,6 @@ use table::{
     cost::{Cost, read},
 };
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W5",
     name: "get-activity",
@@ -163,8 +162,6 @@ impl PartsBody {
 /// Reads an activity with strong consistency. The levels are read concurrently.
 ///
 /// # Errors
-/// - 400 if the input is invalid.
-/// - 403 if the caller belongs to another company.
 /// - 404 if the activity does not exist or belongs to another company, or if an employee requests a
 ///   draft or a cancelled activity.
 pub async fn get_activity(wellness: Wellness, request: Request<GetActivityInput>) -> Result<Json<PartsBody>, Error> {

@@ -9,7 +9,6 @@ use function::{Error, Input, Json, Problem, Request, Route, Trigger};
 use keys::wellness::EmployeeKey;
 use table::cost::{Cost, read};
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W23",
     name: "get-employee",
@@ -32,9 +31,7 @@ pub struct EmployeeInput(#[input(part, via = EmployeePath)] pub(crate) EmployeeK
 /// Reads an employee with strong consistency.
 ///
 /// # Errors
-/// - 400 if the input is invalid.
-/// - 403 if the caller belongs to another company.
-/// - 404 if the company has no such employee.
+/// 404 if the company has no such employee.
 pub async fn get_employee(wellness: Wellness, request: Request<EmployeeInput>) -> Result<Json<EmployeeBody>, Error> {
     let EmployeeInput(key) = &request.input;
     request.caller.must_belong_to(&key.company, DOMAIN)?;

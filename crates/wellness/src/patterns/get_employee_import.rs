@@ -17,7 +17,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use table::cost::{Cost, read};
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W35",
     name: "get-employee-import",
@@ -78,9 +77,7 @@ enum ImportStatus {
 /// Reads an import. It is kept for 31 days.
 ///
 /// # Errors
-/// - 400 if the input is invalid.
-/// - 403 if the caller belongs to another company.
-/// - 404 if the company has no such import.
+/// 404 if the company has no such import.
 pub async fn get_employee_import(
     wellness: Wellness,
     request: Request<GetEmployeeImportInput>,

@@ -25,7 +25,6 @@ const STREAM_DAYS: i64 = 1;
 /// Days for which a job is kept.
 const JOB_DAYS: i64 = 30;
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W34",
     name: "get-erasure",
@@ -76,9 +75,7 @@ struct Kept {
 /// Reads an erasure: what it has removed, and what stays until when.
 ///
 /// # Errors
-/// - 400 if the input is invalid.
-/// - 403 if the caller is not an operator.
-/// - 404 if there is no erasure of the company or employee in the last 30 days.
+/// 404 if there is no erasure of the company or employee in the last 30 days.
 pub async fn get_erasure(wellness: Wellness, request: Request<ErasureInput>) -> Result<Json<ErasureBody>, Error> {
     let ErasureInput(owner) = &request.input;
     request.caller.must_operate(DOMAIN)?;

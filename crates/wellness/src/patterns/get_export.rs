@@ -21,7 +21,6 @@ use table::cost::{Cost, read};
 /// the same number.
 const DAYS_KEPT: i64 = 7;
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W34",
     name: "get-export",
@@ -74,9 +73,7 @@ struct FileBody {
 /// Reads the last export of a company, with download URLs.
 ///
 /// # Errors
-/// - 400 if the input is invalid.
-/// - 403 if the caller is not an operator.
-/// - 404 if there is no export, or it has expired.
+/// 404 if there is no export, or it has expired.
 pub async fn get_export(wellness: Wellness, request: Request<CompanyInput>) -> Result<Json<ExportBody>, Error> {
     let CompanyInput(company) = &request.input;
     request.caller.must_operate(DOMAIN)?;

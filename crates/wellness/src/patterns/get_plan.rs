@@ -9,7 +9,6 @@ use function::{Error, Input, Json, Problem, Request, Route, Trigger};
 use keys::wellness::{CompanyId, PlanId};
 use table::cost::{Cost, read};
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W19",
     name: "get-plan",
@@ -37,9 +36,7 @@ pub struct PlanInput {
 /// Reads a plan with strong consistency. A calendar year is a plan if no other plan covers it.
 ///
 /// # Errors
-/// - 400 if the input is invalid.
-/// - 403 if the caller belongs to another company.
-/// - 404 if the plan does not exist.
+/// 404 if the plan does not exist.
 pub async fn get_plan(wellness: Wellness, request: Request<PlanInput>) -> Result<Json<PlanBody>, Error> {
     let PlanInput { company, plan } = &request.input;
     request.caller.must_belong_to(company, DOMAIN)?;

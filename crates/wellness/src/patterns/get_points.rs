@@ -22,7 +22,6 @@ use table::{
     cost::{Cost, read, read_eventually},
 };
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W25",
     name: "get-points",

@@ -13,7 +13,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use table::cost::{Cost, read};
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W30",
     name: "get-reference",
@@ -63,9 +62,7 @@ pub struct RecordWithFile {
 /// a file is valid for five minutes.
 ///
 /// # Errors
-/// - 400 if the input is invalid.
-/// - 403 if the caller belongs to another company.
-/// - 404 if the company has no such record.
+/// 404 if the company has no such record.
 pub async fn get_reference(wellness: Wellness, request: Request<RecordInput>) -> Result<Json<RecordWithFile>, Error> {
     let RecordInput { company, of } = &request.input;
     request.caller.must_belong_to(company, DOMAIN)?;

@@ -19,7 +19,6 @@ use table::{
     cost::{Cost, read_eventually},
 };
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W33",
     name: "get-report",
@@ -130,7 +129,6 @@ impl CsvRow for RowBody {
 ///
 /// # Errors
 /// - 400 if the input is invalid, or the cursor belongs to an earlier report.
-/// - 403 if the caller belongs to another company.
 /// - 404 if there is no report of the plan.
 pub async fn get_report(
     wellness: Wellness,

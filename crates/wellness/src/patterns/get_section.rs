@@ -9,7 +9,6 @@ use function::{Error, Input, Json, Problem, Request, Route, Trigger};
 use keys::wellness::{CompanyId, SectionId};
 use table::cost::{Cost, read};
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W36",
     name: "get-section",
@@ -37,9 +36,7 @@ pub struct GetSectionInput {
 /// Reads a section with strong consistency.
 ///
 /// # Errors
-/// - 400 if the input is invalid.
-/// - 403 if the caller belongs to another company.
-/// - 404 if the company has no such section.
+/// 404 if the company has no such section.
 pub async fn get_section(wellness: Wellness, request: Request<GetSectionInput>) -> Result<Json<SectionBody>, Error> {
     let GetSectionInput { company, section } = &request.input;
     request.caller.must_belong_to(company, DOMAIN)?;

@@ -9,7 +9,6 @@ use function::{Error, Input, Json, Problem, Request, Route, Trigger};
 use keys::wellness::{CompanyId, Owner, TemplateId};
 use table::cost::{Cost, read};
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W32",
     name: "get-template",
@@ -46,9 +45,7 @@ pub struct TemplateInput {
 /// Reads a template. Every caller may read the global templates.
 ///
 /// # Errors
-/// - 400 if the input is invalid.
-/// - 403 if the caller belongs to another company.
-/// - 404 if the owner has no such template.
+/// 404 if the owner has no such template.
 pub async fn get_template(wellness: Wellness, request: Request<TemplateInput>) -> Result<Json<TemplateBody>, Error> {
     let TemplateInput { owner, id } = &request.input;
     if let Owner::Company(company) = owner {

@@ -23,7 +23,6 @@ use table::{
     cost::{Cost, Term, read, write},
 };
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W21",
     name: "join-activity",

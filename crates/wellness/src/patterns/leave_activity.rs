@@ -9,7 +9,6 @@ use crate::{
 use function::{Error, NoContent, Problem, Request, Route, Trigger, optimistically};
 use table::cost::{Cost, read, write};
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W21",
     name: "leave-activity",

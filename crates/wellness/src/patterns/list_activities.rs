@@ -20,7 +20,6 @@ use table::{
     cost::{Cost, read_eventually},
 };
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W2",
     name: "list-activities",
@@ -94,8 +93,6 @@ struct SectionBody {
 /// activities.
 ///
 /// # Errors
-/// - 400 if the input is invalid.
-/// - 403 if the caller belongs to another company.
 /// - 404 if the plan does not exist.
 /// - 413 if the query reads more than 5 MB.
 pub async fn list_activities(

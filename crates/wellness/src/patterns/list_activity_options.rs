@@ -18,7 +18,6 @@ use table::{
     cost::{Cost, read_eventually},
 };
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W3",
     name: "list-activity-options",
@@ -102,8 +101,6 @@ impl OptionBody {
 /// only active and completed activities.
 ///
 /// # Errors
-/// - 400 if the input is invalid.
-/// - 403 if the caller belongs to another company.
 /// - 404 if the plan does not exist.
 /// - 413 if the query reads more than 5 MB.
 pub async fn list_activity_options(

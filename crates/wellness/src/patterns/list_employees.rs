@@ -13,7 +13,6 @@ use table::{
     cost::{Cost, Term, read_eventually},
 };
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W23",
     name: "list-employees",
@@ -46,10 +45,6 @@ pub struct ListEmployeesInput {
 
 /// Lists employees. The order is stable, but has no meaning. A page of a department may have fewer
 /// employees than the limit, or none, although there are further pages.
-///
-/// # Errors
-/// - 400 if the input is invalid.
-/// - 403 if the caller belongs to another company.
 pub async fn list_employees(
     wellness: Wellness,
     request: Request<ListEmployeesInput>,

@@ -18,7 +18,6 @@ use table::{
     cost::{Cost, read_eventually},
 };
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W22",
     name: "list-participants",
@@ -118,10 +117,6 @@ impl CsvRow for ParticipantBody {
 
 /// Lists the participants of an activity, sorted by user id. The list includes those who wait or
 /// have left. It is empty for an activity of another company, and for one that does not exist.
-///
-/// # Errors
-/// - 400 if the input is invalid.
-/// - 403 if the caller belongs to another company.
 pub async fn list_participants(
     wellness: Wellness,
     request: Request<ListParticipantsInput>,

@@ -12,7 +12,6 @@ use table::{
     cost::{Cost, read_eventually},
 };
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W19",
     name: "list-plans",
@@ -34,10 +33,6 @@ pub struct CompanyInput(#[input(path = "companyId")] pub(crate) CompanyId);
 
 /// Lists the plans of a company, sorted by start date. The list has at most 100 plans, so it has no
 /// pages. It does not contain calendar years that nobody has put as a plan.
-///
-/// # Errors
-/// - 400 if the input is invalid.
-/// - 403 if the caller belongs to another company.
 pub async fn list_plans(wellness: Wellness, request: Request<CompanyInput>) -> Result<List<PlanBody>, Error> {
     let CompanyInput(company) = &request.input;
     request.caller.must_belong_to(company, DOMAIN)?;

@@ -19,7 +19,6 @@ use table::{
     cost::{Cost, read_eventually},
 };
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W7",
     name: "list-references",
@@ -78,10 +77,6 @@ impl ReferenceBody {
 /// Lists the activities with the given statuses that refer to a venue: first the active and the
 /// completed ones, then the cancelled ones, then the drafts, each sorted by end date. By default,
 /// the period starts today at 00:00 UTC. Employees get only active and completed activities.
-///
-/// # Errors
-/// - 400 if the input is invalid.
-/// - 403 if the caller belongs to another company.
 pub async fn list_references(
     wellness: Wellness,
     request: Request<ListReferencesInput>,

@@ -10,7 +10,6 @@ use function::{Error, Input, List, Request, Route, Trigger};
 use keys::wellness::{CompanyId, CompanyPartition, Facet, RecordSort};
 use table::{Query, cost::Cost};
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W30",
     name: "list-references-of-facet",
@@ -37,10 +36,6 @@ pub struct ListReferencesOfFacetInput {
 }
 
 /// Lists the company's venues, files, courses, trackers or notifications, sorted by id.
-///
-/// # Errors
-/// - 400 if the input is invalid.
-/// - 403 if the caller belongs to another company.
 pub async fn list_references_of_facet(
     wellness: Wellness,
     request: Request<ListReferencesOfFacetInput>,

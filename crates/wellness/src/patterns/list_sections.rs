@@ -9,7 +9,6 @@ use function::{Error, Input, List, Request, Route, Trigger};
 use keys::wellness::{CompanyId, CompanyPartition, SectionSort};
 use table::{Query, cost::Cost};
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W36",
     name: "list-sections",

@@ -9,7 +9,6 @@ use function::{Error, Input, List, Request, Route, Trigger};
 use keys::wellness::{CompanyId, Owner, TemplateSort};
 use table::{Query, cost::Cost};
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W13",
     name: "list-templates",
@@ -40,10 +39,6 @@ pub const PATTERN: Pattern = Pattern {
 pub struct ListTemplatesInput(#[input(path = "companyId", via = CompanyId, default = Owner::Global)] Owner);
 
 /// Lists templates, from the oldest to the newest. Every caller may list the global templates.
-///
-/// # Errors
-/// - 400 if the input is invalid.
-/// - 403 if the caller belongs to another company.
 pub async fn list_templates(
     wellness: Wellness,
     request: Request<ListTemplatesInput>,

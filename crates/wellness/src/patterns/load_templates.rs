@@ -15,7 +15,6 @@ use table::{
     cost::{Cost, read, write},
 };
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W32",
     name: "load-templates",

@@ -15,7 +15,6 @@ use table::{
     cost::{Cost, write},
 };
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W6",
     name: "move-activity",
@@ -57,9 +56,7 @@ type NewSection = Option<SectionId>;
 /// another update.
 ///
 /// # Errors
-/// - 400 if the input is invalid.
-/// - 403 if the caller belongs to another company.
-/// - 404 if the activity or the section does not exist.
+/// 404 if the activity or the section does not exist.
 pub async fn move_activity(
     wellness: Wellness,
     request: Request<MoveActivityInput>,

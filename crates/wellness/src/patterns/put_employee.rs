@@ -9,7 +9,6 @@ use crate::{
 use function::{Error, Put, Request, Route, Trigger, optimistically};
 use table::cost::{Cost, read, write};
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W10",
     name: "put-employee",
@@ -39,10 +38,6 @@ pub const PATTERN: Pattern = Pattern {
 /// If the data is unchanged, nothing is written. A retry therefore triggers no second enrollment.
 /// An employee of another company with the same user id is a different employee, and is not read.
 /// An unreadable employee is replaced.
-///
-/// # Errors
-/// - 400 if the input is invalid.
-/// - 403 if the caller belongs to another company.
 pub async fn put_employee(wellness: Wellness, request: Request<PutEmployeeInput>) -> Result<Put<EmployeeBody>, Error> {
     request.caller.must_belong_to(&request.input.key.company, DOMAIN)?;
     let (placement, employee) = optimistically(|| wellness.place(&request.input)).await?;

@@ -15,7 +15,6 @@ use table::{
     cost::{Cost, read, write},
 };
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W19",
     name: "put-plan",
@@ -80,8 +79,6 @@ impl Input for PutPlanInput {
 /// Unreadable plans are not replaced, because one item has all plans of the company.
 ///
 /// # Errors
-/// - 400 if the input is invalid.
-/// - 403 if the caller belongs to another company.
 /// - 409 if the plan overlaps another plan.
 /// - 413 if the company has too many plans.
 pub async fn put_plan(wellness: Wellness, request: Request<PutPlanInput>) -> Result<Put<PlanBody>, Error> {

@@ -19,7 +19,6 @@ use table::{
     cost::{Cost, read, write},
 };
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W15",
     name: "put-reference",
@@ -72,9 +71,7 @@ impl From<Record> for RecordBody {
 /// data. W9 (update-reference) also updates the copies.
 ///
 /// # Errors
-/// - 400 if the input is invalid.
-/// - 403 if the caller belongs to another company.
-/// - 413 if the record exceeds 4 KB.
+/// 413 if the record exceeds 4 KB.
 pub async fn put_reference(wellness: Wellness, request: Request<PutReferenceInput>) -> Result<Put<RecordBody>, Error> {
     let PutReferenceInput { company, of, name, data } = request.input;
     request.caller.must_belong_to(&company, DOMAIN)?;

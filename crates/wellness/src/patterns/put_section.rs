@@ -15,7 +15,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use table::cost::{Cost, read, write};
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W14",
     name: "put-section",
@@ -78,10 +77,6 @@ impl From<Section> for SectionBody {
 }
 
 /// Creates or replaces a section.
-///
-/// # Errors
-/// - 400 if the input is invalid.
-/// - 403 if the caller belongs to another company.
 pub async fn put_section(wellness: Wellness, request: Request<PutSectionInput>) -> Result<Put<SectionBody>, Error> {
     let PutSectionInput { company, section, name, start, end } = request.input;
     request.caller.must_belong_to(&company, DOMAIN)?;

@@ -13,7 +13,6 @@ use keys::{
 use serde::Serialize;
 use table::cost::{Cost, write};
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W31",
     name: "receive-file",

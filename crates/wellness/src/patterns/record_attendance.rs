@@ -18,7 +18,6 @@ use table::{
     cost::{Cost, read, write},
 };
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W26",
     name: "record-attendance",
@@ -110,8 +109,6 @@ enum Outcome {
 /// retry completes the request.
 ///
 /// # Errors
-/// - 400 if the input is invalid.
-/// - 403 if the caller belongs to another company.
 /// - 404 if the activity does not exist.
 /// - 409 if the activity is a draft, is cancelled or has not started.
 pub async fn record_attendance(

@@ -28,7 +28,6 @@ use table::{
     cost::{Cost, read, write},
 };
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W12",
     name: "record-progress",

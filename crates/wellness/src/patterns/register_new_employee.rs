@@ -28,7 +28,6 @@ use table::{
     cost::{Cost, Term, read, write},
 };
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W11",
     name: "register-new-employee",

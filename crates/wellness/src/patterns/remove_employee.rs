@@ -17,7 +17,6 @@ use keys::{
 };
 use table::cost::{Cost, write};
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W23",
     name: "remove-employee",
@@ -41,9 +40,7 @@ pub const PATTERN: Pattern = Pattern {
 /// overwrites a job from an earlier removal, and takes over its work.
 ///
 /// # Errors
-/// - 400 if the input is invalid.
-/// - 403 if the caller belongs to another company.
-/// - 404 if the company has no such employee.
+/// 404 if the company has no such employee.
 pub async fn remove_employee(wellness: Wellness, request: Request<EmployeeInput>) -> Result<Accepted<JobBody>, Error> {
     let EmployeeInput(key) = &request.input;
     request.caller.must_belong_to(&key.company, DOMAIN)?;

@@ -14,7 +14,6 @@ use table::{
     cost::{Cost, Term, read, write},
 };
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W28",
     name: "remove-part",
@@ -74,8 +73,6 @@ impl Input for RemovePartInput {
 /// Removes one part of an activity. The removal of the groups also removes each group.
 ///
 /// # Errors
-/// - 400 if the input is invalid.
-/// - 403 if the caller belongs to another company.
 /// - 404 if the activity or the part does not exist.
 /// - 412 if the activity has a different version than the request names.
 pub async fn remove_part(wellness: Wellness, request: Request<RemovePartInput>) -> Result<NoContent, Error> {

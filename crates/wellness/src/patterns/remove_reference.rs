@@ -10,7 +10,6 @@ use function::{Error, Input, NoContent, Problem, Request, Route, Trigger, Versio
 use keys::wellness::{ActivityId, CompanyId, FacetRef};
 use table::cost::{Cost, write};
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W29",
     name: "remove-reference",
@@ -48,8 +47,6 @@ pub struct RemoveReferenceInput {
 /// Removes a reference from an activity. The record remains.
 ///
 /// # Errors
-/// - 400 if the input is invalid.
-/// - 403 if the caller belongs to another company.
 /// - 404 if the activity does not exist, or has no such reference.
 /// - 412 if the activity has a different version than the request names.
 pub async fn remove_reference(wellness: Wellness, request: Request<RemoveReferenceInput>) -> Result<NoContent, Error> {

@@ -22,7 +22,6 @@ use table::{
     cost::{Cost, Term, read, write},
 };
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W30",
     name: "remove-reference-record",
@@ -58,8 +57,6 @@ impl Item for Use {
 /// Removes a record that no activity refers to.
 ///
 /// # Errors
-/// - 400 if the input is invalid.
-/// - 403 if the caller belongs to another company.
 /// - 404 if the company has no such record.
 /// - 409 if an activity refers to the venue, or if a job runs on it.
 pub async fn remove_reference_record(wellness: Wellness, request: Request<RecordInput>) -> Result<NoContent, Error> {

@@ -10,7 +10,6 @@ use crate::{
 use function::{Error, NoContent, Problem, Request, Route, Trigger};
 use table::cost::{Cost, write};
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W32",
     name: "remove-template",
@@ -38,7 +37,6 @@ pub const PATTERN: Pattern = Pattern {
 /// Removes a template. Activities that were created from it remain.
 ///
 /// # Errors
-/// - 400 if the input is invalid.
 /// - 403 if the caller belongs to another company, or removes a global template without the
 ///   operator scope.
 /// - 404 if the owner has no such template.

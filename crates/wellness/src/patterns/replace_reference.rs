@@ -20,7 +20,6 @@ use table::{
     cost::{Cost, Term, write},
 };
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W8",
     name: "replace-reference",
@@ -79,11 +78,8 @@ impl ReplaceReferenceInput {
 /// If a job with the same task is already running, the response contains the running job.
 ///
 /// # Errors
-/// - 400 if the input is invalid.
-/// - 403 if the caller belongs to another company.
 /// - 409 if another job runs on either venue.
 /// - 413 if the data is too large for a reference.
-/// - 422 if the idempotency key was used for a different request.
 /// - 429 if callers of the company have started too many jobs that are still running.
 pub async fn replace_reference(
     wellness: Wellness,

@@ -7,7 +7,6 @@ use crate::{
 use function::{Problem, Route, Trigger};
 use table::cost::{Cost, read, write};
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W17",
     name: "retry-job",

@@ -23,7 +23,6 @@ pub(super) const fn routes(
     [of_company, Route { path, summary: employee, ..of_company }]
 }
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W34",
     name: "start-erasure",
@@ -60,10 +59,6 @@ impl Owner {
 ///
 /// The employee may have been removed before. An employee who was added again during an erasure is
 /// removed again, and the new job takes over the work of the running one.
-///
-/// # Errors
-/// - 400 if the input is invalid.
-/// - 403 if the caller is not an operator.
 pub async fn start_erasure(wellness: Wellness, request: Request<ErasureInput>) -> Result<Accepted<JobBody>, Error> {
     let ErasureInput(owner) = &request.input;
     request.caller.must_operate(DOMAIN)?;

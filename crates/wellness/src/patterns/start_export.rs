@@ -11,7 +11,6 @@ use jobs::{Job, JobBody};
 use keys::wellness::JobId;
 use table::cost::{Cost, write};
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W34",
     name: "start-export",
@@ -29,10 +28,6 @@ pub const PATTERN: Pattern = Pattern {
 
 /// Starts the job that exports the data of a company. If it is already running, returns the running
 /// job.
-///
-/// # Errors
-/// - 400 if the input is invalid.
-/// - 403 if the caller is not an operator.
 pub async fn start_export(wellness: Wellness, request: Request<CompanyInput>) -> Result<Accepted<JobBody>, Error> {
     let CompanyInput(company) = &request.input;
     request.caller.must_operate(DOMAIN)?;

@@ -27,7 +27,6 @@ const SIDE_BY_SIDE: usize = 16;
 /// Maximum time reserved before the deadline, to finish the current page.
 const RESERVE: Duration = Duration::from_secs(10);
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W37",
     name: "start-group-progress",

@@ -14,7 +14,6 @@ use table::{
     cost::{Cost, Term, read, write},
 };
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W33",
     name: "start-report",
@@ -40,8 +39,6 @@ pub const PATTERN: Pattern = Pattern {
 /// job.
 ///
 /// # Errors
-/// - 400 if the input is invalid.
-/// - 403 if the caller belongs to another company.
 /// - 404 if the plan does not exist.
 /// - 409 if no activity ends within the plan, unless there is a report to replace.
 /// - 429 if callers of the company have started too many jobs that are still running.

@@ -29,7 +29,6 @@ use table::{
     cost::{Cost, Size, Term, read, write},
 };
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W16",
     name: "update-activity",
@@ -167,8 +166,6 @@ pub struct Updated {
 /// The same transaction updates the references, and starts the job that updates the registrations.
 ///
 /// # Errors
-/// - 400 if the input is invalid.
-/// - 403 if the caller belongs to another company.
 /// - 404 if the activity does not exist.
 /// - 412 if the activity has a different version.
 /// - 413 if the base row grows beyond 8 KB.

@@ -44,7 +44,6 @@ pub(super) const fn routes(
     [of_detail, of_goal, of_reward, of_groups, Route { path, summary: group, ..of_reward }]
 }
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W28",
     name: "update-part",
@@ -230,8 +229,6 @@ impl ContentBody {
 /// awards it to the employees who have already earned it.
 ///
 /// # Errors
-/// - 400 if the input is invalid.
-/// - 403 if the caller belongs to another company.
 /// - 404 if the activity does not exist, or if a group is added to an activity without groups.
 /// - 409 if the activity has the maximum number of rewards or groups.
 /// - 412 if the activity has a different version.

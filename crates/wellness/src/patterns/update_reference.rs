@@ -17,7 +17,6 @@ use table::{
     cost::{Cost, write},
 };
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W9",
     name: "update-reference",
@@ -54,8 +53,6 @@ pub struct UpdateReferenceInput {
 /// If a job with the same task is already running, the response contains the running job.
 ///
 /// # Errors
-/// - 400 if the input is invalid.
-/// - 403 if the caller belongs to another company.
 /// - 404 if the company has no such record.
 /// - 409 if another job runs on the venue.
 /// - 413 if the data is too large for a reference.

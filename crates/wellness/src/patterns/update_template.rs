@@ -19,7 +19,6 @@ use table::{
     cost::{Cost, read, write},
 };
 
-/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W32",
     name: "update-template",
@@ -94,7 +93,6 @@ impl Input for UpdateTemplateInput {
 /// Changes a template. Activities that were created from it keep their content.
 ///
 /// # Errors
-/// - 400 if the input is invalid.
 /// - 403 if the caller belongs to another company, or changes a global template without the
 ///   operator scope.
 /// - 404 if the owner has no such template.
