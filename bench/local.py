@@ -2,7 +2,7 @@
 Local.
 
 The binary of `make run` was built before, with the development profile. The stack keeps its tables
-in memory. It has the API with all functions, six tables with their indexes and streams, and local
+in memory. It has the API with all functions, all tables with their indexes and streams, and local
 substitutes for Firehose and S3. The first time ends when `GET /_local/health` responds, with 503
 or 200. The stack then creates the worlds of the services through the functions. The second time
 ends when the health is 200.
@@ -140,7 +140,7 @@ def picture(result):
         panels.append(chart.bars(title, rows, axis, "program", log=what == "ready"))
     legend = [("ours", "our local stack (median)"), ("others", "for comparison (median)"), chart.RANGE]
     notes = [
-        ("make run", "the API with all functions, six tables with indexes and streams, and local Firehose and S3."),
+        ("make run", "the API with all functions, all tables with indexes and streams, and local Firehose and S3."),
         ("DynamoDB Local", "AWS's emulator of DynamoDB in Java, in memory and without tables."),
     ]
     return chart.page(panels, legend, notes)

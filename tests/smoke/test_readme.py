@@ -1,4 +1,4 @@
-"""Runs the commands of the README on a fresh local stack, and checks what their comments say.
+"""Runs the commands of the README and of the tour on fresh local stacks, and checks what their comments say.
 
 Usage: test_readme.py <the binary `local`>
 """
@@ -37,6 +37,12 @@ CHECKS = {
     "one payment, SCHEDULED": count("paymentId", 1, '"status":"SCHEDULED"'),
     "PROCESSED": count("paymentId", 1, '"status":"PROCESSED"'),
     "the payment is the newest leg": lambda text: re.search(r'^{"items":\[{[^}]*"amount":"9.50"', text) is not None,
+    "the payment": has('"paymentId"', '"status":"SCHEDULED"'),
+    "the product": has('"sku":"boots-42"', '"price":"89.90"'),
+    "the item": has('"itemId"', '"quantity":2'),
+    "the transaction": has('"transactionId"', '"status":"completed"'),
+    '"Walk 5000"': count("progressText", 1, '"name":"Walk 5000"'),
+    "the coffee is the newest leg": lambda text: re.search(r'^{"items":\[{[^}]*"amount":"5.50"', text) is not None,
     "the certificate: one PROCESSED": has('"status":"closed"', '"PROCESSED":1'),
     "the archived payment": count("paymentId", 1, '"archivedAt"'),
     "201 Created": has("HTTP/1.1 201 Created"),
@@ -60,31 +66,43 @@ CHECKS = {
 MARK = "\n@@ "
 
 
-def script(url, binary):
-    """Returns the commands of the README. Each comment becomes a mark in the output."""
-    page = (ROOT / "README.md").read_text(encoding="utf-8")
-    page = page[page.index("## Try it") : page.index("With `--auth required`")]
-    text = "\n".join(re.findall(r"```sh\n(.*?)```", page, re.DOTALL))
+# The pages, each with the text before its first command and after its last one.
+PAGES = {"README.md": ("## Try it", "## Deploy"), "docs/tour.md": ("## bank", "With `--auth required`")}
+
+
+def script(page, url, binary):
+    """Returns the commands of a page. Each comment becomes a mark in the output."""
+    begin, end = PAGES[page]
+    text = (ROOT / page).read_text(encoding="utf-8")
+    text = "\n".join(re.findall(r"```sh\n(.*?)```", text[text.index(begin) : text.index(end)], re.DOTALL))
     text = text.replace("http://127.0.0.1:3000", url)
     text = re.sub(r"make token ARGS='([^']*)'", lambda found: f"{binary} token {found[1]}", text)
     text = re.sub(r" +# (.+)$", lambda found: f"; printf '{MARK.encode('unicode_escape').decode()}%s\\n' '{found[1]}'", text, flags=re.MULTILINE)
     return 'set -u; curl() { command curl -sS "$@"; }\n' + text
 
 
-def main(binary):
-    binary = pathlib.Path(binary).resolve()
+def run(page, binary):
+    """Returns the comments of a page whose command did something else, and the number of comments."""
     with local_stack(binary) as url:
-        done = subprocess.run(["bash", "-c", script(url, binary)], cwd=ROOT, capture_output=True, text=True, check=False)
-    faults, outputs = [done.stderr] if done.stderr else [], {}
+        done = subprocess.run(["bash", "-c", script(page, url, binary)], cwd=ROOT, capture_output=True, text=True, check=False)
+    faults = [done.stderr] if done.stderr else []
     *answers, rest = re.split(r"\n@@ (.*)\n", done.stdout)
     for output, comment in zip(answers[::2], answers[1::2]):
-        outputs[comment] = output
-        if comment not in CHECKS or not CHECKS[comment](output.splitlines()[-1] if comment.startswith("the payment is") else output):
+        last = output.splitlines()[-1] if comment.endswith("newest leg") else output
+        if comment not in CHECKS or not CHECKS[comment](last):
             faults.append(f"{comment}: {output}")
     if PROBLEM in rest:
         faults.append(rest)
-    faults += [f"no command has the comment: {comment}" for comment in CHECKS if comment not in outputs]
-    print("\n".join(faults) or f"README: {len(answers) // 2} commands did what their comments say")
+    return [f"{page}: {fault}" for fault in faults], answers[1::2]
+
+
+def main(binary):
+    faults, seen = [], []
+    for page in PAGES:
+        wrong, comments = run(page, pathlib.Path(binary).resolve())
+        faults, seen = faults + wrong, seen + comments
+    faults += [f"no command has the comment: {comment}" for comment in CHECKS if comment not in seen]
+    print("\n".join(faults) or f"{len(seen)} commands of {', '.join(PAGES)} did what their comments say")
     sys.exit(1 if faults else 0)
 
 

@@ -29,6 +29,28 @@ fn http_page_lists_every_problem_type() {
     part_is_current("docs/http.md", &table);
 }
 
+/// The pages about measurements have the counts of their day.
+#[test]
+fn counts_of_functions_routes_and_tables_are_true() {
+    let declared: Vec<_> = events::domains().into_iter().flat_map(|domain| domain.patterns).collect();
+    let routes = declared.iter().map(|pattern| pattern.routes().len()).sum::<usize>();
+    let truths = [("functions", declared.len()), ("routes", routes), ("tables", template().tables.len())];
+    let docs = fs::read_dir(root().join("docs")).expect("the docs").map(|entry| entry.expect("an entry").path());
+    let pages = docs.filter(|path| path.extension().is_some_and(|extension| extension == "md"));
+    let pages = pages.filter(|path| !path.ends_with("performance.md")).chain([root().join("README.md")]);
+    let count = regex_lite::Regex::new(r"\b([0-9]{2,}) (functions|routes|tables)\b").expect("a pattern");
+    let mut wrong = Vec::new();
+    for path in pages {
+        let page = fs::read_to_string(&path).expect("the page is readable");
+        for found in count.captures_iter(&page) {
+            if truths.iter().all(|(noun, truth)| found[2] != **noun || found[1] != truth.to_string()) {
+                wrong.push(format!("{}: {}", path.display(), &found[0]));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{truths:?}: {wrong:?}");
+}
+
 /// Describes the trigger of a pattern: its routes with scopes, its schedule or its stream.
 ///
 /// `deployed` describes the trigger in the template in the same way.
