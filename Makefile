@@ -118,7 +118,7 @@ deny: need ## Check the licences, sources and duplicates of the dependencies
 	cargo deny check licenses bans sources
 
 bench: need need-valgrind need-peers need-postgres .tools/.packages .venv/bin/.boto3 .venv/bin/.duckdb .dynamodb-local/DynamoDBLocal.jar own-code ## Run the benchmarks and regenerate docs/performance.md: PARTS='cold_start cost'; MILLION=1 also reads a day of a million payments
-	@cargo build --quiet --bin local
+	@cargo build --quiet --bin local --bin plan
 	@$(MAKE) build FUNCTIONS='schedule-payment get-payment list-account-payments export-changes'
 	@cargo build --quiet --release --package measure
 	.venv/bin/python bench/run.py $(PARTS)
@@ -150,7 +150,7 @@ coverage: need need-python .tools/bin/cargo-llvm-cov ## Write the lines and regi
 bench-counts: need need-valgrind own-code ## Check the counts and the pictures in docs/performance.md, but not the times
 	@python3 bench/test_pictures.py
 	@$(MAKE) build FUNCTIONS=schedule-payment
-	@cargo build --quiet --bin local --bin measure
+	@cargo build --quiet --bin local --bin measure --bin plan
 	@python3 bench/run.py --check
 
 # Built as the functions, so that they share the dependencies.

@@ -77,7 +77,7 @@ def sample(binary, projection, shards, number):
 
 def planned(binary, projection, moves):
     """Returns the number of shards from `make plan`, at a utilisation of 70 %."""
-    command = [binary, "plan", "--moves", str(moves), "--utilisation", "70"]
+    command = [binary.with_name("plan"), "--moves", str(moves), "--utilisation", "70"]
     rows = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return int(re.search(rf"^{projection} .* (\d+)$", rows, re.M)[1])
 
