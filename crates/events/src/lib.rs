@@ -5,8 +5,7 @@
 //!   variant is a list of changes.
 //! - `<service>/<function>.<case>.json` is a whole event, for a case that shares little with
 //!   `<function>.json`.
-//! - `<service>/world.json` has the steps that create the data of the events
-//!   ([`world`](crate::world)).
+//! - `<service>/world.json` has the steps that create the data of the events.
 pub mod auth;
 mod domains;
 
