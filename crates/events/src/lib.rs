@@ -29,7 +29,7 @@ const NO_EVENTS: [&str; 2] = ["variants", "world"];
 
 /// A folder with one folder of events per service.
 #[derive(Debug, Clone)]
-pub struct Events(pub PathBuf);
+pub struct Events(PathBuf);
 
 /// The error of an event that cannot be read.
 #[derive(Debug, thiserror::Error)]

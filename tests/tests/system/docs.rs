@@ -51,6 +51,20 @@ fn counts_of_functions_routes_and_tables_are_true() {
     assert!(wrong.is_empty(), "{truths:?}: {wrong:?}");
 }
 
+/// The README repeats two ratios that `make bench` measured.
+#[test]
+fn ratios_of_the_readme_are_those_of_the_measurement() {
+    let page = fs::read_to_string(root().join("docs/performance.md")).expect("the page is readable");
+    let readme = fs::read_to_string(root().join("README.md")).expect("the page is readable");
+    let readme = readme.split_whitespace().collect::<Vec<_>>().join(" ");
+    for other in ["Python", "Node.js"] {
+        let row = format!("| start to first response ÷ {other} | 0.");
+        let (_, ratio) = page.split_once(&row).expect("the first table of ratios");
+        let percent: u32 = ratio[..2].parse().expect("two digits");
+        assert!(readme.contains(&format!("in {percent} % of the time of {other}")), "{other}: {percent} %");
+    }
+}
+
 /// Describes the trigger of a pattern: its routes with scopes, its schedule or its stream.
 ///
 /// `deployed` describes the trigger in the template in the same way.
