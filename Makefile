@@ -12,7 +12,7 @@ LAKE ?= lake
 TEMPLATES = template.yaml $(wildcard stacks/*.yaml)
 FUNCTIONS ?= $(basename $(notdir $(wildcard crates/*/src/bin/*.rs)))
 # Without link-time optimisation, the zip file of this function would exceed 4 MB
-# (docs/decisions/export-lto.md).
+# (docs/decisions/profile.md).
 LARGE = export-changes
 SMALL = $(filter-out $(LARGE),$(FUNCTIONS))
 PROFILE ?= release
@@ -77,7 +77,7 @@ picture: .venv/bin/.pyyaml ## Draw docs/architecture.svg from template.yaml and 
 
 # Builds the dependencies with machine code and bitcode. LARGE is linked from the bitcode, and all
 # other functions from the machine code, so the dependencies are built only once. zig links against
-# the glibc of Lambda, even if this machine has a newer one (docs/decisions/glibc.md).
+# the glibc of Lambda, even if this machine has a newer one (docs/decisions/profile.md).
 build own-code: export RUSTFLAGS += -C embed-bitcode=yes
 build own-code: export PATH := $(CURDIR)/.venv/bin:$(PATH)
 build: need .venv/bin/cargo-zigbuild ## Build the release binaries of all functions, or of FUNCTIONS, as target/lambda/<function>/bootstrap for sam; ARCHITECTURE=arm64 builds for that processor

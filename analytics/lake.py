@@ -1,7 +1,7 @@
 """The tables of a lake as DuckDB relations: changes, states, snapshots and views of the current items.
 
 `make lake-sql` writes the schemas and the SQL to target/lake-sql from crates/lake. The same SQL runs in Athena
-(docs/decisions/lake-queries.md).
+(docs/decisions/lake.md).
 """
 
 import dataclasses

@@ -6,7 +6,7 @@ Prints the results as tables, and writes an HTML page for each service:
     python analytics/report.py [--lake lake] [--output report.html] [--from 2026-12-01] [--to 2026-12-31]
 
 Requires Python 3.9 and duckdb. The same SQL files run here on DuckDB and on AWS in Athena
-(docs/decisions/analytics.md).
+(docs/decisions/lake.md).
 """
 
 import argparse

@@ -2,7 +2,7 @@
 
 The other functions are equivalent functions in other languages, and minimal functions. This script
 serves a Runtime API and a DynamoDB, so the times contain only the work of the functions. The
-functions run in three ways (docs/decisions/cold-start-measuring.md):
+functions run in three ways (docs/decisions/measuring.md):
 
 - at full CPU
 - at the CPU share of 128 MB

@@ -1,4 +1,4 @@
-"""The functions of the cold start comparison (docs/decisions/peers.md).
+"""The functions of the cold start comparison (docs/decisions/measuring.md).
 
 These are schedule-payment, variants of it in Rust, JavaScript and Python, and minimal functions.
 """

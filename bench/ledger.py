@@ -32,7 +32,7 @@ transaction alone takes one.
 ### One hot account
 
 All writers pay into one account. The DynamoDB is distant. The account has direct posting, or
-[grouped posting](decisions/ledger-grouped-posting.md). For comparison, each writer also pays into a separate account
+[grouped posting](decisions/ledger-throughput.md). For comparison, each writer also pays into a separate account
 with direct posting. Each writer pays from its own account. Each of the {runs} runs uses a new stack. Rejected
 transfers (429, 503) are retried. A conflict is a transaction that failed because another transaction had changed the
 account. The ratio is the rate of the grouped account divided by the rate of the separate accounts in the same run.

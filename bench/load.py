@@ -19,7 +19,7 @@ from local_stack import local_stack  # noqa: E402
 
 CONNECTIONS, SECONDS = 32, 10
 DAY, PAGE, SHARDS = "2030-12-01", 50, 5
-# The function reads 20 entries of each shard (docs/decisions/sharded-page.md).
+# The function reads 20 entries of each shard (docs/decisions/lists.md).
 ENTRIES = 20
 JSON = {"content-type": "application/json"}
 NAMES = {
@@ -57,7 +57,7 @@ each concurrent request has its own execution environment, and calls of differen
 
 **The hot pair.** Its tail comes from retries, not from the engine. With another pair for each transfer, p99 is
 {pairs_p99:,.0f} ms. With one pair, it is {hot_p99:,.0f} ms. A transfer that met another one reads the accounts again,
-and waits up to 0.8 s before each retry ([ledger-hot-account.md](decisions/ledger-hot-account.md)). This happens on AWS as well.
+and waits up to 0.8 s before each retry ([ledger-hot-account.md](decisions/ledger-throughput.md)). This happens on AWS as well.
 """
 
 

@@ -1,4 +1,4 @@
-"""Compares our ledger with a ledger in PostgreSQL (docs/decisions/ledger-postgresql.md)."""
+"""Compares our ledger with a ledger in PostgreSQL (docs/decisions/ledger-costs.md)."""
 
 import contextlib
 import json
@@ -56,7 +56,7 @@ The same workload runs on our ledger and on a ledger in PostgreSQL {version}, wh
   are on, so each commit waits until its log is on disk. Writing and flushing 8 KB takes {flush} ms on this machine.
 
 The local engine is SQLite, not DynamoDB, and handles one call at a time. The ratios therefore do not predict the
-throughput on AWS. [ledger-postgresql.md](decisions/ledger-postgresql.md) says what they show.
+throughput on AWS. [ledger-postgresql.md](decisions/ledger-costs.md) says what they show.
 
 {rows}
 CPU is the processor time per operation, in ms. Ours includes the functions, the engine and the streams. That of

@@ -2,7 +2,8 @@
 
 Usage: deploy.py <sam> <stack, or nothing for all> [options of sam deploy]
 
-A version of a function keeps its settings, and SAM publishes a version only for changed code (docs/decisions/releases.md).
+A version of a function keeps its settings, and SAM publishes a version only for changed code
+(docs/decisions/stacks.md).
 This script therefore writes a checksum of the stack's settings into the folder of each binary.
 """
 
@@ -17,7 +18,7 @@ import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 # What the bank's day needs at 70 % utilisation, by IndexProjection. A test compares the values with
-# `make plan` (docs/decisions/warm-throughput.md).
+# `make plan` (docs/decisions/indexes.md).
 NEEDED = {
     "KEYS_ONLY": {"WriteShards": 4, "WarmWriteUnits": 21000},
     "ALL": {"WriteShards": 32, "WarmWriteUnits": 32000},

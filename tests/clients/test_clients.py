@@ -3,7 +3,8 @@
 A third client, from openapi-generator, is only compiled and compared with the document.
 
 Usage: test_clients.py <the binary `local`> <folder of the npm packages>
-The interpreter must have openapi-python-client and openapi-generator-cli, which needs Java. See docs/decisions/clients.md.
+The interpreter must have openapi-python-client and openapi-generator-cli, which needs Java. See
+docs/decisions/openapi.md.
 """
 
 import os

@@ -1,4 +1,4 @@
-//! Runs the workload of `bench/postgres.py` on our ledger (docs/decisions/ledger-postgresql.md).
+//! Runs the workload of `bench/postgres.py` on our ledger (docs/decisions/ledger-costs.md).
 //!
 //! Reads commands from standard input, such as `transfer 8 1000` for 8 clients and 1,000 ms, and
 //! prints the result of each command as a line of JSON. The caller can therefore alternate between

@@ -2,7 +2,7 @@
 //! (`own-code calls schedule-payment 100`).
 //!
 //! The difference between the two callgrind counts is the cost of our own code
-//! (docs/decisions/own-code.md). The responses of DynamoDB come from `answers.json`, without a
+//! (docs/decisions/measuring.md). The responses of DynamoDB come from `answers.json`, without a
 //! connection.
 #![expect(clippy::expect_used, clippy::panic, reason = "a measurement may stop here")]
 

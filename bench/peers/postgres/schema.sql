@@ -1,5 +1,5 @@
 -- The ledger as a PostgreSQL schema, for the comparison with ours
--- (docs/decisions/ledger-postgresql.md). Legs and transactions are only inserted, never updated.
+-- (docs/decisions/ledger-costs.md). Legs and transactions are only inserted, never updated.
 
 CREATE TABLE accounts (
     id bigint PRIMARY KEY,

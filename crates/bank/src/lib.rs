@@ -3,7 +3,7 @@
 //!
 //! A payment is an item of `PaymentScheduler`. At the end of the day, the archive moves processed
 //! payments to `TransactionHistory`. The status of a payment is stored only in the sort key of the
-//! sharded index, so a status change updates a single key attribute (docs/decisions/status.md).
+//! sharded index, so a status change updates a single key attribute (docs/decisions/payments.md).
 #![deny(clippy::disallowed_methods)]
 
 mod archive;

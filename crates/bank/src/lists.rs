@@ -71,7 +71,7 @@ pub struct OfDate {
 }
 
 /// Returns a page of one date's payments or transactions across all accounts. The page is merged
-/// from all shards, in order of scheduled time (docs/decisions/sharded-page.md).
+/// from all shards, in order of scheduled time (docs/decisions/lists.md).
 pub(crate) async fn of_date<T: Item, B: From<T>>(
     bank: &Bank,
     table: &Table,

@@ -3,7 +3,7 @@
 //!
 //! The sort key of a cart item starts with the status and the time of the last status change. A
 //! status change therefore deletes the item and puts it under a new key. The same transaction
-//! updates the pointer from the item id to the sort key (docs/decisions/cart-moves.md).
+//! updates the pointer from the item id to the sort key (docs/decisions/cart-contents.md).
 //!
 //! The item `CART` names the items of the cart, and every change of an item in the cart also
 //! changes `CART`. A cart therefore never contains a product twice, and a checkout takes all items

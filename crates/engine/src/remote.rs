@@ -1,5 +1,5 @@
 //! Proxy to another DynamoDB, such as DynamoDB Local, which replaces the embedded engine
-//! (docs/decisions/dynamodb-local.md).
+//! (docs/decisions/real-binaries.md).
 mod stream;
 mod wire;
 

@@ -31,7 +31,7 @@ use template::{REGION, Table};
 /// The engine adds this offset to sequence numbers. They then have 21 digits, as in AWS.
 const FIRST_NUMBER: u128 = 100_000_000_000_000_000_000;
 // At every write, the engine queries the highest sequence number of a table. Without this index,
-// the query would scan all records (docs/decisions/stream-record-index.md).
+// the query would scan all records (docs/decisions/local-stack.md).
 const INDEX: &str = "CREATE INDEX IF NOT EXISTS _local_stream_records_by_number
     ON _stream_records (table_name, CAST(sequence_number AS INTEGER))";
 const APPEND: &str = "INSERT INTO _stream_records

@@ -21,7 +21,7 @@ impl Caller {
     ///
     /// API Gateway passes every claim as a string. A list has the form `a b` or `[a b]`. No
     /// identifier contains white space or brackets, so the values that are not identifiers are
-    /// dropped (docs/decisions/identifiers.md).
+    /// dropped (docs/decisions/input.md).
     pub(crate) fn from_claims(claims: &HashMap<String, String>) -> Self {
         let list = |claim: &str| claims.get(claim).map(|text| values(text)).unwrap_or_default();
         let id = |claim: &str| claims.get(claim).filter(|id| is_value(id)).cloned();
@@ -39,7 +39,7 @@ impl Caller {
     }
 
     /// Returns `all` for an operator of any domain, otherwise `own`. Cursors include this value, so
-    /// a caller cannot use a cursor from a caller with different access (docs/decisions/cursor.md).
+    /// a caller cannot use a cursor from a caller with different access (docs/decisions/lists.md).
     pub(crate) fn reach(&self) -> &'static str {
         if self.scopes.iter().any(|scope| scope.ends_with(":operate")) { "all" } else { "own" }
     }

@@ -27,7 +27,7 @@ use std::{env, ffi::OsStr, time::Duration};
 
 /// The five root certificates of Amazon Trust Services, which all AWS endpoints use.
 ///
-/// Loading the system's 140 root certificates would take 3 to 20 ms (docs/decisions/tls-start.md).
+/// Loading the system's 140 root certificates would take 3 to 20 ms (docs/decisions/cold-start.md).
 const AMAZON_ROOTS: &[u8] = include_bytes!("../roots/amazon.pem");
 
 /// Reads the region, the credentials and the endpoints from the standard AWS environment variables.

@@ -93,7 +93,7 @@ impl<I> Request<I> {
     /// Checks the cursor and returns the requested page of the list.
     ///
     /// A cursor is valid only for requests with the same path, range and filter. Operators and
-    /// other callers cannot use each other's cursors (docs/decisions/cursor.md).
+    /// other callers cannot use each other's cursors (docs/decisions/lists.md).
     ///
     /// # Errors
     /// Returns [`Error::Invalid`] (400) if the cursor was edited or belongs to a different list.
@@ -162,7 +162,7 @@ where
     })
 }
 
-/// Handles events from the Lambda runtime (docs/decisions/run-concurrent.md).
+/// Handles events from the Lambda runtime (docs/decisions/cold-start.md).
 pub(crate) async fn serve(handler: HttpHandler) -> Result<(), lambda_runtime::Error> {
     let serve = move |event: LambdaEvent<Box<RawValue>>| {
         let handler = handler.clone();

@@ -29,7 +29,7 @@ impl Item for Record {
 }
 
 /// A request that the caller may retry with the same idempotency key
-/// (docs/decisions/cart-idempotency.md).
+/// (docs/decisions/idempotency.md).
 #[derive(Debug, Clone)]
 pub struct IdempotentRequest<'a> {
     /// The table that stores the record and the items of the request.

@@ -181,7 +181,7 @@ impl Fields {
     /// Reads an optional header.
     ///
     /// A header may occur several times, and API Gateway joins its values with commas. The type of
-    /// a header that must occur once refuses commas (docs/decisions/headers.md).
+    /// a header that must occur once refuses commas (docs/decisions/input.md).
     pub fn header<T: FromStr<Err: fmt::Display>>(&mut self, name: &str) -> Option<T> {
         let pointer = format!("/header/{name}");
         match header_text(&self.headers, name) {

@@ -1,4 +1,4 @@
-//! The rules for JSON input (docs/decisions/json-input.md).
+//! The rules for JSON input (docs/decisions/input.md).
 
 use crate::Fault;
 use serde::{

@@ -37,7 +37,7 @@ impl<I: Input> Scheduled<I> {
 const ENVELOPE: [&str; 5] = ["detail-type", "detail", "source", "time", "resources"];
 
 /// The event of a schedule, with its time. Every member must have its type, so that an event that
-/// was written by hand cannot stand for another day (docs/decisions/scheduled-events.md).
+/// was written by hand cannot stand for another day (docs/decisions/input.md).
 struct Envelope(TimestampSeconds);
 
 impl Input for Envelope {
@@ -89,7 +89,7 @@ where
     })
 }
 
-/// Handles events from the Lambda runtime (docs/decisions/run-concurrent.md).
+/// Handles events from the Lambda runtime (docs/decisions/cold-start.md).
 ///
 /// The Lambda runtime logs the `Debug` output of errors. For a [`Diagnostic`], this output is only
 /// the type and the message.

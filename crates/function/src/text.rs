@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize};
 use std::{fmt, str::FromStr};
 
 /// A text of 1 to `MAX` characters: visible characters of any script, joiners between them, and
-/// plain spaces (docs/decisions/identifiers.md).
+/// plain spaces (docs/decisions/input.md).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct BoundedText<const MAX: usize>(String);

@@ -5,7 +5,7 @@ use serde::{
 use std::{fmt, str::FromStr};
 
 /// A whole number from `MIN` to `MAX`, in JSON or in a query string: an integer of JSON Schema, so
-/// `2.0` and `2e0` are forms of 2 (docs/decisions/json-input.md).
+/// `2.0` and `2e0` are forms of 2 (docs/decisions/input.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Whole<const MIN: i64, const MAX: i64>(i64);
 

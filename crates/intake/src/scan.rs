@@ -1,7 +1,7 @@
 //! The one reader of records: lines of JSON, and records of CSV (RFC 4180).
 //!
 //! Where a record of CSV ends depends on every quote before it. The scanner therefore reads each
-//! byte in order, and can only start at a [`Place`] that it returned (docs/decisions/csv-files.md).
+//! byte in order, and can only start at a [`Place`] that it returned (docs/decisions/csv.md).
 
 use crate::Stop;
 use futures::{

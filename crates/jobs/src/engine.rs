@@ -22,7 +22,7 @@ pub trait JobService: Sync {
     const SIDE_BY_SIDE: usize;
 
     /// Time after which a run starts no further step, and a long step returns. In the meantime, the
-    /// other jobs of the same lane wait (docs/decisions/fair-share.md).
+    /// other jobs of the same lane wait (docs/decisions/jobs.md).
     const STEPS: Duration = Duration::from_secs(3);
 
     /// The job table of the service.

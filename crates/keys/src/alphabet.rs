@@ -21,7 +21,7 @@ const EMOJI_SELECTORS: std::ops::RangeInclusive<char> = '\u{fe0e}'..='\u{fe0f}';
 /// Returns whether the character is a visible letter, mark, number, punctuation mark or symbol.
 ///
 /// Controls, format characters, white space, surrogates, private and unassigned characters are not
-/// (docs/decisions/identifiers.md).
+/// (docs/decisions/input.md).
 pub(crate) fn is_visible(character: char) -> bool {
     use GeneralCategory::{
         Control, Format, LineSeparator, ParagraphSeparator, PrivateUse, SpaceSeparator, Surrogate, Unassigned,

@@ -68,7 +68,7 @@ impl Status {
 /// Payment id: `20261201T093000Z-` and the 32 hexadecimal digits of a version 7 UUID.
 ///
 /// The id contains the scheduled time, so the sort key can be derived from the id. The UUID makes
-/// payments of the same second distinct (docs/decisions/payment-id.md).
+/// payments of the same second distinct (docs/decisions/payments.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
 #[key("{time:Compact}-{unique:Simple}")]
 #[invalid("is not a payment id")]

@@ -13,7 +13,7 @@ pub fn is_identifier(text: &str) -> bool {
     check(text).is_ok()
 }
 
-/// Checks the length and the alphabet of an identifier (docs/decisions/identifiers.md).
+/// Checks the length and the alphabet of an identifier (docs/decisions/input.md).
 pub(crate) fn check(text: &str) -> Result<(), Invalid> {
     check_length(text)?;
     check_segment(text)?;
@@ -53,7 +53,7 @@ pub(crate) fn check_label(text: &str) -> Result<(), Invalid> {
 }
 
 /// Checks an idempotency key. API Gateway joins the values of a repeated header with commas, so a
-/// key with a comma may be two keys (docs/decisions/headers.md).
+/// key with a comma may be two keys (docs/decisions/input.md).
 pub(crate) fn check_key(text: &str) -> Result<(), Invalid> {
     if text.contains(',') {
         return Err(Invalid::new(
@@ -158,7 +158,7 @@ identifier! {
     /// The id of a customer's account: the partition key of the bank's and the cart's tables.
     AccountId;
     /// The transaction id that the bank assigned to a processed payment. No other payment can have
-    /// the same id (docs/decisions/transaction-guard.md).
+    /// the same id (docs/decisions/idempotency.md).
     TransactionId;
 }
 
@@ -193,7 +193,7 @@ pub struct IdempotencySort(pub IdempotencyKey);
 /// The id of an invocation. Parsing accepts any form of a UUID.
 ///
 /// An item stores the id of the invocation that changed it last. After a lost response, the id
-/// shows whether the invocation has made its change (docs/decisions/lost-answers.md).
+/// shows whether the invocation has made its change (docs/decisions/idempotency.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RequestId(uuid::Uuid);
 

@@ -1,6 +1,6 @@
 //! Keys of the tables `FinancialTransactions` and `LedgerJobs`
 //! ([requirement](../../../docs/requirements/ledger.md#table),
-//! [decision](../../../docs/decisions/ledger-model.md)). `LedgerJobs` stores the reconciliations
+//! [decision](../../../docs/decisions/models.md)). `LedgerJobs` stores the reconciliations
 //! and their findings.
 //!
 //! | item | PK | SK | GSI1PK, GSI1SK | GSI2PK, GSI2SK |
@@ -22,13 +22,13 @@
 //!
 //! The status index can be sharded. The first shard uses the required partition key, and
 //! every other shard uses `STATUS#<status>#<shard>`
-//! ([decision](../../../docs/decisions/ledger-status-shards.md)).
+//! ([decision](../../../docs/decisions/indexes.md)).
 //!
 //! Only open holds have index keys.
 //!
 //! The id of a new item is derived from the caller and the idempotency key of the request that
 //! creates it. A retry of a request therefore cannot create a second item
-//! ([decision](../../../docs/decisions/ledger-idempotency.md)).
+//! ([decision](../../../docs/decisions/idempotency.md)).
 
 use crate::{
     AccountId, Day, IdempotencyKey, ItemHash, KeyRange, Random, Shard, TimestampMillis, TransactionId,
@@ -137,7 +137,7 @@ names! {
 
 names! {
     /// How credits reach the balance of an account
-    /// ([decision](../../../docs/decisions/ledger-grouped-posting.md)).
+    /// ([decision](../../../docs/decisions/ledger-throughput.md)).
     #[derive(Default)]
     pub enum PostingMode as "PostingMode" ("How credits reach the balance. With grouped posting, they wait until a job posts many together."): "must be direct or grouped" {
         /// Each transaction updates the account.

@@ -45,7 +45,7 @@ serde_as_text!(Shard);
 /// The number of shards that writers use, and the number of shards that readers query.
 ///
 /// To add shards, increase `read` before `write`. Readers then query a new shard before the first
-/// entry is written to it, so they miss no entry (docs/decisions/shards.md).
+/// entry is written to it, so they miss no entry (docs/decisions/indexes.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shards {
     write: u16,

@@ -1,5 +1,5 @@
 //! Keys of the table `Totals`, which has the daily totals of the ledger
-//! ([decision](../../../docs/decisions/ledger-totals.md)).
+//! ([decision](../../../docs/decisions/ledger-reconciliation.md)).
 //!
 //! | item | PK | SK |
 //! | --- | --- | --- |

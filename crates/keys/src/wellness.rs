@@ -1,5 +1,5 @@
 //! Keys of the table `Activities`, and of `WellnessJobs`, which stores jobs and their holds
-//! (docs/decisions/wellness-model.md).
+//! (docs/decisions/models.md).
 //!
 //! | item | PK | SK | GSI1 | GSI2 | GSI3 |
 //! | --- | --- | --- | --- | --- | --- |
@@ -122,7 +122,7 @@ impl Status {
 
 names! {
     /// The status of an activity in responses and filters. An active activity is completed once its
-    /// end is over ([`PlanTime::is_over`]; docs/decisions/wellness-completion.md).
+    /// end is over ([`PlanTime::is_over`]; docs/decisions/wellness-activities.md).
     #[derive(Default)]
     pub enum ShownStatus as "ActivityStatus" ("An active activity is completed after its end date."): "must be draft, active, completed or cancelled" {
         /// Running or upcoming.

@@ -54,7 +54,7 @@ impl Delivery {
     pub(crate) fn new(config: &SdkConfig, prefix: String) -> Self {
         let timeouts = config.timeout_config().map(TimeoutConfig::to_builder).unwrap_or_default();
         // The SDK does not retry. `deliver` retries both failed calls and failed records until the
-        // deadline (docs/decisions/export-delivery.md).
+        // deadline (docs/decisions/export.md).
         let config = Builder::from(config)
             .retry_config(RetryConfig::disabled())
             .timeout_config(timeouts.operation_attempt_timeout(LONGEST_CALL).build());

@@ -1,6 +1,6 @@
 //! The analytics lake (docs/requirements/lake.md#pipeline). Each change in the stream of an
 //! exported table becomes one row in a Firehose delivery stream. [`SCHEMAS`] declares the tables
-//! (docs/decisions/lake-schemas.md), and docs/lake.md describes their rows.
+//! (docs/decisions/lake.md), and docs/lake.md describes their rows.
 #![deny(clippy::disallowed_methods)]
 
 mod delivery;

@@ -1,5 +1,5 @@
 //! SQL of the lake, in the common subset of Athena (Trino) and `DuckDB`
-//! (docs/decisions/lake-queries.md). `make lake-sql` writes the texts to `target/lake-sql`.
+//! (docs/decisions/lake.md). `make lake-sql` writes the texts to `target/lake-sql`.
 
 use crate::{Column, Presence, SCHEMAS, Schema};
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
 //! Posts many transactions of one request
-//! ([decision](../../../docs/decisions/ledger-batch.md)).
+//! ([decision](../../../docs/decisions/ledger-throughput.md)).
 
 use crate::{
     Account, Posted, Posting,

@@ -1,5 +1,5 @@
 //! Counts the transactions of a batch of stream records in the daily totals
-//! ([decision](../../../docs/decisions/ledger-totals.md)).
+//! ([decision](../../../docs/decisions/ledger-reconciliation.md)).
 
 use crate::{
     Account, Ledger, Transaction,

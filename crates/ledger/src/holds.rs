@@ -1,4 +1,4 @@
-//! Creates, voids and releases holds ([decision](../../../docs/decisions/ledger-holds.md)). A
+//! Creates, voids and releases holds ([decision](../../../docs/decisions/ledger-transfers.md)). A
 //! capture is a transaction, which [`crate::post`] posts.
 
 use crate::{

@@ -1,5 +1,5 @@
 //! Posts a transaction exactly once, even if calls to DynamoDB fail or time out
-//! ([decision](../../../docs/decisions/ledger-idempotency.md)).
+//! ([decision](../../../docs/decisions/idempotency.md)).
 
 use crate::{
     Account, Hold, Merchant, Posted,
@@ -50,7 +50,7 @@ impl<'a> Payer<'a> {
 impl Books {
     /// Writes the transaction, its legs and the new balances atomically. If the same request has
     /// already posted the transaction, returns the posted transaction. Retries if another
-    /// transaction changes an account first (docs/decisions/ledger-hot-account.md).
+    /// transaction changes an account first (docs/decisions/ledger-throughput.md).
     ///
     /// # Errors
     /// Returns:

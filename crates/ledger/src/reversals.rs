@@ -1,5 +1,5 @@
 //! The reversals of the transactions in a list
-//! ([decision](../../../docs/decisions/ledger-refunds.md)).
+//! ([decision](../../../docs/decisions/ledger-history.md)).
 
 use crate::{Reversal, Transaction, store::Books};
 use function::Error;

@@ -1,5 +1,5 @@
 //! Starts the settlement of accounts with new inbox items
-//! ([decision](../../../docs/decisions/ledger-grouped-posting.md)).
+//! ([decision](../../../docs/decisions/ledger-throughput.md)).
 
 use crate::Ledger;
 use function::{Batch, Error};

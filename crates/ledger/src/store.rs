@@ -181,7 +181,7 @@ impl Books {
 
     /// Whether the caller may learn that these accounts exist but are unreadable. An operator may.
     /// Other callers must own one of the accounts, and its owner must be readable
-    /// ([decision](../../../docs/decisions/ledger-unreadable-items.md)).
+    /// ([decision](../../../docs/decisions/unreadable-items.md)).
     async fn may_learn_of(&self, accounts: &[Key], caller: &Caller) -> Result<bool, Error> {
         if caller.operates(crate::DOMAIN) {
             return Ok(true);

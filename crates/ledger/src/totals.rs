@@ -1,5 +1,5 @@
 //! The table of daily totals: writes transactions into it, each of them once
-//! ([decision](../../../docs/decisions/ledger-totals.md)).
+//! ([decision](../../../docs/decisions/ledger-reconciliation.md)).
 
 use crate::model::total::{Counted, Sums, SumsById, Total, add_all};
 use function::{Clients, SettingsReader};

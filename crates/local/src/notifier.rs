@@ -1,6 +1,6 @@
 //! Events of created objects. Invokes the functions as Lambda's asynchronous invocation does: a
 //! failed invocation is repeated, and then written to the failure destination
-//! (docs/decisions/objects-locally.md).
+//! (docs/decisions/streams-locally.md).
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,

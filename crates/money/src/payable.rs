@@ -1,4 +1,4 @@
-//! Amounts as the sender of a payment writes them (docs/decisions/amounts.md).
+//! Amounts as the sender of a payment writes them (docs/decisions/execution.md).
 
 use crate::{Currency, Decimal, Invalid, Money};
 use serde::{Deserialize, Deserializer, de::Error};

@@ -1,5 +1,5 @@
 //! The local lake: Firehose and S3 endpoints that store objects as files in a folder
-//! (docs/decisions/objects-locally.md).
+//! (docs/decisions/streams-locally.md).
 mod chunked;
 mod events;
 mod firehose;

@@ -1,5 +1,5 @@
 //! S3 endpoint for path-style requests: objects with user metadata, ranges and conditions, lists,
-//! and uploads in parts (docs/decisions/objects-locally.md). Of the signatures, only those of
+//! and uploads in parts (docs/decisions/streams-locally.md). Of the signatures, only those of
 //! presigned URLs are checked.
 use std::{
     collections::BTreeMap,

@@ -290,7 +290,7 @@ impl Dynamo {
 
     /// Executes an update and returns the updated item. Reads the item first, with strong
     /// consistency. If the updated item would be unreadable, nothing is written
-    /// (docs/decisions/unreadable-writes.md).
+    /// (docs/decisions/unreadable-items.md).
     ///
     /// # Errors
     /// The errors of [`Dynamo::write`], or the item cannot be deserialized as `T`.

@@ -49,7 +49,7 @@ impl Binding {
 ///
 /// All pages use the time of the first page, so defaults such as "today" stay the same on every
 /// page. The checksum needs no secret, because a forged cursor only reveals items that the same
-/// query returns without a cursor (docs/decisions/cursor.md).
+/// query returns without a cursor (docs/decisions/lists.md).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cursor {
     checksum: [u8; CHECKSUM],

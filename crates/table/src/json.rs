@@ -3,7 +3,7 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 
 /// JSON text that is stored unchanged in one string attribute. Numbers keep all digits
-/// (docs/decisions/data.md).
+/// (docs/decisions/payments.md).
 #[derive(Debug, Clone)]
 pub struct JsonText(Box<RawValue>);
 

@@ -196,7 +196,7 @@ impl Table {
     ///
     /// Items that cannot be deserialized as `T` are skipped and counted. If the page would end at a
     /// sort key that no cursor accepts, further items are read
-    /// (docs/decisions/unreadable-positions.md).
+    /// (docs/decisions/lists.md).
     ///
     /// Consumes half an RRU per 4 KB.
     pub async fn page<T: Item>(&self, query: &Query<'_>, limit: usize) -> Result<Page<T>, Error> {

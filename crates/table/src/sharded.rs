@@ -12,7 +12,7 @@ use std::{cmp::Ordering, collections::VecDeque};
 /// key is a UUID of 36 bytes.
 const ENTRIES_IN_HALF_A_UNIT: usize = 20;
 
-/// The projection of an index (docs/decisions/index-projection.md).
+/// The projection of an index (docs/decisions/indexes.md).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Projection {
     /// Only the keys. A write consumes one write request unit (WRU) on the index. Readers fetch the
@@ -24,7 +24,7 @@ pub enum Projection {
 }
 
 /// An index whose partition key is a shard number. Readers merge the shards into one list in sort
-/// key order (docs/decisions/sharded-page.md).
+/// key order (docs/decisions/lists.md).
 #[derive(Debug, Clone)]
 pub struct ShardedIndex {
     /// The index.
@@ -114,7 +114,7 @@ impl Table {
 
     /// Reads the next `limit` items of the list, merged in sort key order. Also returns the keys of
     /// the skipped items. If `is_usable` returns false for the position at which the page would
-    /// end, further items are read (docs/decisions/unreadable-positions.md).
+    /// end, further items are read (docs/decisions/lists.md).
     ///
     /// Consumes as many RRU as [`Table::sharded_page`].
     pub async fn merged_page<T: Item>(

@@ -180,7 +180,7 @@ fn environment(lambda: &Node) -> Result<BTreeMap<String, String>> {
     variables.iter().map(|entry| Ok((entry.key.clone(), entry.node.text()?.to_owned()))).collect()
 }
 
-/// Reads the retries of asynchronous invocations (docs/decisions/objects-locally.md). The maximum
+/// Reads the retries of asynchronous invocations (docs/decisions/streams-locally.md). The maximum
 /// age of an event has no effect in the local stack, because its retries follow within a second.
 fn retries(lambda: &Node) -> Result<u32> {
     let Some(config) = lambda.get(INVOKE) else { return Ok(MAX_RETRIES) };

@@ -99,7 +99,7 @@ impl Wellness {
     }
 
     /// Replaces an unreadable employee, and enrols the employee again. Enrolment is idempotent. If
-    /// the version can be read, the new version follows it (docs/decisions/unreadable-writes.md).
+    /// the version can be read, the new version follows it (docs/decisions/unreadable-items.md).
     async fn repair(&self, wanted: &PutEmployeeInput) -> Result<(Placement, Employee), Error> {
         let remains = match self.table.get::<Remains>(&Employee::key_of(&wanted.key)).await {
             Ok(remains) => remains.unwrap_or_default(),

@@ -1,6 +1,6 @@
 //! Compares the schemas of `crates/lake` with everything that is derived from them: the delivery
 //! streams, Glue tables and event source mappings of the template, and the columns in docs/lake.md.
-//! `make docs` writes them (docs/decisions/lake-schemas.md).
+//! `make docs` writes them (docs/decisions/lake.md).
 
 use lake::{Column, Presence, SCHEMAS, Schema};
 use serde_json::json;

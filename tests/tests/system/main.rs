@@ -1,5 +1,5 @@
 //! Tests of the services over HTTP and through their functions, and of what they share: templates,
-//! documents, binaries, jobs and the crate `table` (docs/decisions/remaining-tests.md).
+//! documents, binaries, jobs and the crate `table` (docs/decisions/contract.md).
 #![expect(clippy::expect_used, reason = "a test may stop here")]
 
 mod bank;

@@ -1,5 +1,5 @@
 //! Models of the deployed tables in the import format of NoSQL Workbench, one for each service
-//! (docs/decisions/workbench.md). `make models` writes them.
+//! (docs/decisions/worlds.md). `make models` writes them.
 
 use local::in_process::InProcess;
 use serde_json::{Map, Value, json};

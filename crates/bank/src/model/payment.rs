@@ -58,15 +58,15 @@ pub struct Payment {
     /// Time at which the payment was created.
     pub created_at: TimestampSeconds,
     /// Number of changes of the payment, including its creation. Every update adds 1. The lake
-    /// orders the changes of a payment by this number (docs/decisions/lake-versions.md).
+    /// orders the changes of a payment by this number (docs/decisions/export.md).
     #[serde(default)]
     pub version: i64,
-    /// Payment details, as the caller sent them (docs/decisions/data.md).
+    /// Payment details, as the caller sent them (docs/decisions/payments.md).
     pub data: JsonText,
     /// Transaction id, present once the payment is `PROCESSED`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transaction_id: Option<TransactionId>,
-    /// Id of the last request or run that changed the status (docs/decisions/lost-answers.md).
+    /// Id of the last request or run that changed the status (docs/decisions/idempotency.md).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub moved_by: Option<RequestId>,
     /// Whether an operator scheduled the payment. Only such a payment may debit an account other

@@ -102,7 +102,7 @@ impl Transaction {
 
 /// Guard item of a transaction id. The guard ensures that only one payment has this transaction id.
 /// The DynamoDB transaction that changes the payment to `PROCESSED` also puts the guard. The guard
-/// is never deleted (docs/decisions/transaction-guard.md).
+/// is never deleted (docs/decisions/idempotency.md).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct TransactionGuard {

@@ -1,6 +1,6 @@
 //! B3: lists the payments of a date by status, across all accounts
 //! (docs/requirements/bank.md#access-pattern-3-list-payments-of-a-date-by-status,
-//! docs/decisions/sharded-page.md).
+//! docs/decisions/lists.md).
 
 use crate::{
     Bank, Payment, PaymentBody,

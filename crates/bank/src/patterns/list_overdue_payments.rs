@@ -1,5 +1,5 @@
 //! B16: lists the payments that are overdue (docs/requirements/bank.md#list-overdue-payments,
-//! docs/decisions/overdue-payments.md).
+//! docs/decisions/dispatch.md).
 
 use crate::{
     Bank, DOMAIN, Payment, PaymentBody,

@@ -1,5 +1,5 @@
 //! B17: schedules a failed payment again (docs/requirements/bank.md#retry-a-failed-payment,
-//! docs/decisions/payment-retries.md).
+//! docs/decisions/execution.md).
 
 use crate::{
     Bank, DOMAIN, Payment, PaymentBody,

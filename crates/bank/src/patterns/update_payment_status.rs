@@ -1,5 +1,5 @@
 //! B4: changes the status of a payment (docs/requirements/bank.md#end-of-day-processing,
-//! docs/decisions/status.md).
+//! docs/decisions/payments.md).
 
 use crate::{
     Bank, DOMAIN, Execution, Payment, PaymentBody,
@@ -81,7 +81,7 @@ impl UpdatePaymentStatusInput {
     }
 
     /// Returns whether an earlier attempt of this request already changed the status. The response
-    /// to that attempt was lost (docs/decisions/lost-answers.md).
+    /// to that attempt was lost (docs/decisions/idempotency.md).
     fn moved(&self, payment: &Payment, id: RequestId) -> bool {
         payment.moved_by == Some(id) && payment.due.status == self.status
     }

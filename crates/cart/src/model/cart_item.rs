@@ -45,7 +45,7 @@ pub struct CartItem {
     /// Status, time of the last status change, and item id.
     #[serde(rename = "SK")]
     pub sort: CartItemSort,
-    /// Product: the partition key of GSI1 (docs/decisions/hot-sku.md). `None` for a `REMOVED` or
+    /// Product: the partition key of GSI1 (docs/decisions/indexes.md). `None` for a `REMOVED` or
     /// `JOINED` item, which no list shows.
     #[serde(rename = "GSI1PK", skip_serializing_if = "Option::is_none")]
     pub index_partition: Option<Sku>,
@@ -76,7 +76,7 @@ pub struct CartItem {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub joined_to: Option<ItemId>,
     /// Expiry in Unix seconds. Reads hide an expired item until TTL deletes it
-    /// (docs/decisions/cart-expiry.md).
+    /// (docs/decisions/cart-contents.md).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<i64>,
 }

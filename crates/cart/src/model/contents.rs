@@ -103,7 +103,7 @@ impl Entry {
 pub(crate) struct InCart {
     /// The items, newest first.
     pub(crate) cart_items: Vec<CartItem>,
-    /// Entries whose items cannot be read (docs/decisions/cart-unreadable-items.md).
+    /// Entries whose items cannot be read (docs/decisions/unreadable-items.md).
     pub(crate) unreadable: BTreeMap<Sku, Entry>,
 }
 

@@ -122,7 +122,7 @@ impl Expected {
 
 /// Buys every item of the cart at the current price of its product, or none. Items that cannot be
 /// read stay in the cart, and the response has their number
-/// (docs/decisions/cart-unreadable-items.md).
+/// (docs/decisions/unreadable-items.md).
 ///
 /// # Errors
 /// 403 for an account that the caller does not own. 409 for an empty cart, for a product that

@@ -1,5 +1,5 @@
 //! C13: merges the cart of a guest into the cart of an account
-//! (docs/requirements/cart.md#merge-carts, docs/decisions/cart-merge.md).
+//! (docs/requirements/cart.md#merge-carts, docs/decisions/cart-orders.md).
 
 use crate::{
     Cart, CartItem, DOMAIN, MAX_ITEMS,

@@ -1,6 +1,6 @@
 //! C2: changes the quantity or the status of a cart item
 //! (docs/requirements/cart.md#access-pattern-1-add-and-update-products,
-//! docs/decisions/cart-moves.md).
+//! docs/decisions/cart-contents.md).
 
 use crate::{
     Cart, CartItem, CartItemBody, DOMAIN, NewStatus, Quantity,
@@ -92,7 +92,7 @@ fn needs_any(body: &mut Map<String, Value>) {
 
 /// Changes the quantity and the status of a cart item. An `ACTIVE` item can become `SAVED`, and a
 /// `SAVED` item can become `ACTIVE`. Only a checkout buys items
-/// (docs/decisions/cart-permissions.md).
+/// (docs/decisions/cart-products.md).
 ///
 /// A cart contains each product at most once. If the product is already in the cart, an item that
 /// becomes `ACTIVE` is merged into the existing `ACTIVE` item. The response contains the existing

@@ -12,7 +12,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 /// Number of the format of a data file. Raise it by one with every change after which this version
 /// would not understand the items of an earlier one: another form of a key or an index key, a
 /// required attribute more, or another name, type or meaning of an attribute. Files with another
-/// number are refused, because there are no migrations (docs/decisions/data-format.md).
+/// number are refused, because there are no migrations (docs/decisions/local-stack.md).
 ///
 /// The number is the `user_version` of the `SQLite` file, which the engine does not use. A file
 /// without a number has 0.

@@ -88,7 +88,7 @@ pub(crate) trait Exported: Item + Clone + PartialEq + 'static {
     }
 
     /// Version of the row of a deletion. Rows of items that never change are ordered by their
-    /// sequence numbers (docs/decisions/lake-versions.md).
+    /// sequence numbers (docs/decisions/export.md).
     fn version_of_deletion(&self) -> i64 {
         self.version()
     }

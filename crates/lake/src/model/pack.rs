@@ -1,6 +1,6 @@
 //! Packs rows into records, and records into calls. Firehose rounds the billed size of each record
 //! up to a multiple of 5 KB. A record therefore contains as many rows as fit into 50 KB
-//! (docs/decisions/export-delivery.md).
+//! (docs/decisions/export.md).
 
 /// Maximum size of a record in bytes, before base64 (Firehose quotas: 1,000 KiB).
 pub const MAX_RECORD_BYTES: usize = 1_000 * 1_024;

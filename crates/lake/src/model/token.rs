@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 /// Key that converts account and user ids to tokens. An id always gets the same token in every
 /// table. Without the
-/// key, nobody can derive the id from a token (docs/decisions/export-tokens.md).
+/// key, nobody can derive the id from a token (docs/decisions/export.md).
 ///
 /// A token is an HMAC-SHA-256. A key must have at least 32 characters, because a key with fewer
 /// bytes than the hash would weaken the HMAC (RFC 2104).

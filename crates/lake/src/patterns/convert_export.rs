@@ -1,5 +1,5 @@
 //! K1: converts a file of a table's export to rows (docs/requirements/lake.md#backfill,
-//! docs/decisions/lake-snapshots.md).
+//! docs/decisions/lake-refresh.md).
 
 use crate::{
     Lake, SCHEMAS,

@@ -7,7 +7,7 @@ use ledger::{Leg, SettledLeg};
 use table::Item;
 
 /// A leg never changes, so its version is always 1. The posting of a grouped credit is a separate
-/// item (docs/decisions/ledger-grouped-posting.md), and therefore a separate row.
+/// item (docs/decisions/ledger-throughput.md), and therefore a separate row.
 impl Exported for Leg {
     const TABLE: TableOf<Self> = TableOf {
         changes: "leg_changes",

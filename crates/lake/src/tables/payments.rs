@@ -86,7 +86,7 @@ pub(super) const CURRENCY: &str = "`currency` of the payment's data, ISO 4217; o
 pub(super) const DEBITED: &str = "`debitAccountId` of the payment's data; omitted for the own account";
 pub(super) const CREDITED: &str = "`creditAccountId` of the payment's data";
 
-/// The data of a payment is JSON without a schema (docs/decisions/data.md). The columns contain
+/// The data of a payment is JSON without a schema (docs/decisions/payments.md). The columns contain
 /// only the members that the ledger also reads. An invalid member is omitted.
 fn member<T: DeserializeOwned>(data: &JsonText, name: &str) -> Option<T> {
     let members: HashMap<String, Box<RawValue>> = serde_json::from_str(data.text()).ok()?;

@@ -1,4 +1,4 @@
-//! Checks grouped posting ([decision](../../../../docs/decisions/ledger-grouped-posting.md)):
+//! Checks grouped posting ([decision](../../../../docs/decisions/ledger-throughput.md)):
 //! - Each grouped credit has either an inbox item or a posting, with the same amount.
 //! - Each posting and each inbox item belongs to a grouped credit.
 //! - No credit waits in the inbox for more than an hour. If one does, its settlement starts again.

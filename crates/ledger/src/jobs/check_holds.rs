@@ -1,5 +1,5 @@
 //! Checks that each account reserves what its open holds have not captured
-//! ([decision](../../../../docs/decisions/ledger-holds.md)).
+//! ([decision](../../../../docs/decisions/ledger-transfers.md)).
 
 use crate::{
     Account, Hold, Ledger,

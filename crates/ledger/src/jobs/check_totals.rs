@@ -1,5 +1,5 @@
 //! Compares the daily totals with the transactions, for each day that lies in the window
-//! ([decision](../../../../docs/decisions/ledger-totals.md)).
+//! ([decision](../../../../docs/decisions/ledger-reconciliation.md)).
 
 use crate::{
     Ledger, Total, Transaction,

@@ -1,5 +1,5 @@
 //! The job that settles an account with grouped posting
-//! ([decision](../../../../docs/decisions/ledger-grouped-posting.md)).
+//! ([decision](../../../../docs/decisions/ledger-throughput.md)).
 
 use crate::{Account, InboxItem, Ledger, Leg, post::is_stale};
 use function::{Clock, Deadline, Error};

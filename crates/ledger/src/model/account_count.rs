@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 use table::{Attribute, Attributes, Change, Condition, Item, Key, Table};
 
 /// The number of accounts that a user has opened, including closed accounts
-/// ([decision](../../../../docs/decisions/ledger-account-limit.md)).
+/// ([decision](../../../../docs/decisions/ledger-accounts.md)).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct AccountCount {

@@ -1,4 +1,4 @@
-//! The hash chain of an account's legs ([decision](../../../../docs/decisions/ledger-chain.md)).
+//! The hash chain of an account's legs ([decision](../../../../docs/decisions/ledger-history.md)).
 
 use crate::Leg;
 use money::Money;

@@ -19,7 +19,7 @@ pub(crate) const CAPTURE: &str = "capture";
 
 /// An amount that is reserved on the payer's account until the payee captures or voids it
 /// ([requirement](../../../../docs/requirements/ledger.md#holds),
-/// [decision](../../../../docs/decisions/ledger-holds.md)).
+/// [decision](../../../../docs/decisions/ledger-transfers.md)).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub struct Hold {

@@ -1,5 +1,5 @@
 //! The inbox of an account with grouped posting
-//! ([decision](../../../../docs/decisions/ledger-grouped-posting.md)).
+//! ([decision](../../../../docs/decisions/ledger-throughput.md)).
 
 use crate::{Account, Leg, Posting};
 use keys::{

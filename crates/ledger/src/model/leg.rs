@@ -15,7 +15,7 @@ use table::{Attribute, Attributes, Item, Key};
 /// A debit or credit of one account
 /// ([requirement](../../../../docs/requirements/ledger.md#transaction-legs)). A leg never changes
 /// ([decision](../../../../docs/decisions/ledger-history.md)), and its hash shows a change
-/// ([decision](../../../../docs/decisions/ledger-chain.md)).
+/// ([decision](../../../../docs/decisions/ledger-history.md)).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub struct Leg {
@@ -55,7 +55,7 @@ pub enum Booking {
     /// The leg is an entry in the history of its account.
     Posted(Entry),
     /// The leg credits an account with grouped posting. Its posting is another item
-    /// ([decision](../../../../docs/decisions/ledger-grouped-posting.md)).
+    /// ([decision](../../../../docs/decisions/ledger-throughput.md)).
     Grouped(Grouped),
 }
 

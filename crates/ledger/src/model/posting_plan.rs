@@ -47,7 +47,7 @@ impl PostingPlan {
     ///
     /// A caller must pay to learn that another user's account accepts a leg. Errors that the caller
     /// can provoke are therefore reported before those of other users' accounts
-    /// ([decision](../../../../docs/decisions/ledger-access.md)).
+    /// ([decision](../../../../docs/decisions/ledger-accounts.md)).
     pub(crate) fn new(
         draft: &Draft,
         accounts: &BTreeMap<AccountId, Account>,

@@ -210,7 +210,7 @@ pub(crate) enum Kind {
     /// A daily total differs from the sum of its transactions.
     WrongTotal,
     /// An item that cannot be deserialized. It may hide money
-    /// ([decision](../../../../docs/decisions/ledger-unreadable-items.md)).
+    /// ([decision](../../../../docs/decisions/unreadable-items.md)).
     UnreadableItem,
 }
 

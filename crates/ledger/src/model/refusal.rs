@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use table::Item;
 
 /// The reason why the ledger rejects a transfer. Its text discloses nothing about the credited
-/// account ([decision](../../../../docs/decisions/ledger-access.md)).
+/// account ([decision](../../../../docs/decisions/ledger-accounts.md)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rejection {

@@ -10,7 +10,7 @@ use table::{Attribute, Attributes, Item, Key};
 
 /// A reversal marker of a transaction: `TXN#<id>`, `REVERSAL#<number>`. The marker is in the item
 /// collection of the reversed transaction. It is put if absent, so that concurrent reversals cannot
-/// reverse more than the amount ([decision](../../../../docs/decisions/ledger-refunds.md)).
+/// reverse more than the amount ([decision](../../../../docs/decisions/ledger-history.md)).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub struct Reversal {

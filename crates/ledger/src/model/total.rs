@@ -1,5 +1,5 @@
 //! Daily totals, and the markers of counted transactions
-//! ([decision](../../../../docs/decisions/ledger-totals.md)).
+//! ([decision](../../../../docs/decisions/ledger-reconciliation.md)).
 
 use crate::{Posting, Transaction};
 use keys::{

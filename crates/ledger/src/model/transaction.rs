@@ -58,7 +58,7 @@ fn shape_of(word: &str) -> String {
 /// The id is derived from the caller and the idempotency key, so the header is also the idempotency
 /// record. The header stores the fingerprint of the request. The header and its legs never change,
 /// so a retry gets the same response
-/// ([decision](../../../../docs/decisions/ledger-idempotency.md)).
+/// ([decision](../../../../docs/decisions/idempotency.md)).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub struct Transaction {

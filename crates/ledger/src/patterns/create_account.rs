@@ -48,12 +48,12 @@ impl Terms {
 }
 
 /// Opens an account with a balance of zero. Accounts that operators open do not count towards the
-/// limit of a user ([decision](../../../../docs/decisions/ledger-account-limit.md)).
+/// limit of a user ([decision](../../../../docs/decisions/ledger-accounts.md)).
 ///
 /// Only operators may open accounts that allow a negative balance, because all money in the ledger
-/// comes from such accounts ([decision](../../../../docs/decisions/ledger-access.md)). Only
+/// comes from such accounts ([decision](../../../../docs/decisions/ledger-accounts.md)). Only
 /// operators may open accounts with grouped posting
-/// ([decision](../../../../docs/decisions/ledger-grouped-posting.md)).
+/// ([decision](../../../../docs/decisions/ledger-throughput.md)).
 ///
 /// # Errors
 /// Returns 400 for an invalid request, and 422 if the idempotency key was used with a different

@@ -59,7 +59,7 @@ pub struct BalanceBody {
 }
 
 /// Reads the balance of an account after the last leg at or before a time
-/// ([decision](../../../../docs/decisions/ledger-statements.md)).
+/// ([decision](../../../../docs/decisions/ledger-costs.md)).
 ///
 /// # Errors
 /// Returns 400 for an invalid request or a time in the future, and 403 if the account belongs to

@@ -1,6 +1,6 @@
 //! L7: lists the legs of an account
 //! ([requirement](../../../../docs/requirements/ledger.md#statement-of-a-period),
-//! [decision](../../../../docs/decisions/ledger-statements.md)).
+//! [decision](../../../../docs/decisions/ledger-costs.md)).
 
 use crate::{
     Ledger, Leg, Transaction,
@@ -78,7 +78,7 @@ impl Input for GetStatementInput {
 /// Lists the legs of an account, newest first, each with the balance after it and with attributes
 /// of its transaction. For a period, also returns the balances at its start and at its end. Reports
 /// each unreadable item as a finding
-/// ([decision](../../../../docs/decisions/ledger-unreadable-items.md)).
+/// ([decision](../../../../docs/decisions/unreadable-items.md)).
 ///
 /// # Errors
 /// Returns 400 for an invalid request, and 403 if the account belongs to another user. If the

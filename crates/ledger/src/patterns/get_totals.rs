@@ -1,6 +1,6 @@
 //! L15: reads the totals of a merchant in a period
 //! ([requirement](../../../../docs/requirements/ledger.md#totals-and-trial-balance),
-//! [decision](../../../../docs/decisions/ledger-totals.md)).
+//! [decision](../../../../docs/decisions/ledger-reconciliation.md)).
 
 use crate::{
     DOMAIN, Ledger, Merchant, Total,

@@ -1,6 +1,6 @@
 //! L15: reads the trial balance as of a date
 //! ([requirement](../../../../docs/requirements/ledger.md#totals-and-trial-balance),
-//! [decision](../../../../docs/decisions/ledger-totals.md)).
+//! [decision](../../../../docs/decisions/ledger-reconciliation.md)).
 
 use crate::{
     DOMAIN, Ledger, Total,

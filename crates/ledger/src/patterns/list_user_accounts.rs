@@ -39,7 +39,7 @@ pub struct ListUserAccountsInput(#[input(path = "userId")] UserId);
 
 /// Lists a user's accounts, sorted by id, with their current balances. The balances are read from
 /// the table by key, because the index does not contain them
-/// ([decision](../../../../docs/decisions/ledger-model.md)).
+/// ([decision](../../../../docs/decisions/models.md)).
 ///
 /// # Errors
 /// Returns 400 for an invalid request, and 403 if a caller without the operator scope names another

@@ -1,6 +1,6 @@
 //! L12: posts up to 100 transactions of one request
 //! ([requirement](../../../../docs/requirements/ledger.md#batches-of-transfers),
-//! [decision](../../../../docs/decisions/ledger-batch.md)).
+//! [decision](../../../../docs/decisions/ledger-throughput.md)).
 
 use crate::{
     Ledger,

@@ -1,6 +1,6 @@
 //! L3: posts a transaction
 //! ([requirement](../../../../docs/requirements/ledger.md#payment-processing),
-//! [decision](../../../../docs/decisions/ledger-idempotency.md)).
+//! [decision](../../../../docs/decisions/idempotency.md)).
 
 use crate::{
     Ledger, Posting,

@@ -1,7 +1,7 @@
 //! L14: reacts to posted transactions. The stream of `FinancialTransactions` invokes this function
 //! ([requirement](../../../../docs/requirements/ledger.md#totals-and-trial-balance),
-//! [totals](../../../../docs/decisions/ledger-totals.md),
-//! [settlement](../../../../docs/decisions/ledger-grouped-posting.md)).
+//! [totals](../../../../docs/decisions/ledger-reconciliation.md),
+//! [settlement](../../../../docs/decisions/ledger-throughput.md)).
 
 use crate::{
     Ledger,

@@ -1,5 +1,5 @@
 //! L10: releases expired holds ([requirement](../../../../docs/requirements/ledger.md#holds),
-//! [decision](../../../../docs/decisions/ledger-holds.md)).
+//! [decision](../../../../docs/decisions/ledger-transfers.md)).
 
 use crate::{
     Hold, Ledger,

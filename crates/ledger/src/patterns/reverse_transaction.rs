@@ -1,5 +1,5 @@
 //! L6: reverses a transaction, in whole or in parts
-//! ([decision](../../../../docs/decisions/ledger-refunds.md)). The
+//! ([decision](../../../../docs/decisions/ledger-history.md)). The
 //! [requirement](../../../../docs/requirements/ledger.md#where-our-keys-differ) does not name this
 //! pattern.
 

@@ -1,6 +1,6 @@
 //! L11: settles accounts with grouped posting
 //! ([requirement](../../../../docs/requirements/ledger.md#accounts-with-many-payers),
-//! [decision](../../../../docs/decisions/ledger-grouped-posting.md)). The stream of the
+//! [decision](../../../../docs/decisions/ledger-throughput.md)). The stream of the
 //! `LedgerJobs` table invokes this function.
 
 use crate::{

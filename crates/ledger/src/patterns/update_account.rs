@@ -1,7 +1,7 @@
 //! L9: freezes, reactivates or closes an account, or changes its posting
-//! ([permissions](../../../../docs/decisions/ledger-access.md),
-//! [closing](../../../../docs/decisions/ledger-closing.md),
-//! [posting](../../../../docs/decisions/ledger-grouped-posting.md)). The
+//! ([permissions](../../../../docs/decisions/ledger-accounts.md),
+//! [closing](../../../../docs/decisions/ledger-accounts.md),
+//! [posting](../../../../docs/decisions/ledger-throughput.md)). The
 //! [requirement](../../../../docs/requirements/ledger.md#where-our-keys-differ) does not name this
 //! pattern.
 
@@ -288,7 +288,7 @@ impl Ledger {
 
     /// Returns the balance of an account, if it equals the balance after its last leg. Otherwise,
     /// the closing could hide or move money that the legs do not show
-    /// ([decision](../../../../docs/decisions/ledger-closing.md)).
+    /// ([decision](../../../../docs/decisions/ledger-accounts.md)).
     ///
     /// # Errors
     /// Returns 409 if the last leg is missing, unreadable or has another balance.

@@ -1,5 +1,5 @@
 //! L10: voids a hold ([requirement](../../../../docs/requirements/ledger.md#holds),
-//! [decision](../../../../docs/decisions/ledger-holds.md)).
+//! [decision](../../../../docs/decisions/ledger-transfers.md)).
 
 use crate::{
     HoldBody, Ledger,

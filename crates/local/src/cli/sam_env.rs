@@ -16,7 +16,7 @@ type Variables = BTreeMap<String, String>;
 type Files = BTreeMap<String, BTreeMap<String, Variables>>;
 
 /// Writes a file for the root template and a file for each stack. One file for all templates would
-/// be ambiguous (docs/decisions/sam-local.md).
+/// be ambiguous (docs/decisions/real-binaries.md).
 pub(super) fn write(options: &SamEnvOptions) -> Result<(), CliError> {
     let template = options.stack.builder().template()?;
     let url = format!("http://{}:{}", options.host, options.dynamodb_port);

@@ -13,7 +13,7 @@ use table::{Key, Page};
 const SIDE_BY_SIDE: usize = 16;
 
 /// Ends the registrations of a removed employee for activities that have not ended
-/// (docs/decisions/wellness-departures.md).
+/// (docs/decisions/wellness-registrations.md).
 ///
 /// A registration without progress is deleted, and any other one is marked as withdrawn. Each
 /// change requires that the employee is still absent, so that it never ends a registration of an

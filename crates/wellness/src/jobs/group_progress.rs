@@ -18,7 +18,7 @@ const PAGE: usize = 1_000;
 /// for corrections by administrators.
 pub(crate) const AFTER_END: i64 = 31 * 24 * 60 * 60;
 
-/// Computes the progress of the groups of an activity (docs/decisions/wellness-groups.md).
+/// Computes the progress of the groups of an activity (docs/decisions/wellness-points.md).
 ///
 /// Each step reads a page of the registrations. The last step writes the progress of each group.
 pub(crate) struct GroupsOf<'a> {

@@ -38,7 +38,7 @@ const PAGE: usize = 50;
 const SIDE_BY_SIDE: usize = 16;
 
 /// Adds and changes the employees of a file, and removes the others if the import asks for it
-/// (docs/decisions/wellness-import.md).
+/// (docs/decisions/wellness-employees.md).
 pub(crate) struct Import<'a> {
     wellness: &'a Wellness,
     object: UploadKey,

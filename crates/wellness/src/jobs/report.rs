@@ -21,7 +21,7 @@ use table::{BatchWrite, Key, Page, Query};
 /// Number of registrations that a step reads.
 const PAGE: usize = 1_000;
 
-/// Writes the report of a plan (docs/decisions/wellness-report.md).
+/// Writes the report of a plan (docs/decisions/wellness-plans.md).
 ///
 /// Each step reads a page of the registrations of one activity. After the last page, it writes the
 /// row of the activity. The last steps write the sums and the report, and delete the rows of the

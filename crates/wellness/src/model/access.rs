@@ -1,4 +1,4 @@
-//! Which users and activities a caller may see (docs/decisions/wellness-visibility.md).
+//! Which users and activities a caller may see (docs/decisions/wellness-activities.md).
 
 use crate::DOMAIN;
 use function::{Caller, Error, Input};

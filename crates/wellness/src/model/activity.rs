@@ -51,7 +51,7 @@ pub struct Activity {
     pub status: Status,
     /// Start date.
     pub start_date: PlanTime,
-    /// The section that contains the activity, if any (docs/decisions/wellness-sections.md).
+    /// The section that contains the activity, if any (docs/decisions/wellness-activities.md).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub section_id: Option<SectionId>,
     /// The roles and departments whose employees are eligible.
@@ -69,7 +69,7 @@ pub struct Activity {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub template_id: Option<TemplateId>,
     /// Version number, starting at 1. A move to another section does not change it
-    /// (docs/decisions/wellness-versions.md).
+    /// (docs/decisions/wellness-activities.md).
     pub version: i64,
     /// Time of creation.
     pub created_at: TimestampSeconds,

@@ -1,4 +1,4 @@
-//! The groups of an activity (docs/decisions/wellness-groups.md).
+//! The groups of an activity (docs/decisions/wellness-points.md).
 
 use crate::{Name, Progress};
 use function::{Contract, Fields, Input};
@@ -54,7 +54,7 @@ pub struct Group {
     pub sort: ProgramSort,
     /// Name of the group.
     pub name: Name,
-    /// Progress of the group towards the goal (docs/decisions/wellness-groups.md).
+    /// Progress of the group towards the goal (docs/decisions/wellness-points.md).
     pub progress: GroupProgress,
     /// Number of employees of the group who take part. Absent before the first computation.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,4 @@
-//! Imports of employees (docs/decisions/wellness-import.md).
+//! Imports of employees (docs/decisions/wellness-employees.md).
 
 use function::is_zero;
 use keys::wellness::UserId;

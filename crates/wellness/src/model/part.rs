@@ -1,4 +1,4 @@
-//! Changes of one part of an activity (docs/decisions/wellness-parts.md).
+//! Changes of one part of an activity (docs/decisions/wellness-activities.md).
 
 use crate::{
     Activity, Wellness,

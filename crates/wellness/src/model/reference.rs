@@ -80,7 +80,7 @@ pub struct Record {
     /// Data of the venue: a JSON object.
     pub data: JsonText,
     /// The activity whose reference to the venue was added last, if any. A concurrent removal of
-    /// the record then fails (docs/decisions/wellness-records.md).
+    /// the record then fails (docs/decisions/wellness-references.md).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub used_by: Option<ActivityId>,
 }

@@ -139,7 +139,7 @@ pub struct RegistrationBody {
     place: Option<u64>,
 }
 
-/// The status of a registration in a response (docs/decisions/wellness-completion.md).
+/// The status of a registration in a response (docs/decisions/wellness-activities.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum RegistrationStatus {

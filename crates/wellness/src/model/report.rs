@@ -1,4 +1,4 @@
-//! The report of a plan (docs/decisions/wellness-report.md).
+//! The report of a plan (docs/decisions/wellness-plans.md).
 
 use crate::{Name, Registration, model::registration::RegistrationStatus};
 use keys::{

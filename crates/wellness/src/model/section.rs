@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use table::{Item, Key};
 
 /// A section of a company's program. GSI1 contains both sections and activities, so one query
-/// returns both (docs/decisions/wellness-sections.md).
+/// returns both (docs/decisions/wellness-activities.md).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Section {

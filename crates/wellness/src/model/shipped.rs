@@ -1,4 +1,4 @@
-//! The global templates that ship with the service (docs/decisions/wellness-templates.md).
+//! The global templates that ship with the service (docs/decisions/wellness-jobs.md).
 
 use crate::{Template, model::content::Content};
 use function::Error;

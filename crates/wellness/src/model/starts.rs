@@ -1,4 +1,4 @@
-//! The jobs that callers of a company have started (docs/decisions/fair-share.md).
+//! The jobs that callers of a company have started (docs/decisions/jobs.md).
 
 use crate::{Wellness, model::job::job_key};
 use function::{Error, Problem};

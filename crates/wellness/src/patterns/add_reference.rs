@@ -1,7 +1,7 @@
 //! W29: adds a reference to an activity, with a copy of the record's data
 //! (docs/requirements/wellness.md#edit-all-parts-of-an-activity).
 //!
-//! docs/decisions/wellness-records.md explains how a reference and the removal of its record
+//! docs/decisions/wellness-references.md explains how a reference and the removal of its record
 //! exclude each other.
 
 use crate::{

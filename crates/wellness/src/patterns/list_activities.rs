@@ -1,7 +1,7 @@
 //! W2: lists the activities and sections of a company in a plan year
 //! (docs/requirements/wellness.md#pattern-1-list-activities-and-sections-of-a-plan-year).
 //!
-//! docs/decisions/wellness-sections.md explains how activities and sections share an index.
+//! docs/decisions/wellness-activities.md explains how activities and sections share an index.
 
 use crate::{
     Activity, ActivityBody, DOMAIN, Name, Section, Wellness,

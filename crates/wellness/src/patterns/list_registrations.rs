@@ -1,7 +1,7 @@
 //! W4: lists the registrations of a user in a plan year
 //! (docs/requirements/wellness.md#pattern-3-list-registrations-of-a-user).
 //!
-//! docs/decisions/wellness-registration-list.md explains why this pattern reads the activities as
+//! docs/decisions/wellness-registrations.md explains why this pattern reads the activities as
 //! well.
 
 use crate::{

@@ -1,7 +1,7 @@
 //! W32: loads the global templates that ship with the service
 //! (docs/requirements/wellness.md#manage-templates).
 //!
-//! docs/decisions/wellness-templates.md explains why a schedule loads them.
+//! docs/decisions/wellness-jobs.md explains why a schedule loads them.
 
 use crate::{
     Wellness,

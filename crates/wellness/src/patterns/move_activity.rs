@@ -2,7 +2,7 @@
 //! (docs/requirements/wellness.md#sections).
 //!
 //! The section is an attribute and not part of a key, so one update moves the activity
-//! (docs/decisions/wellness-sections.md).
+//! (docs/decisions/wellness-activities.md).
 
 use crate::{
     Activity, ActivityBody, DOMAIN, Section, Wellness,

@@ -1,7 +1,7 @@
 //! W12: records a user's progress in a challenge
 //! (docs/requirements/wellness.md#pattern-3-list-registrations-of-a-user).
 //!
-//! docs/decisions/wellness-progress.md explains why progress never decreases.
+//! docs/decisions/wellness-registrations.md explains why progress never decreases.
 //! docs/decisions/wellness-points.md explains who gets points, and when.
 
 use crate::{

@@ -1,7 +1,7 @@
 //! W23: removes an employee, and ends the employee's registrations for activities that have not
 //! ended (docs/requirements/wellness.md#participants-and-employees).
 //!
-//! docs/decisions/wellness-departures.md explains why a job ends the registrations.
+//! docs/decisions/wellness-registrations.md explains why a job ends the registrations.
 
 use crate::{
     DOMAIN, Employee, Wellness,

@@ -1,7 +1,7 @@
 //! W30: removes a company's record of a venue that no activity refers to
 //! (docs/requirements/wellness.md#manage-reference-records).
 //!
-//! docs/decisions/wellness-records.md explains the conditions of the removal.
+//! docs/decisions/wellness-references.md explains the conditions of the removal.
 
 use crate::{
     DOMAIN, Record, Reference, Wellness,

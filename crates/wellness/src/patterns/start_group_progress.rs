@@ -1,5 +1,5 @@
 //! W37: starts the jobs that compute the progress of groups
-//! (docs/requirements/wellness.md#groups, docs/decisions/wellness-groups.md).
+//! (docs/requirements/wellness.md#groups, docs/decisions/wellness-points.md).
 
 use crate::{
     Groups, Wellness,

@@ -2,7 +2,7 @@
 //! (docs/requirements/wellness.md#edit-all-parts-of-an-activity).
 //!
 //! A new status or end date is also written to the references, and a new end date to the
-//! registrations. docs/decisions/wellness-versions.md explains the version.
+//! registrations. docs/decisions/wellness-activities.md explains the version.
 
 use crate::{
     Activity, ActivityBody, DOMAIN, Filters, FiltersBody, Groups, Name, Reference, Wellness,

@@ -1,7 +1,7 @@
 //! W28: puts one part of an activity: the detail, the goal, a reward, the groups or a group
 //! (docs/requirements/wellness.md#edit-all-parts-of-an-activity).
 //!
-//! docs/decisions/wellness-parts.md explains the version and the routes.
+//! docs/decisions/wellness-activities.md explains the version and the routes.
 
 use crate::{
     Activity, DOMAIN, Detail, Goal, Group, Name, Reward, Wellness,

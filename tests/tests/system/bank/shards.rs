@@ -1,5 +1,5 @@
 //! Increases the number of shards from 5 to 7 while payments are scheduled and listed. If the
-//! number of shards to read increases first, no payment is missed (docs/decisions/shards.md).
+//! number of shards to read increases first, no payment is missed (docs/decisions/indexes.md).
 
 use local::{Builder, Stack};
 use std::{collections::BTreeSet, sync::atomic::AtomicBool};

@@ -1,5 +1,5 @@
 //! Expiry of cart items, the capacity of a cart and the maximum quantity, and saved items that
-//! return to the cart (docs/decisions/cart-expiry.md).
+//! return to the cart (docs/decisions/cart-contents.md).
 
 use jiff::Timestamp;
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
 //! Additions to the cart that are repeated after later changes or after a refusal
-//! (docs/decisions/cart-idempotency.md).
+//! (docs/decisions/idempotency.md).
 
 use serde_json::{Value, json};
 use system_tests::{

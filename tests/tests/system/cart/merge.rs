@@ -1,4 +1,4 @@
-//! Merging a guest's cart into the cart of an account (docs/decisions/cart-merge.md).
+//! Merging a guest's cart into the cart of an account (docs/decisions/cart-orders.md).
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! Adds the example rows of the data model at the times in the rows, and runs the queries of the
 //! data model (docs/requirements/cart.md#example-rows). The sort key of a row has its status
-//! (docs/decisions/cart-model.md).
+//! (docs/decisions/models.md).
 
 use serde_json::{Value, json};
 use std::fs;

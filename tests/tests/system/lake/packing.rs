@@ -33,7 +33,7 @@ proptest! {
     }
 }
 
-/// Firehose bills at most a tenth more than the data (docs/decisions/export-delivery.md).
+/// Firehose bills at most a tenth more than the data (docs/decisions/export.md).
 #[test]
 fn packs_a_thousand_small_rows_into_at_most_two_calls() {
     let (packed, _) = records(rows(std::iter::repeat_n(300, 1_000)));

@@ -1,5 +1,5 @@
 //! A user can open a limited number of accounts
-//! ([decision](../../../../docs/decisions/ledger-account-limit.md)).
+//! ([decision](../../../../docs/decisions/ledger-accounts.md)).
 
 use futures::future::join_all;
 use serde_json::json;

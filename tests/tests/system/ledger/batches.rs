@@ -1,5 +1,5 @@
-//! Tests of batches of transactions ([decision](../../../../docs/decisions/ledger-batch.md)). Each
-//! transaction has its own key and its own outcome.
+//! Tests of batches of transactions ([decision](../../../../docs/decisions/ledger-throughput.md)).
+//! Each transaction has its own key and its own outcome.
 
 use futures::future::join_all;
 use serde_json::{Value, json};

@@ -1,6 +1,7 @@
-//! Freezing and closing accounts ([permissions](../../../../docs/decisions/ledger-access.md),
-//! [closing](../../../../docs/decisions/ledger-closing.md)). The owner can undo only what the owner
-//! did. Closing an account moves its balance, so that nobody can keep an account open with a cent.
+//! Freezing and closing accounts ([permissions](../../../../docs/decisions/ledger-accounts.md),
+//! [closing](../../../../docs/decisions/ledger-accounts.md)). The owner can undo only what
+//! the owner did. Closing an account moves its balance, so that nobody can keep an account open
+//! with a cent.
 
 use serde_json::json;
 use std::collections::BTreeSet;

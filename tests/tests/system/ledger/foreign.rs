@@ -1,6 +1,6 @@
 //! A caller learns nothing about the accounts of other users from a rejected request
 //! ([requirement](../../../../docs/requirements/ledger.md#permissions),
-//! [decision](../../../../docs/decisions/ledger-access.md)). All rejections of a request must be
+//! [decision](../../../../docs/decisions/ledger-accounts.md)). All rejections of a request must be
 //! equal, whatever the state of the other user's account is.
 
 use serde_json::{Value, json};

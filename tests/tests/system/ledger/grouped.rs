@@ -1,5 +1,5 @@
 //! Tests of accounts with grouped posting
-//! ([decision](../../../../docs/decisions/ledger-grouped-posting.md)). A payment does not touch the
+//! ([decision](../../../../docs/decisions/ledger-throughput.md)). A payment does not touch the
 //! account that receives it. The settlement posts each credit exactly once.
 
 use aws_sdk_dynamodb::types::AttributeValue;

@@ -1,4 +1,4 @@
-//! Tests of reversals in parts ([decision](../../../../docs/decisions/ledger-refunds.md)). All
+//! Tests of reversals in parts ([decision](../../../../docs/decisions/ledger-history.md)). All
 //! reversals of a transaction together never exceed its amount.
 
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! Tests of the daily totals
 //! ([requirement](../../../../docs/requirements/ledger.md#totals-and-trial-balance),
-//! [decision](../../../../docs/decisions/ledger-totals.md)). The simulation repeats and delays
-//! stream records.
+//! [decision](../../../../docs/decisions/ledger-reconciliation.md)). The simulation repeats and
+//! delays stream records.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use jiff::{SignedDuration, Timestamp};

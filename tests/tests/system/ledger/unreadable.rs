@@ -1,5 +1,5 @@
 //! Unreadable items of the ledger
-//! ([decision](../../../../docs/decisions/ledger-unreadable-items.md)). The contract damages each
+//! ([decision](../../../../docs/decisions/unreadable-items.md)). The contract damages each
 //! type of item of its world. These tests are about many legs, statements, and closing.
 
 use serde_json::{Value, json};

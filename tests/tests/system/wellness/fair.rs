@@ -1,5 +1,5 @@
 //! Tests of fair shares: jobs of a company delay no job of another company, and callers of a
-//! company can only start a limited number of jobs (docs/decisions/fair-share.md).
+//! company can only start a limited number of jobs (docs/decisions/jobs.md).
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use futures::future::join_all;

@@ -125,7 +125,7 @@ impl Of<'_> {
             return;
         }
         // The index may miss a reference if a later one was removed within its delay
-        // (docs/decisions/wellness-records.md).
+        // (docs/decisions/wellness-references.md).
         let suffix = format!("/references/{}/{}", self.facet, self.id);
         let of_company = |one: &&Exchange| after(&one.ask.path, "/companies/") == Some(self.company);
         let deletes = || history.iter().filter(of_company).filter(|one| one.ask.method == "DELETE");
