@@ -1,7 +1,7 @@
 """Draws docs/architecture.svg from template.yaml and its nested stacks.
 
 usage: draw.py           writes the picture
-       draw.py --check   fails if the picture is stale
+       draw.py --check   fails if the picture is stale, or lacks an arrow of a kind
 """
 
 import sys
@@ -18,6 +18,22 @@ TOP, HEADER, BOX, SPACE = 64, 42, 44, 18
 # Distance between the parallel lines next to the boxes, if there is room for it.
 LANE = 7
 FONTS = "system-ui, -apple-system, Segoe UI, Helvetica, Arial, sans-serif"
+# One arrow of each kind, by its title. The checks look for them in the committed picture.
+ARROWS = [
+    "callers call the HTTP API of bank",
+    "the HTTP API of cart invokes its functions",
+    "functions of wellness call its tables",
+    "the stream of BankJobs invokes continue-bank-job",
+    "react-to-transactions writes to Totals",
+    "the stream of FinancialTransactions invokes export-changes",
+    "export-changes sends to Firehose",
+    "Firehose writes to S3: Lake",
+    "Athena reads S3: Lake with the tables of Glue",
+    "RefreshLake invokes plan-refresh",
+    "RefreshLake invokes convert-export",
+    "RefreshLake runs queries in Athena",
+    "convert-export writes to S3: Lake",
+]
 WRITES = {"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem"}
 # Fill and line colour of each kind of resource.
 COLOURS = {
@@ -71,10 +87,11 @@ class Function:
         self.streams += [source(one["EventSourceArn"]) for one in mapped]
         known = {"HttpApi", "Schedule", "ScheduleV2", "DynamoDB"}
         self.others = [kind for kind, _ in events if kind not in known]
-        self.written = []
+        self.written, self.writes_objects = [], False
         for policy in properties.get("Policies", []):
             statements = policy.get("Statement", []) if isinstance(policy, dict) else []
             for statement in (one for statement in statements for one in unconditional(statement)):
+                self.writes_objects |= "s3:PutObject" in as_list(statement["Action"])
                 if any(action.removeprefix("dynamodb:") in WRITES for action in as_list(statement["Action"])):
                     for table in map(table_of, as_list(statement["Resource"])):
                         if table and table not in self.written:
@@ -106,11 +123,12 @@ class Stack:
         document = read(path)
         self.name, self.file = path.stem, path.relative_to(ROOT).as_posix()
         self.outputs = document.get("Outputs", {})
-        self.resources = document["Resources"]
+        self.resources, self.parameters = document["Resources"], document.get("Parameters", {})
         self.tables = self.of("AWS::DynamoDB::Table")
         mappings = self.of("AWS::Lambda::EventSourceMapping").values()
         mapped = lambda name: [one for one in mappings if one["FunctionName"]["Ref"] == f"{name}.Alias"]
-        self.functions = [Function(one, mapped(name)) for name, one in self.of("AWS::Serverless::Function").items()]
+        self.named_functions = [(name, Function(one, mapped(name))) for name, one in self.of("AWS::Serverless::Function").items()]
+        self.functions = [one for _, one in self.named_functions]
         self.http = [one for one in self.functions if one.routes]
         self.triggered = [one for one in self.functions if not one.routes or one.triggers()]
         self.has_api = bool(self.of("AWS::Serverless::HttpApi"))
@@ -179,10 +197,11 @@ class Canvas:
             f'text-anchor="{anchor}">{escape(text)}</text>'
         )
 
-    def arrow(self, points: list[tuple[float, float]], colour: str, dashed: bool = False) -> None:
+    def arrow(self, points: list[tuple[float, float]], colour: str, dashed: bool = False, title: str = "") -> None:
         path = "M" + " L".join(f"{x:g} {y:g}" for x, y in points)
         dash = ' stroke-dasharray="5 3"' if dashed else ""
-        self.back.append(f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="1.5" stroke-linejoin="round"{dash}/>')
+        inside = f"<title>{escape(title)}</title>" if title else ""
+        self.back.append(f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="1.5" stroke-linejoin="round"{dash}>{inside}</path>')
         (before_x, before_y), (x, y) = points[-2:]
         dx, dy = (x > before_x) - (x < before_x), (y > before_y) - (y < before_y)
         tip = f"{x:g},{y:g} {x - 7 * dx - 4 * dy:g},{y - 7 * dy - 4 * dx:g} {x - 7 * dx + 4 * dy:g},{y - 7 * dy + 4 * dx:g}"
@@ -190,19 +209,19 @@ class Canvas:
 
 
 def draw_service(canvas: Canvas, stack: Stack, left: float, width: float, exported: set[str]) -> tuple[Points, float]:
-    """Draws a column. Returns the starting points of the streams that another stack reads, and the lower end."""
+    """Draws a column. Returns the starting points of the streams that another stack reads, by table, and the lower end."""
     x, inner, right = left + GUTTER, width - 2 * GUTTER, left + width - GUTTER
     y = TOP + HEADER
     writers = sum(bool(one.written) for one in stack.http)
     canvas.text(left + width / 2, TOP + 19, stack.name, 16, weight=700, anchor="middle")
     canvas.text(left + width / 2, TOP + 33, stack.file, 10.5, fill=QUIET, anchor="middle")
     middle = left + width / 2
-    canvas.arrow([(middle, TOP - 22), (middle, TOP)], CALL)
+    canvas.arrow([(middle, TOP - 22), (middle, TOP)], CALL, title=f"callers call the HTTP API of {stack.name}")
     canvas.box("api", x, y, inner, "HTTP API", count(sum(len(one.routes) for one in stack.http), "route"))
-    canvas.arrow([(middle, y + BOX), (middle, y + BOX + SPACE)], CALL)
+    canvas.arrow([(middle, y + BOX), (middle, y + BOX + SPACE)], CALL, title=f"the HTTP API of {stack.name} invokes its functions")
     y += BOX + SPACE
     canvas.box("function", x, y, inner, count(len(stack.http), "Lambda function"), f"{len(stack.http) - writers} read, {writers} write")
-    canvas.arrow([(middle, y + BOX), (middle, y + BOX + SPACE)], CALL)
+    canvas.arrow([(middle, y + BOX), (middle, y + BOX + SPACE)], CALL, title=f"functions of {stack.name} call its tables")
     y += BOX + SPACE
     tables = {}
     for table in stack.tables:
@@ -218,11 +237,11 @@ def draw_service(canvas: Canvas, stack: Stack, left: float, width: float, export
         shift, center = step * place, y + BOX / 2
         for table in function.streams:
             lane, start = right + 12 + shift, tables[table] + BOX / 2 + shift
-            canvas.arrow([(right, start), (lane, start), (lane, center), (right, center)], STREAM, dashed=True)
+            canvas.arrow([(right, start), (lane, start), (lane, center), (right, center)], STREAM, True, f"the stream of {table} invokes {function.name}")
         for table in function.written:
             if table in tables:
                 lane, end = x - 12 - shift, tables[table] + BOX / 2 + shift
-                canvas.arrow([(x, center), (lane, center), (lane, end), (x, end)], CALL)
+                canvas.arrow([(x, center), (lane, center), (lane, end), (x, end)], CALL, title=f"{function.name} writes to {table}")
         y += BOX + 10
     if stack.keeps_failures:
         canvas.box("storage", x, y, inner, "FailedChanges", "S3: events given up", BOX)
@@ -231,31 +250,66 @@ def draw_service(canvas: Canvas, stack: Stack, left: float, width: float, export
 
 
 def draw_lake(canvas: Canvas, stack: Stack, top: float, sources: Points) -> float:
-    """Draws the band below the columns: the path of a change to the BI team."""
-    streams, tables = stack.of("AWS::KinesisFirehose::DeliveryStream"), stack.of("AWS::Glue::Table")
+    """Draws the band below the columns: the path of a change to the BI team, and the state machines."""
     buckets = [name for name in stack.of("AWS::S3::Bucket") if name != "FailedChanges"]
-    queries = stack.of("AWS::Athena::NamedQuery")
-    stations = [("function", one.name, count(len(sources), "stream")) for one in stack.functions]
+    exporters = [one for one in stack.functions if one.streams]
+    bucket = f"S3: {', '.join(buckets)}"
+    stations = [("function", one.name, count(len(one.streams), "stream")) for one in exporters]
     stations += [
-        ("storage", "Firehose", count(len(streams), "delivery stream")),
-        ("storage", f"S3: {', '.join(buckets)}", "Parquet"),
-        ("query", "Glue", count(len(tables), "table")),
-        ("query", "Athena", count(len(queries), "named query")),
+        ("storage", "Firehose", count(len(stack.of("AWS::KinesisFirehose::DeliveryStream")), "delivery stream")),
+        ("storage", bucket, "Parquet"),
+        ("query", "Glue", count(len(stack.of("AWS::Glue::Table")), "table")),
+        ("query", "Athena", count(len(stack.of("AWS::Athena::NamedQuery")), "named query")),
     ]
-    left, y, between = MARGIN + 112, top + 20, 24
+    titles = [f"{one.name} sends to Firehose" for one in exporters] + [f"Firehose writes to {bucket}"]
+    left, y, between, height = MARGIN + 112, top + 20, 24, BOX + 4
     width = (WIDTH - MARGIN - 16 - left - between * (len(stations) - 1)) / len(stations)
+    column = lambda place: left + place * (width + between)
     canvas.text(MARGIN + 14, y + 20, stack.name, 16, weight=700)
     canvas.text(MARGIN + 14, y + 35, stack.file, 10.5, fill=QUIET)
     for place, (kind, title, detail) in enumerate(stations):
-        x = left + place * (width + between)
-        canvas.box(kind, x, y, width, title, detail, BOX + 4)
-        if place:
-            canvas.arrow([(x - between, y + BOX / 2 + 2), (x, y + BOX / 2 + 2)], CALL)
+        canvas.box(kind, column(place), y, width, title, detail, height)
+    middle = y + height / 2
+    for place, title in enumerate(titles, 1):
+        canvas.arrow([(column(place) - between, middle), (column(place), middle)], CALL, title=title)
+    # Athena finds the columns in Glue, and reads the objects.
+    last = len(stations) - 1
+    reads = f"Athena reads {bucket} with the tables of Glue"
+    for place in (last, last - 1):
+        canvas.arrow([(column(place), middle), (column(place) - between, middle)], CALL, title=reads)
     bus, end = top - 12, left + width / 2
-    for place, (x, start) in enumerate(sources.values()):
-        lane = x + GUTTER / 2
-        canvas.arrow([(x, start), (lane, start), (lane, bus), (end + 8 * place, bus), (end + 8 * place, y)], STREAM, dashed=True)
-    return y + BOX + 4 + 20
+    for place, (table, (x, start)) in enumerate(sources.items()):
+        lane, title = x + GUTTER / 2, f"the stream of {table} invokes {exporters[0].name}"
+        points = [(x, start), (lane, start), (lane, bus), (end + 8 * place, bus), (end + 8 * place, y)]
+        canvas.arrow(points, STREAM, True, title)
+    for machine in stack.of("AWS::StepFunctions::StateMachine"):
+        row = y + height + 26
+        draw_machine(canvas, stack, machine, row, [(column(place), width) for place in range(len(stations))], (bucket, y + height))
+        y = row
+    return y + height + 36
+
+
+def draw_machine(canvas: Canvas, stack: Stack, machine: str, y: float, columns: list, above: tuple[str, float]) -> None:
+    """Draws a state machine and its functions below the path of a change. Its calls leave it at its lower end."""
+    properties, (bucket, bottom), height = stack.resources[machine]["Properties"], above, BOX + 4
+    schedules = [one for one in stack.of("AWS::Scheduler::Schedule").values() if one["Target"]["Arn"] == {"Ref": machine}]
+    expressions = [one["ScheduleExpression"] for one in schedules]
+    expressions = [stack.parameters[one["Ref"]]["Default"] if isinstance(one, dict) else one for one in expressions]
+    (x, width), bus = columns[0], y + height + 16
+    canvas.box("api", x, y, width, machine, ", ".join(["state machine", *expressions]), height)
+    used = str(properties["DefinitionSubstitutions"])
+    calls = []
+    for (left, _), (name, one) in zip(columns[1:], reversed(stack.named_functions)):
+        if f"'{name}.Alias'" not in used:
+            continue
+        canvas.box("function", left, y, width, one.name, f"invoked by {machine}", height)
+        calls.append((f"{machine} invokes {one.name}", left + width / 2, y + height))
+        if one.writes_objects:
+            canvas.arrow([(left + width / 2, y), (left + width / 2, bottom)], CALL, title=f"{one.name} writes to {bucket}")
+    if "athena:startQueryExecution" in str(properties["Definition"]):
+        calls.append((f"{machine} runs queries in Athena", columns[-1][0] + width / 2, bottom))
+    for title, at, end in calls:
+        canvas.arrow([(x + width / 2, y + height), (x + width / 2, bus), (at, bus), (at, end)], CALL, title=title)
 
 
 def picture() -> str:
@@ -313,6 +367,9 @@ def main() -> None:
     if "--check" in sys.argv[1:]:
         if not PICTURE.exists() or PICTURE.read_text() != drawn:
             sys.exit(f"{PICTURE.relative_to(ROOT)} is stale: run `make picture`")
+        missing = [one for one in ARROWS if f"<title>{escape(one)}</title>" not in drawn]
+        if missing:
+            sys.exit(f"{PICTURE.relative_to(ROOT)} has no arrow for: {'; '.join(missing)}")
     else:
         PICTURE.write_text(drawn)
 
