@@ -151,7 +151,7 @@ impl Gateway {
         } else {
             let nearest = self.routes.nearest(method, path);
             nearest.map_or_else(
-                || "There is no such path. docs/http.md lists the routes.".to_owned(),
+                || "There is no such path. docs/openapi.yaml lists the routes.".to_owned(),
                 |route| format!("There is no such path. The nearest route is {route}."),
             )
         };
