@@ -20,7 +20,7 @@ mod store;
 pub use crate::jobs::Task;
 pub use cost::{Case, Pattern};
 pub use model::{
-    cart_item::{CartItem, CartItemBody, Listed, MAX_BYTES, NewStatus, Previous, Quantity},
+    cart_item::{CartItem, CartItemBody, Listed, MAX_BYTES, NewStatus, Previous, Prices, Quantity},
     contents::MAX_ITEMS,
     order::{Line, MAX_MOVED_AT_ONCE, Order, OrderLines, OrderStatus},
     product::{Product, ProductName},

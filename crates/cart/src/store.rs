@@ -51,6 +51,39 @@ impl Cart {
         Err(Error::stale())
     }
 
+    /// Reads the cart item whose id is `item` with eventual consistency, as customers see it.
+    ///
+    /// What says where the item is, is read with strong consistency: the pointer, and the contents
+    /// of the cart after the item. Otherwise a read could show an item as saved that an order has
+    /// bought. Returns `None` if the item is missing or has expired, or if the contents do not have
+    /// it in this version. [`Cart::locate`] reads such an item.
+    pub(crate) async fn glimpse(
+        &self,
+        account: &AccountId,
+        item: ItemId,
+        now: TimestampMillis,
+    ) -> Result<Option<CartItem>, Error> {
+        let first = match CartItemSort::first(item) {
+            Some(first) => self.table.get_eventually::<CartItem>(&Key::new(account, &first)).await?,
+            None => None,
+        };
+        let found = match first {
+            Some(found) => Some(found),
+            None => match self.pointer(account, item).await? {
+                Some(pointer) if pointer.cart_item.status.is_listed() => {
+                    self.table.get_eventually::<CartItem>(&pointer.cart_item_key()).await?
+                }
+                _ => None,
+            },
+        };
+        let Some(found) = found.filter(|found| found.is_live(now)) else { return Ok(None) };
+        if found.sort.status != Status::Active {
+            return Ok(Some(found));
+        }
+        let contents = self.contents(account).await?;
+        Ok(contents.filter(|contents| contents.lists_version(&found)).map(|_| found))
+    }
+
     /// Reads the cart item whose id is `item` as customers see it. For an item in the cart, also
     /// returns the contents of the cart.
     ///

@@ -130,6 +130,20 @@ impl Table {
         self.get_with(key, false).await
     }
 
+    /// Reads one item that a response only shows. An item that the eventually consistent read
+    /// misses is read again with strong consistency, so a GET after a POST finds it
+    /// (docs/decisions/consistency.md). Consumes half the RRU of [`Table::get`], or one and a half
+    /// RRU for a missing item.
+    ///
+    /// # Errors
+    /// The errors of [`Table::get`].
+    pub async fn look_up<T: Item>(&self, key: &Key) -> Result<Option<T>, Error> {
+        match self.get_eventually(key).await? {
+            Some(item) => Ok(Some(item)),
+            None => self.get(key).await,
+        }
+    }
+
     async fn get_with<T: Item>(&self, key: &Key, consistent: bool) -> Result<Option<T>, Error> {
         self.get_attributes(key, consistent).await?.map(read).transpose()
     }

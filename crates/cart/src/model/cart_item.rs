@@ -190,6 +190,27 @@ impl FromStr for Listed {
     }
 }
 
+/// The query parameter `prices`: whether a read compares cart items with their products.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Prices {
+    /// Mark items whose product has another price, or cannot be bought.
+    Current,
+}
+
+keys::schema!(Prices as "Prices": {
+    "type": "string",
+    "enum": ["current"],
+    "description": "Mark items whose product has another price, or cannot be bought."
+});
+
+impl FromStr for Prices {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text == "current" { Ok(Self::Current) } else { Err("must be current, or absent") }
+    }
+}
+
 /// Status that a request sets. A cart item is purchased by a checkout only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NewStatus {
@@ -373,10 +394,11 @@ pub struct CartItemBody {
     status_changed_at: TimestampMillis,
     #[serde(skip_serializing_if = "Option::is_none")]
     order_id: Option<OrderId>,
-    /// Whether the price of the product differs from `price`.
+    /// Whether the price of the product differs from `price`. Only with `prices=current`.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     price_changed: bool,
-    /// Whether the product cannot be bought, because it is inactive or does not exist.
+    /// Whether the product cannot be bought, because it is inactive or does not exist. Only with
+    /// `prices=current`.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     unavailable: bool,
 }

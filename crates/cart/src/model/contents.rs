@@ -135,6 +135,11 @@ impl Contents {
         }
     }
 
+    /// Returns whether the cart has the item in this version.
+    pub(crate) fn lists_version(&self, cart_item: &CartItem) -> bool {
+        self.items.get(&cart_item.sku) == Some(&Entry::of(cart_item))
+    }
+
     /// Returns whether the cart has the item, in any version. A read with eventual consistency may
     /// return an older version.
     pub(crate) fn lists(&self, cart_item: &CartItem) -> bool {

@@ -1,4 +1,4 @@
-use crate::{Cart, CartItem, CartItemBody};
+use crate::{Cart, CartItem, CartItemBody, Prices};
 use function::{BoundedText, Contract, Error, Fields, Input, Problem};
 use keys::{
     Sku,
@@ -155,14 +155,21 @@ impl Cart {
         }
     }
 
-    /// Creates the response bodies of a page of cart items, with the marks of [`Products::body`].
-    pub(crate) async fn bodies(&self, page: Page<CartItem>) -> Result<Page<CartItemBody>, Error> {
+    /// Creates the response bodies of a page of cart items. Reads the products only if the request
+    /// asks for the marks of [`Products::body`].
+    pub(crate) async fn bodies(
+        &self,
+        page: Page<CartItem>,
+        prices: Option<Prices>,
+    ) -> Result<Page<CartItemBody>, Error> {
+        let Some(Prices::Current) = prices else { return Ok(page.map(CartItemBody::from)) };
         let products = self.products_of(&page.items, false).await?;
         Ok(page.map(|cart_item| products.body(cart_item)))
     }
 
-    /// Creates the response body of a cart item, with the marks of [`Products::body`].
-    pub(crate) async fn body(&self, cart_item: CartItem) -> Result<CartItemBody, Error> {
+    /// Creates the response body of a cart item, as [`Cart::bodies`] does.
+    pub(crate) async fn body(&self, cart_item: CartItem, prices: Option<Prices>) -> Result<CartItemBody, Error> {
+        let Some(Prices::Current) = prices else { return Ok(cart_item.into()) };
         let products = self.products_of(std::slice::from_ref(&cart_item), false).await?;
         Ok(products.body(cart_item))
     }

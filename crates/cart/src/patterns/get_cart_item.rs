@@ -2,8 +2,8 @@
 //! (docs/requirements/cart.md#access-pattern-2-list-products-of-a-customer).
 
 use crate::{
-    Cart, CartItem, CartItemBody, DOMAIN,
-    cost::{self, Calls, Pattern},
+    Cart, CartItem, CartItemBody, DOMAIN, Prices,
+    cost::{self, Calls, Named, Pattern},
     model::days::Days,
 };
 use function::{Error, Input, Json, Problem, Request, Route, Trigger, optimistically};
@@ -11,7 +11,7 @@ use keys::{
     AccountId,
     cart::{ItemId, Status},
 };
-use table::cost::{Cost, read_eventually};
+use table::cost::{Cost, Term, read_eventually};
 
 pub const PATTERN: Pattern = Pattern {
     id: "C8",
@@ -24,16 +24,31 @@ pub const PATTERN: Pattern = Pattern {
         problems: &[Problem::NotFound],
     }]),
     calls: &[
-        Calls::new("", |case| {
-            Cost::default().read(cost::CART, case.located_in_cart()).read(cost::PRODUCTS, read_eventually(case.product))
-        }),
+        Calls::new("", in_cart),
+        Calls::new(", current prices", |case| in_cart(case).read(cost::PRODUCTS, read_eventually(case.product))),
+        // The first key of the item, its pointer and the item.
         Calls::new(", saved", |case| {
-            Cost::default().read(cost::CART, case.located()).read(cost::PRODUCTS, read_eventually(case.product))
+            Cost::default().read(cost::CART, Term::halves(1) + 1 + read_eventually(case.cart_item))
         }),
     ],
     contract: function::contract(&get_cart_item),
     function: || function::http(get_cart_item, Cart::warm_by_get),
 };
+
+fn in_cart(case: &Named) -> Cost {
+    Cost::default().read(cost::CART, read_eventually(case.cart_item) + case.contents_read())
+}
+
+/// Path of the request, and whether to compare the item with its product.
+#[derive(Debug, Clone, Input)]
+pub struct GetCartItemInput {
+    #[input(path = "accountId")]
+    account: AccountId,
+    #[input(path = "itemId")]
+    item: ItemId,
+    #[input(query)]
+    prices: Option<Prices>,
+}
 
 /// Path parameters of the request: the account and the item id.
 #[derive(Debug, Clone, Input)]
@@ -44,17 +59,20 @@ pub struct CartItemInput {
     pub(crate) item: ItemId,
 }
 
-/// Reads one cart item with strong consistency. Marks an item whose product has another price, or
+/// Reads one cart item. With `prices=current`, marks an item whose product has another price, or
 /// cannot be bought.
 ///
 /// # Errors
 /// 403 for an account that the caller does not own, 404 for an unknown or expired item.
-pub async fn get_cart_item(cart: Cart, request: Request<CartItemInput>) -> Result<Json<CartItemBody>, Error> {
-    let CartItemInput { account, item } = &request.input;
+pub async fn get_cart_item(cart: Cart, request: Request<GetCartItemInput>) -> Result<Json<CartItemBody>, Error> {
+    let GetCartItemInput { account, item, prices } = &request.input;
     request.caller.must_own(account, DOMAIN)?;
-    let (cart_item, _) = optimistically(|| cart.locate(account, *item, request.milli)).await?;
+    let cart_item = match cart.glimpse(account, *item, request.milli).await? {
+        Some(cart_item) => cart_item,
+        None => optimistically(|| cart.locate(account, *item, request.milli)).await?.0,
+    };
     let cart_item = cart.as_ordered(cart_item).await?;
-    Ok(Json(cart.body(cart_item).await?))
+    Ok(Json(cart.body(cart_item, *prices).await?))
 }
 
 impl Cart {

@@ -2,7 +2,7 @@
 //! (docs/requirements/cart.md#access-pattern-2-list-products-of-a-customer).
 
 use crate::{
-    Cart, CartItem, CartItemBody, DOMAIN, Listed,
+    Cart, CartItem, CartItemBody, DOMAIN, Listed, Prices,
     cost::{self, Calls, Named, Pattern},
     store::unexpired,
 };
@@ -25,17 +25,17 @@ pub const PATTERN: Pattern = Pattern {
         problems: &[],
     }]),
     calls: &[
-        Calls::new("", |case| saved(case).read(cost::CART, case.contents_read())),
-        Calls::new(", saved", saved),
+        Calls::new("", in_cart),
+        Calls::new(", current prices", |case| in_cart(case).read(cost::PRODUCTS, case.products_of_list())),
         Calls::new(", purchased", |case| Cost::default().read(cost::CART, case.contents_read() + case.read_all())),
-        Calls::new(", shipped or cancelled", |case| Cost::default().read(cost::CART, case.listed())),
+        Calls::new(", saved, shipped or cancelled", |case| Cost::default().read(cost::CART, case.listed())),
     ],
     contract: function::contract(&list_cart_items),
     function: || function::http(list_cart_items, Cart::warm_by_query),
 };
 
-fn saved(case: &Named) -> Cost {
-    Cost::default().read(cost::CART, case.listed()).read(cost::PRODUCTS, case.products_of_list())
+fn in_cart(case: &Named) -> Cost {
+    Cost::default().read(cost::CART, case.listed() + case.contents_read())
 }
 
 /// Account and status to list.
@@ -46,16 +46,18 @@ pub struct ListCartItemsInput {
     account: AccountId,
     #[input(query, default)]
     status: Listed,
+    #[input(query)]
+    prices: Option<Prices>,
 }
 
 /// Lists a customer's cart items that have the requested status. Items are sorted by the time of
-/// the last status change, newest first. Items in the cart or saved for later are marked if their
-/// product has another price, or cannot be bought.
+/// the last status change, newest first. With `prices=current`, items in the cart or saved for later
+/// are marked if their product has another price, or cannot be bought.
 ///
 /// A list shows all items of an order as purchased, or none of them
 /// (docs/decisions/cart-orders.md).
 pub async fn list_cart_items(cart: Cart, request: Request<ListCartItemsInput>) -> Result<List<CartItemBody>, Error> {
-    let ListCartItemsInput { account, status } = &request.input;
+    let ListCartItemsInput { account, status, prices } = &request.input;
     request.caller.must_own(account, DOMAIN)?;
     let listing = request.listing(CartItemSort::with_status(&status.0).newest_first(), "")?;
     let page = match status.0 {
@@ -63,7 +65,7 @@ pub async fn list_cart_items(cart: Cart, request: Request<ListCartItemsInput>) -
         Status::Purchased => optimistically(|| cart.page_purchased(account, &listing)).await?,
         _ => cart.page_as_stored(account, &listing).await?,
     };
-    Ok(listing.list(cart.bodies(page).await?))
+    Ok(listing.list(cart.bodies(page, *prices).await?))
 }
 
 impl Cart {

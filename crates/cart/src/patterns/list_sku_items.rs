@@ -2,8 +2,8 @@
 //! (docs/requirements/cart.md#access-pattern-3-list-items-of-a-product).
 
 use crate::{
-    Cart, CartItem, CartItemBody, DOMAIN, Listed,
-    cost::{self, Calls, Pattern},
+    Cart, CartItem, CartItemBody, DOMAIN, Listed, Prices,
+    cost::{self, Calls, Named, Pattern},
     store::unexpired,
 };
 use function::{Error, Fields, Input, List, Request, Route, Trigger};
@@ -23,12 +23,17 @@ pub const PATTERN: Pattern = Pattern {
         summary: "List the cart items of a product for all customers, newest first",
         problems: &[],
     }]),
-    calls: &[Calls::new("", |case| {
-        Cost::default().read(cost::BY_SKU, case.listed()).read(cost::PRODUCTS, read_eventually(case.product))
-    })],
+    calls: &[
+        Calls::new("", listed),
+        Calls::new(", current prices", |case| listed(case).read(cost::PRODUCTS, read_eventually(case.product))),
+    ],
     contract: function::contract(&list_sku_items),
     function: || function::http(list_sku_items, Cart::warm_by_index),
 };
+
+fn listed(case: &Named) -> Cost {
+    Cost::default().read(cost::BY_SKU, case.listed())
+}
 
 /// Product, status and time range to list.
 #[derive(Debug, Clone, Input)]
@@ -38,6 +43,8 @@ pub struct ListSkuItemsInput {
     sku: Sku,
     #[input(query, default)]
     status: Listed,
+    #[input(query)]
+    prices: Option<Prices>,
     /// A day in UTC. It cannot be combined with `from` or `to`.
     #[input(query)]
     date: Option<Day>,
@@ -68,5 +75,5 @@ pub async fn list_sku_items(cart: Cart, request: Request<ListSkuItemsInput>) -> 
     let listing = request.listing(request.input.range(), "")?;
     let query = Query::new(&request.input.sku, &listing.range).on(&cart.by_sku).only_if(unexpired(request.milli));
     let page = cart.table.page::<CartItem>(&query, listing.limit).await?;
-    Ok(listing.list(cart.bodies(page).await?))
+    Ok(listing.list(cart.bodies(page, request.input.prices).await?))
 }
