@@ -122,6 +122,7 @@ pub fn activity(company: &str, id: &str, name: &str, end: &str) -> Activity {
     let company: CompanyId = company.parse().expect("a company");
     let end = EndDateSort(end.parse().expect("a time"));
     Activity {
+        moved_by: None,
         partition: ActivityPartition(id.parse().expect("an activity")),
         sort: ProgramSort::Program,
         program: ProgramPartition(company.clone()),

@@ -279,6 +279,23 @@ fn rejected(error: impl Display) -> Error {
 }
 
 impl Dynamo {
+    /// Executes one change that stores `item`, on a condition that no longer holds afterwards: the
+    /// item was missing, or had another revision. A late attempt of the SDK therefore changes
+    /// nothing, and the write needs no client token, which would double its cost. If an earlier
+    /// attempt has stored the item, the condition fails, and the change counts as made
+    /// (docs/decisions/consistency.md).
+    ///
+    /// # Errors
+    /// The errors of [`Dynamo::write`]. [`Error::Refused`] if another item is stored.
+    pub async fn write_once_as<T: Item + PartialEq>(&self, change: Change, item: &T) -> Result<(), Error> {
+        match self.write(change).await {
+            Err(Error::Refused(refused)) if refused.found::<T>(0).is_ok_and(|found| found.as_ref() == Some(item)) => {
+                Ok(())
+            }
+            done => done,
+        }
+    }
+
     /// Executes one change.
     ///
     /// # Errors

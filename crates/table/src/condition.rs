@@ -133,6 +133,11 @@ impl Condition {
         Self { path: attribute.into(), test: Test::AtMost(value.into()) }
     }
 
+    /// The attribute has this value, or is missing if `value` is `None`.
+    pub fn unchanged(attribute: Attribute, value: Option<&impl Display>) -> Self {
+        value.map_or_else(|| Self::missing(attribute), |value| Self::is(attribute, value))
+    }
+
     /// The attribute must not exist.
     pub fn missing(attribute: Attribute) -> Self {
         Self { path: attribute.into(), test: Test::Missing }

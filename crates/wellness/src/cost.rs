@@ -100,6 +100,12 @@ impl Named {
         self.record.map_or(Term::ZERO, write)
     }
 
+    /// WRU for creating an item with this write. With an idempotency record, both are written in a
+    /// transaction.
+    pub(crate) fn created(&self, item: Term) -> Term {
+        if self.record.is_some() { (item + self.record_write()).times(2) } else { item }
+    }
+
     /// WRU for all parts of an activity. Each part is a separate write.
     pub(crate) fn parts_write(&self) -> Term {
         write(self.part).times(self.parts)

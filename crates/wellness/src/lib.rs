@@ -40,7 +40,7 @@ use files::FileStore;
 use function::{App, Clients, Error, SettingsReader};
 use intake::Files;
 use keys::wellness::{ActivityId, CompanyId, EndDateSort};
-use table::{Dynamo, Index, Key, Query, Table};
+use table::{Change, Dynamo, Index, Item, Key, Query, Table};
 
 /// The service name. It is the prefix of the scopes `wellness:read`, `wellness:write`,
 /// `wellness:admin` and `wellness:operate`.
@@ -130,6 +130,16 @@ impl Wellness {
 }
 
 impl Wellness {
+    /// Puts a new item, with its idempotency record if the request has a key. Its id is new and
+    /// random, and nobody deletes the item within the seconds in which a late attempt of the SDK can
+    /// arrive. A put alone therefore needs no transaction.
+    async fn put_new<T: Item + PartialEq>(&self, changes: Vec<Change>, item: &T) -> Result<(), Error> {
+        match <[Change; 1]>::try_from(changes) {
+            Ok([put]) => Ok(self.dynamo.write_once_as(put, item).await?),
+            Err(changes) => Ok(self.dynamo.transact(changes).await?),
+        }
+    }
+
     /// Reads the base row of an activity with strong consistency.
     ///
     /// # Errors

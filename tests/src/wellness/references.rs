@@ -54,7 +54,7 @@ pub fn reference(activity: &Activity, of: &str, data: &Value) -> Reference {
 /// Returns the company's record of a venue, such as `VenueId-123`.
 pub fn record(company: &str, of: &str, data: &Value) -> Record {
     let partition = CompanyPartition(read(company));
-    Record { partition, sort: RecordSort(read(of)), name: read(of), data: stored(data), used_by: None }
+    Record { partition, sort: RecordSort(read(of)), name: read(of), data: stored(data), used_by: None, revision: None }
 }
 
 impl Rows {

@@ -1,7 +1,7 @@
 use crate::model::{access::sees, enrolment::Enrolment, object::JsonObject};
 use function::Caller;
 use keys::{
-    KeyRange, TimestampSeconds,
+    KeyRange, RequestId, TimestampSeconds,
     wellness::{
         ActivityId, ActivityPartition, ActivityType, CompanyId, Department, EndDateSort, ListPartition, Period,
         PlanTime, ProgramPartition, ProgramSort, Role, SectionId, ShownStatus, Status, SubType, TemplateId, UseSort,
@@ -54,6 +54,9 @@ pub struct Activity {
     /// The section that contains the activity, if any (docs/decisions/wellness-activities.md).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub section_id: Option<SectionId>,
+    /// The request that has moved the activity to its section. `None` if it was never moved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub moved_by: Option<RequestId>,
     /// The roles and departments whose employees are eligible.
     pub filters: Filters,
     /// How employees come to take part. Absent for the default of the activity type.

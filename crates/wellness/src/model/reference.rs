@@ -1,8 +1,11 @@
 use crate::Name;
 use function::Input;
-use keys::wellness::{
-    ActivityId, ActivityPartition, CompanyId, CompanyPartition, Facet, FacetId, FacetRef, PlanTime, ProgramSort,
-    RecordSort, ReferencePartition, Status, UseSort,
+use keys::{
+    RequestId,
+    wellness::{
+        ActivityId, ActivityPartition, CompanyId, CompanyPartition, Facet, FacetId, FacetRef, PlanTime, ProgramSort,
+        RecordSort, ReferencePartition, Status, UseSort,
+    },
 };
 use serde::{Deserialize, Serialize};
 use table::{Attributes, Condition, Item, JsonText, Key};
@@ -83,6 +86,9 @@ pub struct Record {
     /// the record then fails (docs/decisions/wellness-references.md).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub used_by: Option<ActivityId>,
+    /// The request that has put the name or the data. `None` for a file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revision: Option<RequestId>,
 }
 
 impl Item for Record {
@@ -111,12 +117,13 @@ impl From<VenuePath> for FacetRef {
     }
 }
 
-/// The last use of a record. All other attributes are ignored, so that an invalid one cannot make
-/// it unreadable.
+/// The last use of a record, and its revision. All other attributes are ignored, so that an invalid
+/// one cannot make it unreadable.
 #[derive(Debug, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct LastUse {
     pub(crate) used_by: Option<ActivityId>,
+    pub(crate) revision: Option<RequestId>,
 }
 
 impl Item for LastUse {
@@ -126,9 +133,6 @@ impl Item for LastUse {
 impl LastUse {
     /// The condition that no reference was added in the meantime.
     pub(crate) fn is_unchanged(&self) -> Condition {
-        match &self.used_by {
-            Some(activity) => Condition::is(Self::USED_BY, activity),
-            None => Condition::missing(Self::USED_BY),
-        }
+        Condition::unchanged(Self::USED_BY, self.used_by.as_ref())
     }
 }

@@ -1,11 +1,14 @@
 use crate::Name;
-use keys::wellness::{CompanyId, CompanyPartition, EndDateSort, PlanTime, ProgramPartition, SectionId, SectionSort};
+use keys::{
+    RequestId,
+    wellness::{CompanyId, CompanyPartition, EndDateSort, PlanTime, ProgramPartition, SectionId, SectionSort},
+};
 use serde::{Deserialize, Serialize};
-use table::{Item, Key};
+use table::{Attributes, Item, Key};
 
 /// A section of a company's program. GSI1 contains both sections and activities, so one query
 /// returns both (docs/decisions/wellness-activities.md).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub struct Section {
     /// Partition key: `CompanyId-<id>`.
@@ -24,6 +27,9 @@ pub struct Section {
     pub name: Name,
     /// Start date.
     pub start_date: PlanTime,
+    /// The request that has put the section. `None` if the row was read from GSI1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revision: Option<RequestId>,
 }
 
 impl Item for Section {

@@ -109,6 +109,7 @@ impl Upload {
             name: name.clone(),
             data: data.map_err(|error| Error::Internal(error.to_string()))?,
             used_by: None,
+            revision: None,
         })
     }
 }

@@ -30,7 +30,7 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[Calls::new("", |case| {
         Cost::default()
             .read(cost::ACTIVITIES, read(case.own) + read(case.employee) + case.record_read())
-            .write(cost::ACTIVITIES, (write(case.corrections) + case.record_write()).times(2))
+            .write(cost::ACTIVITIES, case.created(write(case.corrections)))
     })],
     contract: |contract| {
         function::contract(&correct_points)(contract);
@@ -95,7 +95,7 @@ impl Wellness {
         let new = Correction { partition, sort, points, reason: reason.clone(), corrected_by, corrected_at };
         let mut changes = vec![self.table.put_new(&new)?];
         changes.extend(once.remember(&new.sort)?);
-        self.dynamo.transact(changes).await?;
+        self.put_new(changes, &new).await?;
         Ok(new)
     }
 }

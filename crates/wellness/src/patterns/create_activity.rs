@@ -118,6 +118,7 @@ impl CreateActivityInput {
     fn activity(&self, id: ActivityId, content: &Content, now: TimestampMillis) -> Result<Activity, Error> {
         let Essentials { name, activity_type, sub_type } = content.essentials()?;
         Ok(Activity {
+            moved_by: None,
             partition: ActivityPartition(id),
             sort: ProgramSort::Program,
             program: ProgramPartition(self.company.clone()),

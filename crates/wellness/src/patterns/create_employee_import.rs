@@ -30,7 +30,7 @@ pub const PATTERN: Pattern = Pattern {
         Cost::default()
             .read(cost::JOBS, 1)
             .read(cost::ACTIVITIES, case.record_read())
-            .write(cost::ACTIVITIES, (write(case.upload) + case.record_write()).times(2))
+            .write(cost::ACTIVITIES, case.created(write(case.upload)))
     })],
     contract: function::contract(&create_employee_import),
     function: || function::http(create_employee_import, Wellness::warm_by_get),

@@ -34,7 +34,7 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[Calls::new("", |case| {
         Cost::default()
             .read(cost::ACTIVITIES, case.record_read())
-            .write(cost::ACTIVITIES, (write(case.upload) + case.record_write()).times(2))
+            .write(cost::ACTIVITIES, case.created(write(case.upload)))
     })],
     contract: function::contract(&create_file),
     function: || function::http(create_file, Wellness::warm_by_get),
@@ -134,7 +134,7 @@ impl Wellness {
         let upload = Upload::new(company.clone(), id.clone(), form.clone(), request.now);
         let mut changes = vec![self.table.put_new(&upload)?];
         changes.extend(once.remember(&id)?);
-        self.dynamo.transact(changes).await?;
+        self.put_new(changes, &upload).await?;
         Ok(upload)
     }
 }

@@ -9,7 +9,10 @@ use crate::{
     cost::{self, Calls, Pattern},
 };
 use function::{Error, Input, Json, Problem, Request, Route, Trigger, optimistically};
-use keys::wellness::{ActivityId, CompanyId, SectionId};
+use keys::{
+    RequestId,
+    wellness::{ActivityId, CompanyId, SectionId},
+};
 use table::{
     Condition,
     cost::{Cost, write},
@@ -28,7 +31,7 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[Calls::new("", |case| {
         Cost::default()
             .read(cost::ACTIVITIES, 1 + case.activity_read())
-            .write(cost::ACTIVITIES, write(case.activity).times(2))
+            .write(cost::ACTIVITIES, write(case.activity))
             .write(cost::PROGRAM, write(case.program))
     })],
     contract: function::contract(&move_activity),
@@ -62,7 +65,7 @@ pub async fn move_activity(
     request: Request<MoveActivityInput>,
 ) -> Result<Json<ActivityBody>, Error> {
     request.caller.must_belong_to(&request.input.company, DOMAIN)?;
-    let moved = optimistically(|| wellness.move_to_section(&request.input)).await?;
+    let moved = optimistically(|| wellness.move_to_section(&request.input, request.id)).await?;
     Ok(Json(moved.body(request.now)))
 }
 
@@ -70,22 +73,24 @@ impl Wellness {
     async fn move_to_section(
         &self,
         MoveActivityInput { company, activity, section }: &MoveActivityInput,
+        by: RequestId,
     ) -> Result<Activity, Error> {
         if let Some(section) = section {
-            // Sections are never deleted, so this check need not be part of the transaction.
+            // Sections are never deleted, so this check need not be part of the write.
             let found = self.table.get::<Section>(&Section::key_of(company, section)).await?;
             found.ok_or(Error::NotFound("section"))?;
         }
         let activity = self.activity(company, activity).await?;
         let change = self.table.update(Activity::key_of(activity.id()));
         let change = change.only_if(Condition::is(Activity::VERSION, activity.version));
+        let change = change.only_if(Condition::unchanged(Activity::MOVED_BY, activity.moved_by.as_ref()));
+        let change = change.set(Activity::MOVED_BY, &by);
         let change = match section {
             Some(section) => change.set(Activity::SECTION_ID, section),
             None => change.remove(Activity::SECTION_ID),
         };
-        // The client token of the transaction makes a late attempt of the SDK harmless. An update
-        // without a token could overwrite the next move.
-        self.dynamo.transact(vec![change]).await?;
-        Ok(Activity { section_id: section.clone(), ..activity })
+        let moved = Activity { section_id: section.clone(), moved_by: Some(by), ..activity };
+        self.dynamo.write_once_as(change, &moved).await?;
+        Ok(moved)
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::{
     DOMAIN, Name, Record, Wellness,
-    cost::{self, Calls, Pattern},
+    cost::{self, Calls, Named, Pattern},
     model::{
         object::JsonObject,
         reference::{LastUse, VenuePath},
@@ -15,7 +15,7 @@ use keys::wellness::{CompanyId, CompanyPartition, Facet, FacetId, FacetRef, Reco
 use schemars::JsonSchema;
 use serde::Serialize;
 use table::{
-    JsonText,
+    Change, Condition, JsonText,
     cost::{Cost, read, write},
 };
 
@@ -29,12 +29,17 @@ pub const PATTERN: Pattern = Pattern {
         summary: "Create or replace a venue, file, course, tracker or notification",
         problems: &[],
     }]),
-    calls: &[Calls::new("", |case| {
-        Cost::default().read(cost::ACTIVITIES, read(case.own)).write(cost::ACTIVITIES, write(case.own).times(2))
-    })],
+    calls: &[
+        Calls::new("", |case| put(case).write(cost::ACTIVITIES, write(case.own))),
+        Calls::new(", a new one", |case| put(case).write(cost::ACTIVITIES, write(case.own).times(2))),
+    ],
     contract: function::contract(&put_reference),
     function: || function::http(put_reference, Wellness::warm_by_get),
 };
+
+fn put(case: &Named) -> Cost {
+    Cost::default().read(cost::ACTIVITIES, read(case.own))
+}
 
 /// A request to put a record.
 #[derive(Debug, Clone, Input)]
@@ -75,7 +80,8 @@ impl From<Record> for RecordBody {
 pub async fn put_reference(wellness: Wellness, request: Request<PutReferenceInput>) -> Result<Put<RecordBody>, Error> {
     let PutReferenceInput { company, of, name, data } = request.input;
     request.caller.must_belong_to(&company, DOMAIN)?;
-    let record = Record { partition: CompanyPartition(company), sort: RecordSort(of), name, data, used_by: None };
+    let (partition, sort, revision) = (CompanyPartition(company), RecordSort(of), Some(request.id));
+    let record = Record { partition, sort, name, data, used_by: None, revision };
     must_fit(&record, MAX_REFERENCE)?;
     let is_new = optimistically(|| wellness.put_record(&record)).await?;
     Ok(Put { is_new, body: record.into() })
@@ -89,15 +95,17 @@ impl Wellness {
         let (is_new, put) = match self.table.get::<LastUse>(&Record::key_of(&record.partition.0, of)).await {
             Ok(None) => (true, self.table.put_new(record)?),
             Ok(Some(last)) => {
-                let unchanged = last.is_unchanged();
+                let unchanged = [last.is_unchanged(), Condition::unchanged(Record::REVISION, last.revision.as_ref())];
                 let record = Record { used_by: last.used_by, ..record.clone() };
-                (false, self.table.replace(&record)?.only_if(unchanged))
+                let put = unchanged.into_iter().fold(self.table.replace(&record)?, Change::only_if);
+                self.dynamo.write_once_as(put, &record).await?;
+                return Ok(false);
             }
             Err(table::Error::Unreadable(..)) => (false, self.table.replace(record)?),
             Err(error) => return Err(error.into()),
         };
-        // The client token of the transaction makes a late attempt of the SDK harmless. A put
-        // without a token could overwrite the next one.
+        // Only the client token of a transaction makes a late attempt of the SDK harmless: it could
+        // bring back a record that was removed, or replace an unreadable one again.
         self.dynamo.transact(vec![put]).await?;
         Ok(is_new)
     }

@@ -13,7 +13,10 @@ use keys::{
 };
 use schemars::JsonSchema;
 use serde::Serialize;
-use table::cost::{Cost, read, write};
+use table::{
+    Condition,
+    cost::{Cost, read, write},
+};
 
 pub const PATTERN: Pattern = Pattern {
     id: "W14",
@@ -28,7 +31,7 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[Calls::new("", |case| {
         Cost::default()
             .read(cost::ACTIVITIES, read(case.own))
-            .write(cost::ACTIVITIES, write(case.own).times(2))
+            .write(cost::ACTIVITIES, write(case.own))
             .write(cost::PROGRAM, write(case.own))
     })],
     contract: function::contract(&put_section),
@@ -87,6 +90,7 @@ pub async fn put_section(wellness: Wellness, request: Request<PutSectionInput>) 
         end: EndDateSort(end),
         name,
         start_date: start,
+        revision: Some(request.id),
     };
     let is_new = optimistically(|| wellness.put_section(&section)).await?;
     Ok(Put { is_new, body: section.into() })
@@ -96,14 +100,22 @@ impl Wellness {
     /// Puts the section. Returns whether it is new. An unreadable section is replaced as well.
     async fn put_section(&self, section: &Section) -> Result<bool, Error> {
         let key = Section::key_of(&section.partition.0, section.id());
-        let is_new = match self.table.get::<Section>(&key).await {
-            Err(table::Error::Unreadable(..)) => false,
-            found => found?.is_none(),
+        let old = match self.table.get::<Section>(&key).await {
+            // Its revision is not known. Only the client token of a transaction makes a late attempt
+            // of the SDK harmless.
+            Err(table::Error::Unreadable(..)) => {
+                self.dynamo.transact(vec![self.table.replace(section)?]).await?;
+                return Ok(false);
+            }
+            old => old?,
         };
-        let put = if is_new { self.table.put_new(section)? } else { self.table.replace(section)? };
-        // The client token of the transaction makes a late attempt of the SDK harmless. A put
-        // without a token could overwrite the next one.
-        self.dynamo.transact(vec![put]).await?;
-        Ok(is_new)
+        let put = match &old {
+            None => self.table.put_new(section)?,
+            Some(old) => {
+                self.table.replace(section)?.only_if(Condition::unchanged(Section::REVISION, old.revision.as_ref()))
+            }
+        };
+        self.dynamo.write_once_as(put, section).await?;
+        Ok(old.is_none())
     }
 }

@@ -73,6 +73,7 @@ impl Wellness {
         let task = Task::Update { copied_data: data.clone(), period: uses.period(request.now)? };
         let start = Start::new(&uses.company, &uses.of, (&task, total), request.id, request.now)?;
         let record = self.table.update(Record::key_of(&uses.company, &uses.of)).set(Record::DATA, Value::of(data)?);
+        let record = record.set(Record::REVISION, &request.id);
         match self.start(&start.with(Some(record)), request.id).await {
             Err(Error::Table(table::Error::Refused(_))) => Err(Error::NotFound("reference")),
             started => started,

@@ -39,7 +39,7 @@ pub const PATTERN: Pattern = Pattern {
         },
     ]),
     calls: &[Calls::new("", |case| {
-        Cost::default().read(cost::ACTIVITIES, read(case.own)).write(cost::ACTIVITIES, write(case.own).times(2))
+        Cost::default().read(cost::ACTIVITIES, read(case.own)).write(cost::ACTIVITIES, write(case.own))
     })],
     contract: function::contract(&update_template),
     function: || function::http(update_template, Wellness::warm_by_get),
@@ -122,8 +122,7 @@ impl Wellness {
         let new = Template { version: old.version + 1, ..new };
         must_fit(&new, MAX_TEMPLATE)?;
         let change = self.table.replace(&new)?.only_if(Condition::is(Template::VERSION, old.version));
-        // The client token of the transaction makes the SDK's retry idempotent.
-        self.dynamo.transact(vec![change]).await?;
+        self.dynamo.write_once_as(change, &new).await?;
         Ok(new)
     }
 }

@@ -281,6 +281,7 @@ impl Measured {
         let venue = "references/venues/123";
         self.kind = "ReferenceRecord";
         for (label, request, body) in [
+            ("put-reference, a new one", ("PUT", venue), &record),
             ("put-reference", ("PUT", venue), &record),
             ("get-reference", ("GET", venue), NONE),
             ("list-references-of-facet", ("GET", "references/venues"), NONE),
@@ -666,8 +667,8 @@ async fn costs_stated_in_words_match_the_consumed_units() {
         answer.body
     };
     let section = |end: &str| json!({"name": "Summer", "startDate": "2030-06-01", "endDate": end});
-    costs("PUT", "sections/7", &section("2030-09-01"), [1, 2], [1, 0]).await;
-    costs("PUT", "sections/7", &section("2030-10-01"), [1, 2], [2, 0]).await;
+    costs("PUT", "sections/7", &section("2030-09-01"), [1, 1], [1, 0]).await;
+    costs("PUT", "sections/7", &section("2030-10-01"), [1, 1], [2, 0]).await;
 
     let template = json!({"name": "N", "type": "event", "subType": "F", "data": free(5_000)});
     let template = measured.send("POST", "templates", &template).await;
@@ -680,7 +681,7 @@ async fn costs_stated_in_words_match_the_consumed_units() {
     activity["data"] = json!({});
     costs("POST", "activities", &activity, [1 + 2 + 1, 2], [1, 1]).await;
     let path = format!("activities/{}", text(&made, "activityId"));
-    costs("PUT", &format!("{path}/section"), &json!({"sectionId": null}), [1, 2], [1, 0]).await;
+    costs("PUT", &format!("{path}/section"), &json!({"sectionId": null}), [1, 1], [1, 0]).await;
     costs("PATCH", &path, &json!({"version": 1, "startDate": "2029-01-01"}), [1, 2], [1, 0]).await;
     // The last two employees have more than 1 KB.
     let (short, long) = ("D".to_owned(), "\u{1F3C3}".repeat(128));

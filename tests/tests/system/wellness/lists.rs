@@ -22,6 +22,7 @@ fn section(id: &str, end: &str) -> Section {
         end: EndDateSort(parsed(end)),
         name: parsed("Autumn"),
         start_date: parsed("2020-01-01T00:00:00"),
+        revision: None,
     }
 }
 

@@ -102,7 +102,8 @@ async fn replaces_and_updates_a_venue_as_in_the_requirement() {
     assert_eq!(client.get(&of_b).await.body, json!({"items": all(&moved)}));
     let venue: Option<Record> =
         rows.table.get(&Record::key_of(&read("123"), &read("VenueId-456"))).await.expect("read");
-    assert_eq!(venue.expect("the venue"), record("123", "VenueId-456", &moved), "the record has the new address");
+    let venue = Record { revision: None, ..venue.expect("the venue") };
+    assert_eq!(venue, record("123", "VenueId-456", &moved), "the record has the new address");
     for activity in &activities {
         assert_eq!(rows.venues(activity.id()).await, [reference(activity, "VenueId-456", &moved)]);
     }
