@@ -35,7 +35,7 @@ impl Switch {
         Self { partition: SwitchPartition, sort: SwitchSort, enabled, changed_at }
     }
 
-    fn key() -> Key {
+    pub(crate) fn key() -> Key {
         Key::new(&SwitchPartition, &SwitchSort)
     }
 }

@@ -36,13 +36,13 @@ pub trait JobRoutes: App {
     }
 }
 
-/// Reads a job with strong consistency.
+/// Reads a job.
 ///
 /// # Errors
 /// 403 for a caller who may not see the job, 404 for an unknown job.
 pub async fn get_job<S: JobRoutes>(service: S, request: Request<S::Input>) -> Result<Json<JobBody>, Error> {
     let key = S::key(&request.caller, &request.input)?;
-    Ok(Json(service.table().get(&key).await?.ok_or(Error::NotFound("job"))?.into()))
+    Ok(Json(service.table().look_up(&key).await?.ok_or(Error::NotFound("job"))?.into()))
 }
 
 /// Resumes a failed job after its last completed step.

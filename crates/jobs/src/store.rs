@@ -47,6 +47,14 @@ impl Jobs {
         Ok(self.table.get(key).await?)
     }
 
+    /// Reads a job that a response shows, as [`Table::look_up`] does.
+    ///
+    /// # Errors
+    /// The errors of [`Jobs::get`].
+    pub async fn look_up(&self, key: &Key) -> Result<Option<Job>, Error> {
+        Ok(self.table.look_up(key).await?)
+    }
+
     /// Creates the job, unless a job with the same key exists. Wakes up an existing job and
     /// returns it.
     ///

@@ -41,7 +41,7 @@ pub struct Query<'a> {
     pub(crate) partition: String,
     pub(crate) range: &'a KeyRange,
     pub(crate) filter: Option<Condition>,
-    consistent: bool,
+    consistent: Option<bool>,
     /// Maximum number of calls of [`Table::query_all`].
     max_calls: usize,
 }
@@ -55,7 +55,7 @@ impl<'a> Query<'a> {
             partition: partition.to_string(),
             range,
             filter: None,
-            consistent: false,
+            consistent: None,
             max_calls: MAX_WHOLE,
         }
     }
@@ -77,7 +77,13 @@ impl<'a> Query<'a> {
     /// Requests strongly consistent reads, which consume twice as many RRU. Indexes support only
     /// eventually consistent reads.
     pub fn consistent(mut self) -> Self {
-        self.consistent = true;
+        self.consistent = Some(true);
+        self
+    }
+
+    /// Requests eventually consistent reads of the base table from [`Table::query_all`].
+    pub fn eventually(mut self) -> Self {
+        self.consistent = Some(false);
         self
     }
 
@@ -233,8 +239,9 @@ impl Table {
         Ok((page, unreadable))
     }
 
-    /// Reads all items of the query. Reads of the base table are strongly consistent. Use this
-    /// method only if the service limits the number of items in the range.
+    /// Reads all items of the query. Reads of the base table are strongly consistent, unless
+    /// [`Query::eventually`] was called. Use this method only if the service limits the number of
+    /// items in the range.
     ///
     /// Items that cannot be deserialized as `T` are skipped and counted.
     ///
@@ -252,7 +259,7 @@ impl Table {
     /// A call failed, or the range exceeds 5 MB.
     pub async fn query_all_with_unreadable<T: Item>(&self, query: &Query<'_>) -> Result<(Page<T>, Vec<Key>), Error> {
         let mut unreadable = Vec::new();
-        let consistent = query.index.is_none();
+        let consistent = query.consistent.unwrap_or(query.index.is_none());
         let mut page = Page { items: Vec::new(), next: None, skipped: 0 };
         let mut from = None;
         for _ in 0..query.max_calls {
@@ -275,7 +282,7 @@ impl Table {
         let mut count = 0;
         let mut from = None;
         for _ in 0..MAX_LARGE {
-            let request = self.ask(query, query.range).consistent_read(query.consistent);
+            let request = self.ask(query, query.range).consistent_read(query.consistent == Some(true));
             let request = request.select(Select::Count).set_exclusive_start_key(from);
             let answer = call(request.send()).await?;
             usage::count("Query", Some(&|| query.condition(query.range)), &answer.consumed_capacity);
@@ -317,7 +324,7 @@ impl Table {
     /// Reads up to `limit` items in a part of the query's range, with one call.
     pub(crate) async fn query(&self, query: &Query<'_>, range: &KeyRange, limit: usize) -> Result<Slice, Error> {
         let limit = i32::try_from(limit).unwrap_or(i32::MAX);
-        let request = self.ask(query, range).consistent_read(query.consistent).limit(limit);
+        let request = self.ask(query, range).consistent_read(query.consistent == Some(true)).limit(limit);
         send(request, &|| query.condition(range)).await
     }
 

@@ -20,7 +20,6 @@ const OTHERS: &[&str] = &[
     "schedule-payment",
     "add-cart-item",
     "checkout-cart",
-    "list-cart-items",
     "continue-cart-job",
     "put-product",
     "list-products",

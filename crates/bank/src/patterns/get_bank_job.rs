@@ -10,7 +10,7 @@ use jobs::{Job, JobBody, JobInput, JobRoutes, Jobs};
 use keys::bank::JobId;
 use table::{
     Key,
-    cost::{Cost, read},
+    cost::{Cost, read_eventually},
 };
 
 pub const PATTERN: Pattern = Pattern {
@@ -23,7 +23,7 @@ pub const PATTERN: Pattern = Pattern {
         summary: "Get the progress of a job",
         problems: &[Problem::NotFound],
     }]),
-    calls: &[Calls::new("", |_| Cost::default().read(cost::JOBS, read(0)))],
+    calls: &[Calls::new("", |_| Cost::default().read(cost::JOBS, read_eventually(0)))],
     contract: function::contract(&jobs::get_job::<Bank>),
     function: || function::http(jobs::get_job::<Bank>, Bank::warm_by_job),
 };

@@ -257,6 +257,19 @@ impl Cart {
         Ok((order?, readable(lines_key, lines?)?))
     }
 
+    /// Reads an order and its lines for a response. The lines never change.
+    pub(crate) async fn look_up_order(
+        &self,
+        account: &AccountId,
+        order: &OrderId,
+    ) -> Result<(Order, Vec<Line>), Error> {
+        let order_key = Key::new(account, &OrderSort(order.clone()));
+        let lines_key = Key::new(account, &LinesSort(order.clone()));
+        let reads = join(self.table.look_up(&order_key), self.table.look_up::<OrderLines>(&lines_key));
+        let (order, lines) = Box::pin(reads).await;
+        Ok((order?.ok_or(Error::NotFound("order"))?, readable(lines_key, lines?)?))
+    }
+
     /// Reads the lines of an order with strong consistency.
     pub(crate) async fn lines(&self, account: &AccountId, order: &OrderId) -> Result<Vec<Line>, Error> {
         let key = Key::new(account, &LinesSort(order.clone()));

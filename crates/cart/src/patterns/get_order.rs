@@ -7,7 +7,7 @@ use crate::{
 };
 use function::{Error, Input, Json, Problem, Request, Route, Trigger};
 use keys::{AccountId, OrderId};
-use table::cost::{Cost, read};
+use table::cost::{Cost, read_eventually};
 
 pub const PATTERN: Pattern = Pattern {
     id: "C11",
@@ -19,7 +19,9 @@ pub const PATTERN: Pattern = Pattern {
         summary: "Get an order with its lines",
         problems: &[Problem::NotFound],
     }]),
-    calls: &[Calls::new("", |case| Cost::default().read(cost::CART, read(case.order) + read(case.lines)))],
+    calls: &[Calls::new("", |case| {
+        Cost::default().read(cost::CART, read_eventually(case.order) + read_eventually(case.lines))
+    })],
     contract: function::contract(&get_order),
     function: || function::http(get_order, Cart::warm_by_get),
 };
@@ -33,13 +35,13 @@ pub struct GetOrderInput {
     order: OrderId,
 }
 
-/// Reads one order with strong consistency.
+/// Reads one order.
 ///
 /// # Errors
 /// 403 for an account that the caller does not own, 404 for an unknown order.
 pub async fn get_order(cart: Cart, request: Request<GetOrderInput>) -> Result<Json<OrderBody>, Error> {
     let GetOrderInput { account, order } = &request.input;
     request.caller.must_own(account, DOMAIN)?;
-    let (order, lines) = cart.order_with_lines(account, order).await?;
+    let (order, lines) = cart.look_up_order(account, order).await?;
     Ok(Json(OrderBody::from(order).with(lines, 0)))
 }

@@ -7,7 +7,7 @@ use crate::{
 };
 use function::{Error, Input, Json, Problem, Request, Route, Trigger};
 use keys::Sku;
-use table::cost::{Cost, read};
+use table::cost::{Cost, read_eventually};
 
 pub const PATTERN: Pattern = Pattern {
     id: "C10",
@@ -19,7 +19,7 @@ pub const PATTERN: Pattern = Pattern {
         summary: "Get a product",
         problems: &[Problem::NotFound],
     }]),
-    calls: &[Calls::new("", |case| Cost::default().read(cost::PRODUCTS, read(case.product)))],
+    calls: &[Calls::new("", |case| Cost::default().read(cost::PRODUCTS, read_eventually(case.product)))],
     contract: function::contract(&get_product),
     function: || function::http(get_product, Cart::warm_by_product),
 };
@@ -34,7 +34,11 @@ pub struct GetProductInput(#[input(path = "sku")] Sku);
 /// 404 for an unknown product, and for an inactive product without the operator scope.
 pub async fn get_product(cart: Cart, request: Request<GetProductInput>) -> Result<Json<ProductBody>, Error> {
     let GetProductInput(sku) = &request.input;
-    let product = cart.products.get::<Product>(&Product::key(sku)).await?;
-    let visible = product.filter(|product| product.active || request.caller.operates(DOMAIN));
+    let (key, operates) = (Product::key(sku), request.caller.operates(DOMAIN));
+    let is_visible = |product: &Product| product.active || operates;
+    let mut visible = cart.products.get_eventually::<Product>(&key).await?.filter(is_visible);
+    if visible.is_none() {
+        visible = cart.products.get::<Product>(&key).await?.filter(is_visible);
+    }
     visible.map(|product| Json(product.into())).ok_or(Error::NotFound("product"))
 }

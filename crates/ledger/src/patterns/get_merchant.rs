@@ -7,7 +7,7 @@ use crate::{
 };
 use function::{Error, Input, Json, Problem, Request, Route, Trigger};
 use keys::ledger::MerchantId;
-use table::cost::{Cost, read};
+use table::cost::{Cost, read_eventually};
 
 pub const PATTERN: Pattern = Pattern {
     id: "L1",
@@ -19,7 +19,7 @@ pub const PATTERN: Pattern = Pattern {
         summary: "Get a merchant",
         problems: &[Problem::NotFound],
     }]),
-    calls: &[Calls::new("", |case| Cost::default().read(cost::LEDGER, read(case.account)))],
+    calls: &[Calls::new("", |case| Cost::default().read(cost::LEDGER, read_eventually(case.account)))],
     contract: function::contract(&get_merchant),
     function: || function::http(get_merchant, Ledger::warm_by_get),
 };
@@ -33,6 +33,6 @@ pub struct GetMerchantInput(#[input(path = "merchantId")] MerchantId);
 /// # Errors
 /// Returns 404 if the merchant does not exist.
 pub async fn get_merchant(ledger: Ledger, request: Request<GetMerchantInput>) -> Result<Json<MerchantBody>, Error> {
-    let merchant = ledger.books.table.get::<Merchant>(&Merchant::key_of(&request.input.0)).await?;
+    let merchant = ledger.books.table.look_up::<Merchant>(&Merchant::key_of(&request.input.0)).await?;
     Ok(Json(merchant.ok_or(Error::NotFound("merchant"))?.into()))
 }

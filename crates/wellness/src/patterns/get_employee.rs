@@ -7,7 +7,7 @@ use crate::{
 };
 use function::{Error, Input, Json, Problem, Request, Route, Trigger};
 use keys::wellness::EmployeeKey;
-use table::cost::{Cost, read};
+use table::cost::{Cost, read_eventually};
 
 pub const PATTERN: Pattern = Pattern {
     id: "W23",
@@ -19,7 +19,7 @@ pub const PATTERN: Pattern = Pattern {
         summary: "Get an employee",
         problems: &[Problem::NotFound],
     }]),
-    calls: &[Calls::new("", |case| Cost::default().read(cost::ACTIVITIES, read(case.employee)))],
+    calls: &[Calls::new("", |case| Cost::default().read(cost::ACTIVITIES, read_eventually(case.employee)))],
     contract: function::contract(&get_employee),
     function: || function::http(get_employee, Wellness::warm_by_get),
 };
@@ -28,13 +28,13 @@ pub const PATTERN: Pattern = Pattern {
 #[derive(Debug, Clone, Input)]
 pub struct EmployeeInput(#[input(part, via = EmployeePath)] pub(crate) EmployeeKey);
 
-/// Reads an employee with strong consistency.
+/// Reads an employee.
 ///
 /// # Errors
 /// 404 if the company has no such employee.
 pub async fn get_employee(wellness: Wellness, request: Request<EmployeeInput>) -> Result<Json<EmployeeBody>, Error> {
     let EmployeeInput(key) = &request.input;
     request.caller.must_belong_to(&key.company, DOMAIN)?;
-    let found = wellness.table.get::<Employee>(&Employee::key_of(key)).await?;
+    let found = wellness.table.look_up::<Employee>(&Employee::key_of(key)).await?;
     Ok(Json(found.ok_or(Error::NotFound("employee"))?.into()))
 }

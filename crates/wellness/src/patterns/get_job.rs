@@ -10,7 +10,7 @@ use jobs::{Job, JobBody, JobRoutes, Jobs};
 use keys::wellness::{CompanyId, JobId};
 use table::{
     Key,
-    cost::{Cost, read},
+    cost::{Cost, read_eventually},
 };
 
 pub const PATTERN: Pattern = Pattern {
@@ -23,7 +23,7 @@ pub const PATTERN: Pattern = Pattern {
         summary: "Get the progress of a job",
         problems: &[Problem::NotFound],
     }]),
-    calls: &[Calls::new("", |case| Cost::default().read(cost::JOBS, read(case.job)))],
+    calls: &[Calls::new("", |case| Cost::default().read(cost::JOBS, read_eventually(case.job)))],
     contract: function::contract(&jobs::get_job::<Wellness>),
     function: || function::http(jobs::get_job::<Wellness>, Wellness::warm_by_job),
 };

@@ -3,11 +3,11 @@
 use crate::{
     DOMAIN, Wellness,
     cost::{self, Calls, Pattern},
-    model::plan::PlanBody,
+    model::plan::{PlanBody, Plans},
 };
 use function::{Error, Input, Json, Problem, Request, Route, Trigger};
 use keys::wellness::{CompanyId, PlanId};
-use table::cost::{Cost, read};
+use table::cost::{Cost, read_eventually};
 
 pub const PATTERN: Pattern = Pattern {
     id: "W19",
@@ -19,7 +19,7 @@ pub const PATTERN: Pattern = Pattern {
         summary: "Get a plan",
         problems: &[Problem::NotFound],
     }]),
-    calls: &[Calls::new("", |case| Cost::default().read(cost::ACTIVITIES, read(case.own)))],
+    calls: &[Calls::new("", |case| Cost::default().read(cost::ACTIVITIES, read_eventually(case.own)))],
     contract: function::contract(&get_plan),
     function: || function::http(get_plan, Wellness::warm_by_get),
 };
@@ -33,13 +33,17 @@ pub struct PlanInput {
     pub(crate) plan: PlanId,
 }
 
-/// Reads a plan with strong consistency. A calendar year is a plan if no other plan covers it.
+/// Reads a plan. A calendar year is a plan if no other plan covers it.
 ///
 /// # Errors
 /// 404 if the plan does not exist.
 pub async fn get_plan(wellness: Wellness, request: Request<PlanInput>) -> Result<Json<PlanBody>, Error> {
     let PlanInput { company, plan } = &request.input;
     request.caller.must_belong_to(company, DOMAIN)?;
-    let plan = wellness.plans(company).await?.named(plan).ok_or(Error::NotFound("plan"))?;
-    Ok(Json(plan.into()))
+    let plans = wellness.table.get_eventually::<Plans>(&Plans::key_of(company)).await?;
+    let found = match plans.and_then(|plans| plans.named(plan)) {
+        Some(found) => Some(found),
+        None => wellness.plans(company).await?.named(plan),
+    };
+    Ok(Json(found.ok_or(Error::NotFound("plan"))?.into()))
 }

@@ -19,7 +19,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use table::{
     Query,
-    cost::{Cost, read, read_eventually},
+    cost::{Cost, read_eventually},
 };
 
 pub const PATTERN: Pattern = Pattern {
@@ -43,7 +43,7 @@ pub const PATTERN: Pattern = Pattern {
 fn points_cost(case: &Named) -> Cost {
     Cost::default()
         .read(cost::REGISTRATIONS, case.listed(case.registration))
-        .read(cost::ACTIVITIES, read(case.corrections))
+        .read(cost::ACTIVITIES, read_eventually(case.corrections))
 }
 
 /// The points of an employee, with the entries that they consist of.
@@ -106,7 +106,7 @@ pub async fn get_points(wellness: Wellness, request: Request<UserPeriod>) -> Res
     let period = wellness.period(wanted, &of.company, request.now).await?;
     let awards = wellness.all_registrations(&of, period, |one| (one.partition.0, one.awards));
     let (partition, range) = (PointsPartition(of.company.clone()), CorrectionSort::within(&of.user, period));
-    let corrections = Query::new(&partition, &range).large();
+    let corrections = Query::new(&partition, &range).large().eventually();
     let corrections = async { Ok(wellness.table.query_all::<Correction>(&corrections).await?) };
     let (awards, corrections) = Box::pin(try_join(awards, corrections)).await?;
     let skipped = awards.skipped + corrections.skipped;

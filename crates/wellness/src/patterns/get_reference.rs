@@ -11,7 +11,7 @@ use function::{Error, Input, Json, Problem, Request, Route, Trigger};
 use keys::wellness::{CompanyId, Facet, FacetRef};
 use schemars::JsonSchema;
 use serde::Serialize;
-use table::cost::{Cost, read};
+use table::cost::{Cost, read, read_eventually};
 
 pub const PATTERN: Pattern = Pattern {
     id: "W30",
@@ -24,7 +24,7 @@ pub const PATTERN: Pattern = Pattern {
         problems: &[Problem::NotFound],
     }]),
     calls: &[
-        Calls::new("", |case| Cost::default().read(cost::ACTIVITIES, read(case.own))),
+        Calls::new("", |case| Cost::default().read(cost::ACTIVITIES, read_eventually(case.own))),
         Calls::new(", file", |case| Cost::default().read(cost::ACTIVITIES, read(case.own) + read(case.upload))),
     ],
     contract: function::contract(&get_reference),
@@ -58,7 +58,7 @@ pub struct RecordWithFile {
     download_url: Option<String>,
 }
 
-/// Reads a record with strong consistency. Employees may read records of their company. The URL of
+/// Reads a record. Employees may read records of their company. The URL of
 /// a file is valid for five minutes.
 ///
 /// # Errors
@@ -70,7 +70,11 @@ pub async fn get_reference(wellness: Wellness, request: Request<RecordInput>) ->
     // request during the check could find neither.
     let upload = if of.facet == Facet::Files { wellness.upload(company, &of.id).await? } else { None };
     let upload = upload.filter(|upload| upload.missing.is_none());
-    let record = wellness.table.get::<Record>(&Record::key_of(company, of)).await?;
+    let key = Record::key_of(company, of);
+    let record = match of.facet {
+        Facet::Files => wellness.table.get::<Record>(&key).await?,
+        _ => wellness.table.look_up(&key).await?,
+    };
     let (record, upload) = match (record, upload) {
         (Some(record), upload) => (record, upload),
         (None, Some(upload)) if upload.status != FileStatus::Ready => (upload.record()?, Some(upload)),

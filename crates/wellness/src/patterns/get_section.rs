@@ -7,7 +7,7 @@ use crate::{
 };
 use function::{Error, Input, Json, Problem, Request, Route, Trigger};
 use keys::wellness::{CompanyId, SectionId};
-use table::cost::{Cost, read};
+use table::cost::{Cost, read_eventually};
 
 pub const PATTERN: Pattern = Pattern {
     id: "W36",
@@ -19,7 +19,7 @@ pub const PATTERN: Pattern = Pattern {
         summary: "Get a section",
         problems: &[Problem::NotFound],
     }]),
-    calls: &[Calls::new("", |case| Cost::default().read(cost::ACTIVITIES, read(case.own)))],
+    calls: &[Calls::new("", |case| Cost::default().read(cost::ACTIVITIES, read_eventually(case.own)))],
     contract: function::contract(&get_section),
     function: || function::http(get_section, Wellness::warm_by_get),
 };
@@ -33,13 +33,13 @@ pub struct GetSectionInput {
     section: SectionId,
 }
 
-/// Reads a section with strong consistency.
+/// Reads a section.
 ///
 /// # Errors
 /// 404 if the company has no such section.
 pub async fn get_section(wellness: Wellness, request: Request<GetSectionInput>) -> Result<Json<SectionBody>, Error> {
     let GetSectionInput { company, section } = &request.input;
     request.caller.must_belong_to(company, DOMAIN)?;
-    let section = wellness.table.get::<Section>(&Section::key_of(company, section)).await?;
+    let section = wellness.table.look_up::<Section>(&Section::key_of(company, section)).await?;
     Ok(Json(section.ok_or(Error::NotFound("section"))?.into()))
 }

@@ -7,7 +7,7 @@ use crate::{
 };
 use function::{Error, Input, Json, Problem, Request, Route, Trigger};
 use keys::wellness::{CompanyId, Owner, TemplateId};
-use table::cost::{Cost, read};
+use table::cost::{Cost, read_eventually};
 
 pub const PATTERN: Pattern = Pattern {
     id: "W32",
@@ -28,7 +28,7 @@ pub const PATTERN: Pattern = Pattern {
             problems: &[Problem::NotFound],
         },
     ]),
-    calls: &[Calls::new("", |case| Cost::default().read(cost::ACTIVITIES, read(case.own)))],
+    calls: &[Calls::new("", |case| Cost::default().read(cost::ACTIVITIES, read_eventually(case.own)))],
     contract: function::contract(&get_template),
     function: || function::http(get_template, Wellness::warm_by_get),
 };
@@ -51,6 +51,6 @@ pub async fn get_template(wellness: Wellness, request: Request<TemplateInput>) -
     if let Owner::Company(company) = owner {
         request.caller.must_belong_to(company, DOMAIN)?;
     }
-    let template = wellness.table.get::<Template>(&Template::key_of(owner, id)).await?;
+    let template = wellness.table.look_up::<Template>(&Template::key_of(owner, id)).await?;
     Ok(Json(template.ok_or(Error::NotFound("template"))?.try_into()?))
 }

@@ -42,7 +42,7 @@ const SAVED: &str = r#"{"status": "SAVED"}"#;
 const ACTIVE: &str = r#"{"status": "ACTIVE"}"#;
 
 /// Label of an access pattern, or nothing if the request is not measured; request; and body.
-const STORY: [(&str, &str, &str); 31] = [
+const STORY: [(&str, &str, &str); 34] = [
     ("put-product", "PUT /cart/products/SKU", r#"{"name": "Product", "price": "12.50", "currency": "USD"}"#),
     ("get-product", "GET /cart/products/SKU", ""),
     ("list-products", "GET /cart/products?limit=3", ""),
@@ -50,12 +50,15 @@ const STORY: [(&str, &str, &str); 31] = [
     ("add-cart-item, in the cart already", "POST /items", NEW),
     ("update-cart-item, quantity", "PATCH /items/ITEM", r#"{"quantity": 5}"#),
     ("get-cart-item", "GET /items/ITEM", ""),
+    ("get-cart-item, current prices", "GET /items/ITEM?prices=current", ""),
     ("list-cart-items", "GET /items", ""),
+    ("list-cart-items, current prices", "GET /items?prices=current", ""),
     ("list-sku-items", "GET /cart/skus/SKU/items", ""),
+    ("list-sku-items, current prices", "GET /cart/skus/SKU/items?prices=current", ""),
     ("update-cart-item, to SAVED", "PATCH /items/ITEM", SAVED),
     ("update-cart-item, quantity of a saved item", "PATCH /items/ITEM", r#"{"quantity": 6}"#),
     ("get-cart-item, saved", "GET /items/ITEM", ""),
-    ("list-cart-items, saved", "GET /items?status=SAVED", ""),
+    ("list-cart-items, saved, shipped or cancelled", "GET /items?status=SAVED", ""),
     ("update-cart-item, to ACTIVE", "PATCH /items/ITEM", r#"{"status": "ACTIVE", "quantity": 7}"#),
     ("", "PATCH /items/ITEM", SAVED),
     ("", "POST /items", NEW),
@@ -66,7 +69,7 @@ const STORY: [(&str, &str, &str); 31] = [
     ("list-orders", "GET /orders", ""),
     ("update-order, to SHIPPED or CANCELLED", "PATCH /orders/ORDER", r#"{"status": "SHIPPED"}"#),
     ("update-order, to DELIVERED", "PATCH /orders/ORDER", r#"{"status": "DELIVERED"}"#),
-    ("list-cart-items, shipped or cancelled", "GET /items?status=SHIPPED", ""),
+    ("list-cart-items, saved, shipped or cancelled", "GET /items?status=SHIPPED", ""),
     ("add-cart-item", "POST /items", NEW),
     ("remove-cart-item", "DELETE /items/ITEM", ""),
     ("add-cart-item", "POST /items", NEW),

@@ -97,9 +97,11 @@ async fn cart_items_copy_the_product_and_reads_mark_later_changes() {
         put(&shop.now, price, more).await;
         let mut wanted = added.clone();
         wanted.as_object_mut().expect("an object").extend((!mark.is_empty()).then(|| (mark.to_owned(), json!(true))));
-        assert_eq!(customer.get(&path(&added)).await.body, wanted);
-        assert_eq!(customer.get(&items_of("A-1")).await.body["items"], json!([wanted]));
-        assert_eq!(shop.now.get("/cart/skus/tea/items").await.body["items"], json!([wanted]));
+        for (query, wanted) in [("?prices=current", &wanted), ("", &added)] {
+            assert_eq!(customer.get(&format!("{}{query}", path(&added))).await.body, *wanted);
+            assert_eq!(customer.get(&format!("{}{query}", items_of("A-1"))).await.body["items"], json!([wanted]));
+            assert_eq!(shop.now.get(&format!("/cart/skus/tea/items{query}")).await.body["items"], json!([wanted]));
+        }
         if mark == "unavailable" {
             assert_problem(&add().await, 409, "product-unavailable");
         }
@@ -107,7 +109,7 @@ async fn cart_items_copy_the_product_and_reads_mark_later_changes() {
     // A saved item keeps its price and is marked, too. Another addition takes the new price.
     let saved = customer.patch(&path(&added), &json!({"status": "SAVED"})).await;
     assert_eq!((saved.status, text(&saved.body, "price")), (200, "4.50"));
-    let list = customer.get(&format!("{}?status=SAVED", items_of("A-1"))).await.body;
+    let list = customer.get(&format!("{}?status=SAVED&prices=current", items_of("A-1"))).await.body;
     assert_eq!((&list["items"][0]["priceChanged"], text(&list["items"][0], "price")), (&json!(true), "4.50"));
     customer.patch(&path(&added), &json!({"status": "ACTIVE"})).await;
     let more = add().await.body;
