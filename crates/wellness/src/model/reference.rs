@@ -117,13 +117,12 @@ impl From<VenuePath> for FacetRef {
     }
 }
 
-/// The last use of a record, and its revision. All other attributes are ignored, so that an invalid
-/// one cannot make it unreadable.
+/// The last use of a record. All other attributes are ignored, so that an invalid one cannot make
+/// it unreadable.
 #[derive(Debug, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct LastUse {
     pub(crate) used_by: Option<ActivityId>,
-    pub(crate) revision: Option<RequestId>,
 }
 
 impl Item for LastUse {

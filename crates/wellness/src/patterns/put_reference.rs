@@ -11,11 +11,14 @@ use crate::{
     },
 };
 use function::{Error, Input, Put, Request, Route, Trigger, optimistically};
-use keys::wellness::{CompanyId, CompanyPartition, Facet, FacetId, FacetRef, RecordSort};
+use keys::{
+    RequestId,
+    wellness::{CompanyId, CompanyPartition, Facet, FacetId, FacetRef, RecordSort},
+};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use table::{
-    Change, Condition, JsonText,
+    Change, Condition, Item, JsonText,
     cost::{Cost, read, write},
 };
 
@@ -36,6 +39,19 @@ pub const PATTERN: Pattern = Pattern {
     contract: function::contract(&put_reference),
     function: || function::http(put_reference, Wellness::warm_by_get),
 };
+
+/// What a put keeps of the stored record, and what must not change meanwhile.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Old {
+    #[serde(flatten)]
+    last: LastUse,
+    revision: Option<RequestId>,
+}
+
+impl Item for Old {
+    const TYPE: &'static str = Record::TYPE;
+}
 
 fn put(case: &Named) -> Cost {
     Cost::default().read(cost::ACTIVITIES, read(case.own))
@@ -92,10 +108,10 @@ impl Wellness {
     /// was added last. An unreadable record is replaced as well.
     async fn put_record(&self, record: &Record) -> Result<bool, Error> {
         let RecordSort(of) = &record.sort;
-        let (is_new, put) = match self.table.get::<LastUse>(&Record::key_of(&record.partition.0, of)).await {
+        let (is_new, put) = match self.table.get::<Old>(&Record::key_of(&record.partition.0, of)).await {
             Ok(None) => (true, self.table.put_new(record)?),
-            Ok(Some(last)) => {
-                let unchanged = [last.is_unchanged(), Condition::unchanged(Record::REVISION, last.revision.as_ref())];
+            Ok(Some(Old { last, revision })) => {
+                let unchanged = [last.is_unchanged(), Condition::unchanged(Record::REVISION, revision.as_ref())];
                 let record = Record { used_by: last.used_by, ..record.clone() };
                 let put = unchanged.into_iter().fold(self.table.replace(&record)?, Change::only_if);
                 self.dynamo.write_once_as(put, &record).await?;
