@@ -180,6 +180,8 @@ pub const NOTHING: ::ledger::Case = ::ledger::Case {
     transaction: 0,
     of_status: 0,
     leg: 0,
+    of_account: 0,
+    reversals: 0,
     inbox: 0,
     hold: 0,
     of_hold: 0,

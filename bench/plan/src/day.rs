@@ -141,6 +141,8 @@ pub(super) fn transferred() -> Cost {
         transaction,
         of_status,
         leg,
+        of_account: leg,
+        reversals: 0,
         inbox: 0,
         hold: 0,
         of_hold: 0,

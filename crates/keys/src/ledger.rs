@@ -9,11 +9,11 @@
 //! | account | `ACCOUNT#<id>` | `METADATA` | `USER#<user>`, `ACCOUNT#<id>` | `ACCOUNTS`, `ACCOUNT#<id>` |
 //! | account count | `USER#<user>` | `ACCOUNT-COUNT` | | |
 //! | transaction | `TXN#<id>` | `METADATA` | `STATUS#<status>`, `CREATED#<time>` | `IDEMPOTENCY#<key>`, `TXN` |
-//! | leg | `TXN#<id>` | `LEG#<leg>` | `ACCOUNT#<account>`, `LEG#<time>#<leg>` | |
-//! | credit of a grouped account | `TXN#<id>` | `LEG#<leg>` | | |
+//! | leg | `TXN#<id>` | `LEG#<leg>` | `ACCOUNT#<account>`, `LEG#<time>#<leg>` | of a reversal: `ACCOUNT#<account>`, `REVERSED#<time of the original>#<original leg>#REVERSAL#<number>` |
+//! | credit of a grouped account | `TXN#<id>` | `LEG#<leg>` | | as a leg |
 //! | its inbox item | `ACCOUNT#<account>#INBOX#<shard>` | `CREATED#<time>#<leg>` | | |
 //! | its posting | `TXN#<id>` | `POSTING#<leg>` | `ACCOUNT#<account>`, `LEG#<time>#<leg>` | |
-//! | reversal marker | `TXN#<id>` | `REVERSAL#<number>` | | |
+//! | reversal marker | `TXN#<id>` | `REVERSAL#<number>` | `REVERSED#<status>`, `CREATED#<time of the original>` | |
 //! | hold | `HOLD#<id>` | `METADATA` | `ACCOUNT#<payer>`, `EXPIRES#<time>#<id>` | `HOLD-EXPIRY#<shard>`, `EXPIRES#<time>#<id>` |
 //! | refusal of a transfer | `TXN#<id>` | `METADATA` | | |
 //! | reconciliation | `RECONCILIATION#<id>` | `METADATA` | | |
@@ -305,6 +305,11 @@ impl TransactionPartition {
     pub fn collection() -> KeyRange {
         KeyRange::spanning(&LegSort::all(), &ReversalSort::all())
     }
+
+    /// The range of the header, the postings and the reversal markers.
+    pub fn without_legs() -> KeyRange {
+        KeyRange::spanning(&KeyRange::of_key(&Metadata), &ReversalSort::all())
+    }
 }
 
 numbered_key!(
@@ -363,28 +368,78 @@ pub struct StatusPartition {
     pub shard: Shard,
 }
 
+impl StatusPartition {
+    fn parse(text: &str, prefix: &str) -> Option<Self> {
+        let rest = text.strip_prefix(prefix)?;
+        let (status, shard) = rest.split_once('#').map_or((rest, None), |(status, shard)| (status, Some(shard)));
+        let shard = shard.map_or(Some(Shard::FIRST), |shard| shard.parse().ok())?;
+        Some(Self { status: status.parse().ok()?, shard })
+    }
+
+    fn write(&self, out: &mut fmt::Formatter<'_>, prefix: &str) -> fmt::Result {
+        write!(out, "{prefix}{}", self.status)?;
+        if self.shard == Shard::FIRST { Ok(()) } else { write!(out, "#{}", self.shard) }
+    }
+}
+
 impl FromStr for StatusPartition {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        let parse = || {
-            let rest = text.strip_prefix("STATUS#")?;
-            let (status, shard) = rest.split_once('#').map_or((rest, None), |(status, shard)| (status, Some(shard)));
-            let shard = shard.map_or(Some(Shard::FIRST), |shard| shard.parse().ok())?;
-            Some(Self { status: status.parse().ok()?, shard })
-        };
-        parse().filter(|key| key.to_string() == text).ok_or(Invalid::key("StatusPartition"))
+        let key = Self::parse(text, "STATUS#").filter(|key| key.to_string() == text);
+        key.ok_or(Invalid::key("StatusPartition"))
     }
 }
 
 impl fmt::Display for StatusPartition {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "STATUS#{}", self.status)?;
-        if self.shard == Shard::FIRST { Ok(()) } else { write!(out, "#{}", self.shard) }
+        self.write(out, "STATUS#")
     }
 }
 
 serde_as_text!(StatusPartition);
+
+/// GSI1PK of the reversal markers of the transactions in a shard of the status index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ReversedPartition(pub StatusPartition);
+
+impl FromStr for ReversedPartition {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let key = StatusPartition::parse(text, "REVERSED#").map(Self).filter(|key| key.to_string() == text);
+        key.ok_or(Invalid::key("ReversedPartition"))
+    }
+}
+
+impl fmt::Display for ReversedPartition {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.write(out, "REVERSED#")
+    }
+}
+
+serde_as_text!(ReversedPartition);
+
+/// GSI2SK of a leg of a reversal, in the partition of its account. The reversals of a leg sort in
+/// the order in which they were posted.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("REVERSED#{created:Exact}#{leg}#{reversal}")]
+#[range(at(created))]
+pub struct ReversedLegSort {
+    /// The time of the original transaction.
+    pub created: TimestampMillis,
+    /// The original leg.
+    pub leg: LegId,
+    /// The reversal.
+    pub reversal: ReversalSort,
+}
+
+impl ReversedLegSort {
+    /// The range of reversals of the legs from `first` to `last`, both inclusive.
+    pub fn between(first: TimestampMillis, last: TimestampMillis) -> KeyRange {
+        KeyRange::spanning(&Self::at(&first), &Self::at(&last))
+    }
+}
 
 /// A position in the list of transactions by time.
 ///

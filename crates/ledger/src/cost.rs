@@ -19,8 +19,12 @@ pub struct Case<N = usize> {
     /// Size of a transaction's entry in GSI1, which lists transactions by status. The entry has all
     /// attributes of the header except the key of GSI2.
     pub of_status: N,
-    /// Size of a leg. A leg's entry in GSI1 has the same size.
+    /// Size of a leg.
     pub leg: N,
+    /// Size of a leg's entry in GSI1, which lists the legs of an account.
+    pub of_account: N,
+    /// Size of the entries of the reversals that a list finds.
+    pub reversals: N,
     /// Size of an inbox item.
     pub inbox: N,
     /// Size of a hold.
@@ -54,6 +58,8 @@ impl Sizes for Case {
             transaction: Size::named("header", self.transaction),
             of_status: Size::named("status entry", self.of_status),
             leg: Size::named("leg", self.leg),
+            of_account: Size::named("leg entry", self.of_account),
+            reversals: Size::named("reversals", self.reversals),
             inbox: Size::named("inbox item", self.inbox),
             hold: Size::named("hold", self.hold),
             of_hold: Size::named("hold entry", self.of_hold),
@@ -103,10 +109,10 @@ impl Named {
     /// must be true if the transaction has an idempotency key.
     pub(crate) fn posted(&self, keyed: bool) -> Cost {
         let legs = self.legs;
-        let entries = write(self.leg).times(legs);
+        let items = write(self.transaction) + write(self.leg).times(legs) + write(self.account).times(legs);
         Cost::default()
-            .write(LEDGER, (write(self.transaction) + entries + write(self.account).times(legs)).times(2))
-            .write(BY_TIME, write(self.of_status) + entries)
+            .write(LEDGER, items.times(2))
+            .write(BY_TIME, write(self.of_status) + write(self.of_account).times(legs))
             .write(BY_KEY, Term::whole(usize::from(keyed)))
     }
 
@@ -117,14 +123,8 @@ impl Named {
         let items = write(self.transaction) + write(self.leg).times(legs) + write(self.inbox);
         Cost::default()
             .write(LEDGER, (items + write(self.account).times(debits)).times(2))
-            .write(BY_TIME, write(self.of_status) + write(self.leg).times(debits))
+            .write(BY_TIME, write(self.of_status) + write(self.of_account).times(debits))
             .write(BY_KEY, 1)
-    }
-
-    /// Returns the RRUs consumed by reading the reversal markers of the listed transactions, if
-    /// none of them is reversed in part.
-    pub(crate) fn markers(&self) -> Term {
-        read_eventually(0).times(self.items)
     }
 
     /// Returns the RRUs consumed by reading the totals of a period, if all of them are in one

@@ -11,6 +11,7 @@ pub(crate) mod leg;
 pub(crate) mod merchant;
 pub(crate) mod posting;
 pub(crate) mod posting_plan;
+pub(crate) mod purpose;
 pub(crate) mod reconciliation;
 pub(crate) mod refusal;
 pub(crate) mod reversal;

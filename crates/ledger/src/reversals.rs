@@ -1,66 +1,107 @@
-//! The reversals of the transactions in a list
-//! ([decision](../../../docs/decisions/ledger-history.md)).
+//! The reversals of the transactions and legs in a list
+//! ([decision](../../../docs/decisions/ledger-history.md)). The items of a reversal are in two
+//! indexes, under the time of the original. A list therefore finds the reversals of a page with one
+//! query for each partition, and usually none.
 
-use crate::{Reversal, Transaction, store::Books};
+use crate::{Ledger, Leg, Reversal, ReversedLeg, Transaction, store::Books};
 use function::Error;
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::future::try_join_all;
 use keys::{
-    TransactionId,
-    ledger::{ReversalSort, TransactionPartition},
+    AccountId, TimestampMillis, TransactionId,
+    ledger::{
+        AccountPartition, CreatedSort, LegId, ReversedLegSort, ReversedPartition, StatusPartition, TransactionPartition,
+    },
 };
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
-use table::{Key, Query};
+use table::{Attribute, Item, Key, Query};
 
-/// Maximum number of concurrent queries.
-const SIDE_BY_SIDE: usize = 8;
-
-/// The last reversal markers of transactions.
-#[derive(Debug, Default)]
-pub(crate) struct Reversals {
-    last: HashMap<TransactionId, Reversal>,
-    /// The keys of the unreadable markers.
+/// The last reversals of transactions or legs.
+#[derive(Debug)]
+pub(crate) struct Reversals<K, T> {
+    pub(crate) last: HashMap<K, T>,
+    /// The keys of the unreadable items.
     pub(crate) unreadable: Vec<Key>,
 }
 
-impl Reversals {
-    /// Returns the last reversal marker of the transaction. `None` if it is not reversed.
-    pub(crate) fn of(&self, transaction: &TransactionId) -> Option<&Reversal> {
-        self.last.get(transaction)
+/// The entry of a reversal's leg in GSI2.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct ReversedEntry {
+    #[serde(rename = "PK")]
+    reversal: TransactionPartition,
+    #[serde(flatten)]
+    pub(crate) leg: ReversedLeg,
+}
+
+impl Item for ReversedEntry {
+    const TYPE: &'static str = Leg::TYPE;
+    const NUMBERS: &'static [Attribute] = &[ReversedLeg::REVERSED_AMOUNT];
+}
+
+impl ReversedEntry {
+    /// The reversal.
+    pub(crate) fn reversal(&self) -> &TransactionId {
+        &self.reversal.0
     }
 }
 
+/// The first and the last time. `None` if there is none.
+fn span(times: impl Iterator<Item = TimestampMillis> + Clone) -> Option<(TimestampMillis, TimestampMillis)> {
+    times.clone().min().zip(times.max())
+}
+
 impl Books {
-    /// Reads the last reversal marker of each transaction, with eventual consistency. Most
-    /// transactions have none, and most others have one. Only those that are reversed in part need
-    /// another call.
-    pub(crate) async fn reversals<'a>(
-        &self,
-        headers: impl Iterator<Item = &'a Transaction>,
-    ) -> Result<Reversals, Error> {
+    /// Reads the last reversal marker of each listed transaction, with eventual consistency. All of
+    /// them have the same status.
+    pub(crate) async fn reversals(&self, page: &[Transaction]) -> Result<Reversals<TransactionId, Reversal>, Error> {
+        let mut found = Reversals { last: HashMap::new(), unreadable: Vec::new() };
         // A reversal cannot be reversed.
-        let headers: HashMap<_, _> =
-            headers.filter(|header| header.reverses.is_none()).map(|header| (&header.id, header)).collect();
-        let keys: Vec<Key> = headers.keys().map(|id| Reversal::first_key_of(id)).collect();
-        let first = self.table.get_all::<Reversal>(&keys, false).await?;
-        let mut found = Reversals { last: HashMap::new(), unreadable: first.unreadable };
-        let is_part = |first: &Reversal| {
-            headers.get(first.original()).is_some_and(|header| header.amount != first.reversed_amount)
+        let originals = page.iter().filter(|header| header.reverses.is_none());
+        let Some((first, last)) = span(originals.clone().map(|header| header.created_at)) else { return Ok(found) };
+        let Some(StatusPartition { status, .. }) = originals.map(|header| header.by_status).next() else {
+            return Ok(found);
         };
-        let (parts, whole): (Vec<_>, Vec<_>) = first.items.into_values().partition(is_part);
-        let last = stream::iter(parts).map(|first| self.last_reversal(first)).buffer_unordered(SIDE_BY_SIDE);
-        let last: Vec<(Reversal, Option<Key>)> = last.try_collect().await?;
-        let (last, unreadable): (Vec<_>, Vec<_>) = last.into_iter().unzip();
-        found.unreadable.extend(unreadable.into_iter().flatten());
-        found.last = whole.into_iter().chain(last).map(|last| (last.original().clone(), last)).collect();
+        let range = CreatedSort::between(first, Some(last));
+        let shards = self.shards.read().map(|shard| ReversedPartition(StatusPartition { status, shard }));
+        let reads = shards.map(|partition| {
+            let query = Query::new(&partition, &range).on(&self.by_time);
+            async move { self.table.query_all_with_unreadable::<Reversal>(&query).await }
+        });
+        for (markers, unreadable) in try_join_all(reads).await? {
+            found.unreadable.extend(unreadable);
+            found.add(markers.items);
+        }
         Ok(found)
     }
+}
 
-    /// Returns the last marker of a transaction. If it cannot be read, returns the first marker and
-    /// the key of the last one.
-    async fn last_reversal(&self, first: Reversal) -> Result<(Reversal, Option<Key>), Error> {
-        let (partition, range) = (TransactionPartition(first.original().clone()), ReversalSort::all().newest_first());
-        let query = Query::new(&partition, &range);
-        let (page, unreadable) = self.table.page_with_unreadable::<Reversal>(&query, 1).await?;
-        Ok((page.items.into_iter().next().unwrap_or(first), unreadable.into_iter().next()))
+impl Reversals<TransactionId, Reversal> {
+    /// Keeps the last marker of each transaction.
+    fn add(&mut self, markers: Vec<Reversal>) {
+        for marker in markers {
+            match self.last.get(marker.original()) {
+                Some(known) if known.sort > marker.sort => {}
+                _ => drop(self.last.insert(marker.original().clone(), marker)),
+            }
+        }
+    }
+}
+
+impl Ledger {
+    /// Reads the last reversal of each listed leg of the account, with eventual consistency.
+    pub(crate) async fn reversed_legs(
+        &self,
+        account: &AccountId,
+        legs: &[Leg],
+    ) -> Result<Reversals<LegId, ReversedEntry>, Error> {
+        let mut found = Reversals { last: HashMap::new(), unreadable: Vec::new() };
+        let Some((first, last)) = span(legs.iter().map(|leg| leg.created_at)) else { return Ok(found) };
+        let (partition, range) = (AccountPartition(account.clone()), ReversedLegSort::between(first, last));
+        let query = Query::new(&partition, &range).on(&self.by_key);
+        let (entries, unreadable) = self.books.table.query_all_with_unreadable::<ReversedEntry>(&query).await?;
+        found.unreadable = unreadable;
+        // The reversals of a leg are in order.
+        found.last = entries.items.into_iter().map(|entry| (entry.leg.by_original.leg.clone(), entry)).collect();
+        Ok(found)
     }
 }

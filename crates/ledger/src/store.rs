@@ -113,6 +113,19 @@ impl Books {
         Ok(account)
     }
 
+    /// Reads an account with eventual consistency, for what never changes: its owner and its
+    /// currency. If this read does not give the account, it is read again as [`Self::account`] does.
+    ///
+    /// # Errors
+    /// The errors of [`Self::account`].
+    pub(crate) async fn account_shown(&self, id: &AccountId, caller: &Caller) -> Result<Account, Error> {
+        match self.table.get_eventually::<Account>(&Account::key_of(id)).await {
+            Ok(Some(account)) if caller.must_be(&account.user, crate::DOMAIN).is_ok() => Ok(account),
+            Ok(_) | Err(table::Error::Unreadable(..)) => self.account(id, caller).await,
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Reads an account with strong consistency. For a caller who may not access the account, an
     /// unreadable account is the same as a missing one.
     pub(crate) async fn account_if_any(&self, id: &AccountId, caller: &Caller) -> Result<Option<Account>, Error> {
@@ -233,6 +246,26 @@ impl Books {
             found = self.collection_once(id).await?;
         }
         Ok(found)
+    }
+
+    /// Reads a transaction without its legs, and its last reversal marker. The read is eventually
+    /// consistent, and is repeated with strong consistency if it finds nothing. `None` if the header
+    /// is missing or unreadable.
+    pub(crate) async fn summary(&self, id: &TransactionId) -> Result<Option<(Transaction, Option<Reversal>)>, Error> {
+        let (partition, range) = (TransactionPartition(id.clone()), TransactionPartition::without_legs());
+        let mut rows = self.table.query_all::<Row>(&Query::new(&partition, &range).eventually()).await?;
+        if rows.items.is_empty() && rows.skipped == 0 {
+            rows = self.table.query_all(&Query::new(&partition, &range)).await?;
+        }
+        let (mut header, mut last) = (None, None);
+        for row in rows.items {
+            match row {
+                Row::Transaction(found) => header = Some(*found),
+                Row::Reversal(found) => last = Some(found),
+                Row::TransactionLeg(_) | Row::Posting(_) | Row::Refusal(_) => {}
+            }
+        }
+        Ok(header.map(|header| (header, last)))
     }
 
     async fn collection_once(&self, id: &TransactionId) -> Result<Collection, Error> {

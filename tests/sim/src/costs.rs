@@ -154,6 +154,8 @@ fn limits(world: &World, service: &str) -> BTreeMap<&'static str, Places> {
                 transaction: SMALL,
                 of_status: SMALL,
                 leg: SMALL,
+                of_account: SMALL,
+                reversals: 100 * SMALL,
                 inbox: SMALL,
                 hold: SMALL,
                 of_hold: SMALL,

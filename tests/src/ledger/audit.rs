@@ -235,6 +235,9 @@ fn item(attributes: &[(&str, String)]) -> String {
     format!("{{{}}}", members.join(","))
 }
 
+/// The type of all transactions.
+const TYPE: &str = "payment";
+
 /// Hashes lines as docs/ledger-proof.md describes it.
 fn sha256(lines: &[&str]) -> String {
     let text: String = lines.iter().flat_map(|line| [line, "\n"]).collect();
@@ -253,7 +256,7 @@ impl Leg<'_> {
         let Self { transaction, account, time, change, .. } = *self;
         let (id, amount, after) = (self.id(), dollars(change.abs()), dollars(after));
         let kind = if posted_at.is_some() { "posting" } else { "leg" };
-        let mut lines = vec![kind, account, "someone", transaction, &id, side(change), &amount, "USD", &after, time];
+        let mut lines = vec![kind, account, "someone", transaction, &id, side(change), &amount, "USD", &after, time, TYPE];
         lines.extend(posted_at);
         sha256(&[previous, &sha256(&lines)])
     }
@@ -274,6 +277,7 @@ impl Leg<'_> {
             ("Amount", number(&dollars(change.abs()))),
             ("Currency", text("USD")),
             ("CreatedAt", text(time)),
+            ("TransactionType", text(TYPE)),
         ]
     }
 
@@ -314,6 +318,7 @@ impl Leg<'_> {
             ("Amount", number(&dollars(change))),
             ("Currency", text("USD")),
             ("CreatedAt", text(time)),
+            ("TransactionType", text(TYPE)),
         ])
     }
 
@@ -331,7 +336,7 @@ fn header(id: &str, time: &str, cents: i64, postings: &str) -> String {
         ("GSI1SK", text(&format!("CREATED#{time}"))),
         ("Type", text("Transaction")),
         ("ID", text(id)),
-        ("TransactionType", text("payment")),
+        ("TransactionType", text(TYPE)),
         ("Status", text("completed")),
         ("Amount", number(&dollars(cents))),
         ("Currency", text("USD")),

@@ -163,7 +163,7 @@ impl Stored {
         self.check_grouped();
         let mut legs = BTreeMap::<_, Vec<&Leg>>::new();
         for leg in self.legs.values() {
-            legs.entry(&leg.transaction).or_default().push(leg);
+            legs.entry(leg.transaction()).or_default().push(leg);
         }
         for (id, transaction) in &self.transactions {
             of_one_piece(transaction, &legs.remove(id).unwrap_or_default());
@@ -211,7 +211,7 @@ fn agrees(account: &Account, mut legs: Vec<&Leg>) {
         let is_next = last.is_none_or(|last| {
             let (before, now) = (last.place().created, leg.place().created);
             let are_settled = [last, leg].iter().all(|leg| leg.entry().is_some_and(|entry| entry.posted_at.is_some()));
-            match (are_settled, last.transaction == leg.transaction) {
+            match (are_settled, last.transaction() == leg.transaction()) {
                 // One settlement posts credits of several transactions at the same time.
                 (true, _) => before <= now,
                 (false, true) => before == now,
@@ -227,7 +227,7 @@ fn agrees(account: &Account, mut legs: Vec<&Leg>) {
     }
     assert_eq!(minor(account.balance, account.currency), balance, "the balance of {id}");
     let pointer = account.last.as_ref().map(|last| (&last.leg, &last.transaction, last.created, last.hash));
-    let newest = last.map(|leg| (&leg.id, &leg.transaction, leg.place().created, leg.entry().expect("an entry").hash));
+    let newest = last.map(|leg| (&leg.id, leg.transaction(), leg.place().created, leg.entry().expect("an entry").hash));
     assert_eq!(pointer, newest, "the last leg of {id}");
     assert!(balance >= 0 || account.allow_negative, "{id} is overdrawn: {balance}");
     let transactions = legs.chunk_by(|one, next| one.place().created == next.place().created).count();

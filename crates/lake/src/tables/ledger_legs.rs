@@ -28,7 +28,7 @@ impl Exported for Leg {
                 "`leg`; `posting` for the later posting of a grouped credit",
             ),
             version(),
-            always("transaction_id", Read::Text(|leg| Some(leg.transaction.to_string())), "the transaction"),
+            always("transaction_id", Read::Text(|leg| Some(leg.transaction().to_string())), "the transaction"),
             always("account_id", Read::Account(|leg| Some(leg.account.clone())), "account of the leg"),
             always("user_id", Read::Person(|leg| leg.user.to_string()), "owner of the account"),
             state("leg_type", Read::Text(|leg| Some(leg.leg_type.to_string())), "`debit` or `credit`"),

@@ -203,7 +203,7 @@ impl Ledger {
     async fn check_belonging(&self, legs: &[Leg], known: &Known) -> Result<Vec<Fault>, Error> {
         let mut faults = self.check_postings(legs.iter().filter(|leg| leg.is_settled()).collect()).await?;
         let legs: Vec<&Leg> = legs.iter().filter(|leg| !leg.is_settled() && !known.has(leg)).collect();
-        let keys: Vec<Key> = legs.iter().map(|leg| Transaction::key_of(&leg.transaction)).collect();
+        let keys: Vec<Key> = legs.iter().map(|leg| Transaction::key_of(leg.transaction())).collect();
         let headers = self.books.table.get_all::<Transaction>(&keys, false).await?;
         faults.extend(headers.unreadable.iter().map(Fault::unreadable));
         for (leg, key) in legs.iter().zip(&keys) {
@@ -212,7 +212,7 @@ impl Ledger {
                 continue;
             }
             let is_there = self.books.table.get_all::<Leg>(&[leg.key()], true).await?.items.len() == 1;
-            let found = self.books.collection(&leg.transaction).await?;
+            let found = self.books.collection(leg.transaction()).await?;
             let is_known = found.knows(leg) || !found.faults().is_empty();
             faults.extend((is_there && !is_known).then(|| Fault::orphan(leg)));
         }
@@ -261,7 +261,7 @@ impl Ledger {
         let before = older.as_ref().map_or_else(|| Some(Money::zero(newer.currency)), Leg::after);
         let change = newer.posting().map(|posting| posting.change());
         let expected = before.zip(change).and_then(|(before, change)| before.checked_add(change)).map(Money::amount);
-        Ok(Some(Fault::balance(&walk.account, Some(newer.transaction.clone()), expected, newer.shown_after())))
+        Ok(Some(Fault::balance(&walk.account, Some(newer.transaction().clone()), expected, newer.shown_after())))
     }
 
     /// Reads two legs and all legs between them again. Returns the first break. Reads from the
@@ -287,7 +287,7 @@ impl Ledger {
     /// Whether the leg's transaction lists the leg and has no discrepancies. A transaction with
     /// discrepancies has its own findings. A posting must also agree with its leg.
     async fn is_sound(&self, leg: &Leg) -> Result<bool, Error> {
-        let found = self.books.collection(&leg.transaction).await?;
+        let found = self.books.collection(leg.transaction()).await?;
         Ok(found.has(leg) && found.faults().is_empty() && (!leg.is_settled() || found.has_grouped(leg)))
     }
 

@@ -49,7 +49,7 @@ impl Ledger {
         let legs: Vec<(&Leg, Key)> = legs.filter_map(|leg| Some((leg, InboxItem::key_of(leg)?))).collect();
         let waiting: Vec<Key> = legs.iter().map(|(_, key)| key.clone()).collect();
         let inbox = self.books.table.get_all::<InboxItem>(&waiting, true).await?;
-        let posted: Vec<Key> = legs.iter().map(|(leg, _)| Leg::posting_key_of(&leg.transaction, &leg.id)).collect();
+        let posted: Vec<Key> = legs.iter().map(|(leg, _)| Leg::posting_key_of(leg.transaction(), &leg.id)).collect();
         let postings = self.books.table.get_all::<Leg>(&posted, true).await?;
         let mut faults: Vec<Fault> =
             inbox.unreadable.iter().chain(&postings.unreadable).map(Fault::unreadable).collect();
@@ -73,7 +73,7 @@ impl Ledger {
     /// Reports each posting that does not belong to a grouped credit. A posting that differs from
     /// its credit is reported with the transaction.
     pub(crate) async fn check_postings(&self, postings: Vec<&Leg>) -> Result<Vec<Fault>, Error> {
-        let keys: Vec<Key> = postings.iter().map(|posting| Leg::key_of(&posting.transaction, &posting.id)).collect();
+        let keys: Vec<Key> = postings.iter().map(|posting| Leg::key_of(posting.transaction(), &posting.id)).collect();
         let legs = self.books.table.get_all::<Leg>(&keys, false).await?;
         let mut faults = Vec::new();
         for (posting, key) in postings.iter().zip(&keys) {
@@ -82,7 +82,7 @@ impl Ledger {
                 continue;
             }
             let is_there = self.books.table.get_all::<Leg>(&[posting.key()], true).await?.items.len() == 1;
-            let found = self.books.collection(&posting.transaction).await?;
+            let found = self.books.collection(posting.transaction()).await?;
             let is_known = found.has_grouped(posting) || !found.faults().is_empty();
             faults.extend((is_there && !is_known).then(|| Fault::orphan(posting)));
         }

@@ -144,7 +144,7 @@ impl Known {
 
     /// Whether the leg's transaction is known and lists the leg.
     pub(crate) fn has(&self, leg: &Leg) -> bool {
-        self.0.get(&leg.transaction).is_some_and(|legs| has_leg(&leg.transaction, *legs, leg))
+        self.0.get(leg.transaction()).is_some_and(|legs| has_leg(leg.transaction(), *legs, leg))
     }
 }
 

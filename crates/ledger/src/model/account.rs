@@ -139,7 +139,7 @@ impl LastLeg {
     /// `None` if the leg is no entry of its account.
     pub(crate) fn of(leg: &Leg) -> Option<Self> {
         Some(Self {
-            transaction: leg.transaction.clone(),
+            transaction: leg.transaction().clone(),
             leg: leg.id.clone(),
             created: leg.place().created,
             hash: leg.hash()?,

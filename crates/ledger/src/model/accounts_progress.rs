@@ -113,7 +113,7 @@ pub(crate) struct BrokenLeg {
 
 impl BrokenLeg {
     pub(crate) fn of(leg: &Leg) -> Self {
-        Self { transaction: leg.transaction.clone(), leg: leg.id.clone() }
+        Self { transaction: leg.transaction().clone(), leg: leg.id.clone() }
     }
 }
 
@@ -137,7 +137,7 @@ impl PendingLeg {
     pub(crate) fn of(leg: &Leg) -> Self {
         Self {
             place: leg.place(),
-            transaction: leg.transaction.clone(),
+            transaction: leg.transaction().clone(),
             before: leg.before(),
             contents: leg.contents(),
             hash: leg.hash(),

@@ -1,6 +1,6 @@
 //! The hash chain of an account's legs ([decision](../../../../docs/decisions/ledger-history.md)).
 
-use crate::Leg;
+use crate::{Leg, Purpose};
 use money::Money;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use sha2::{Digest, Sha256};
@@ -20,7 +20,8 @@ impl ChainHash {
     pub(crate) const START: Self = Self([0; 32]);
 
     /// Hashes lines of text, each with its line feed. No line contains a line feed, because
-    /// identifiers, amounts and times do not. Different lines therefore have different texts.
+    /// identifiers, amounts, times and descriptions do not. Different lines therefore have different
+    /// texts.
     fn of(lines: &[&str]) -> Self {
         let mut digest = Sha256::new();
         for line in lines {
@@ -44,9 +45,17 @@ impl Leg {
         let (kind, posted) = posted.as_ref().map_or(("leg", None), |at| ("posting", Some(at.as_str())));
         let amount = Money::new(self.amount, self.currency).ok()?.amount().to_string();
         let (after, created) = (self.after()?.amount().to_string(), self.created_at.to_string());
-        let of = [self.account.as_str(), self.user.as_str(), self.transaction.as_str(), self.id.as_str()];
+        let of = [self.account.as_str(), self.user.as_str(), self.transaction().as_str(), self.id.as_str()];
         let what = [self.leg_type.as_str(), &amount, self.currency.code(), &after, &created];
-        Some(ChainHash::of(&[&[kind], &of[..], &what[..], posted.as_slice()].concat()))
+        let Purpose { transaction_type, description, merchant, counterparty } = &self.purpose;
+        let copies = [
+            description.as_ref().map(|text| format!("description {text}")),
+            merchant.as_ref().map(|id| format!("merchant {id}")),
+            counterparty.as_ref().map(|id| format!("counterparty {id}")),
+        ];
+        let copies: Vec<&str> = copies.iter().flatten().map(String::as_str).collect();
+        let purpose = [transaction_type.as_str()];
+        Some(ChainHash::of(&[&[kind], &of[..], &what[..], &purpose[..], &copies[..], posted.as_slice()].concat()))
     }
 
     /// Whether the hash of the entry follows from its contents and from the previous entry of its

@@ -1,7 +1,7 @@
 //! The inbox of an account with grouped posting
 //! ([decision](../../../../docs/decisions/ledger-throughput.md)).
 
-use crate::{Account, Leg, Posting};
+use crate::{Account, Leg, Posting, Purpose, model::leg::NewLeg};
 use keys::{
     AccountId, TimestampMillis, TransactionId,
     ledger::{InboxPartition, InboxSort, LegId, LegType},
@@ -36,6 +36,9 @@ pub struct InboxItem {
     pub currency: Currency,
     /// The time of the transaction.
     pub created_at: TimestampMillis,
+    /// The copies of the leg.
+    #[serde(flatten)]
+    pub purpose: Purpose,
 }
 
 impl Item for InboxItem {
@@ -50,12 +53,13 @@ impl InboxItem {
             partition: leg.inbox()?,
             sort: InboxSort { created: leg.created_at, leg: leg.id.clone() },
             id: leg.id.clone(),
-            transaction: leg.transaction.clone(),
+            transaction: leg.transaction().clone(),
             account: leg.account.clone(),
             number,
             amount: leg.amount,
             currency: leg.currency,
             created_at: leg.created_at,
+            purpose: leg.purpose.clone(),
         })
     }
 
@@ -79,7 +83,14 @@ impl InboxItem {
     /// another account.
     pub(crate) fn leg(&self, account: &Account) -> Option<Leg> {
         let posting = Posting { leg_type: LegType::Credit, amount: self.money()?, account: self.account.clone() };
-        let leg = Leg::grouped(&self.transaction, self.number, &posting, account, self.created_at);
+        let new = NewLeg {
+            transaction: &self.transaction,
+            number: self.number,
+            created: self.created_at,
+            purpose: self.purpose.clone(),
+            reverses: None,
+        };
+        let leg = Leg::grouped(new, &posting, account);
         let is_own = self.account == account.id && self.partition.account == account.id;
         let is_whole = leg.id == self.id && self.sort.leg == self.id && self.sort.created == self.created_at;
         (is_own && is_whole && self.currency == account.currency).then_some(leg)
@@ -87,7 +98,7 @@ impl InboxItem {
 
     /// Whether the item is the inbox item of the leg.
     pub(crate) fn is_of(&self, leg: &Leg) -> bool {
-        let is_same = self.id == leg.id && self.transaction == leg.transaction && self.account == leg.account;
+        let is_same = self.id == leg.id && self.transaction == *leg.transaction() && self.account == leg.account;
         is_same && leg.posting().is_some_and(|posting| Some(posting.amount) == self.money())
     }
 

@@ -1,10 +1,10 @@
-use crate::{Account, ChainHash, DOMAIN, Posting};
+use crate::{Account, ChainHash, DOMAIN, Posting, Purpose};
 use function::Caller;
 use keys::{
     AccountId, Shard, TimestampMillis, TransactionId,
     ledger::{
         AccountPartition, EntrySort, InboxPartition, LegId, LegSort, LegTimeSort, LegType, PostingSort,
-        TransactionPartition, UserId,
+        ReversedLegSort, TransactionPartition, UserId,
     },
 };
 use money::{Currency, Decimal, Money};
@@ -19,16 +19,13 @@ use table::{Attribute, Attributes, Item, Key};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub struct Leg {
-    #[serde(rename = "PK")]
-    partition: TransactionPartition,
+    #[serde(flatten)]
+    of: OfTransaction,
     #[serde(rename = "SK")]
     sort: EntrySort,
     /// The leg id: the transaction id and the number of the leg.
     #[serde(rename = "ID")]
     pub id: LegId,
-    /// The transaction.
-    #[serde(rename = "TransactionID")]
-    pub transaction: TransactionId,
     /// The account.
     #[serde(rename = "AccountID")]
     pub account: AccountId,
@@ -43,9 +40,70 @@ pub struct Leg {
     pub currency: Currency,
     /// The time of the transaction.
     pub created_at: TimestampMillis,
+    /// What a statement shows of the transaction.
+    #[serde(flatten)]
+    pub purpose: Purpose,
     /// How the leg reaches the balance of its account.
     #[serde(flatten, deserialize_with = "booking")]
     pub booking: Booking,
+    /// The leg that this leg reverses, if its transaction is a reversal.
+    #[serde(flatten)]
+    pub reverses: Option<ReversedLeg>,
+}
+
+/// The transaction of a leg: `PK`, and a copy in `TransactionID`, which GSI1 does not project.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Partition", into = "PartitionWithCopy")]
+struct OfTransaction(TransactionId);
+
+#[derive(Deserialize)]
+struct Partition {
+    #[serde(rename = "PK")]
+    partition: TransactionPartition,
+}
+
+#[derive(Serialize)]
+struct PartitionWithCopy {
+    #[serde(rename = "PK")]
+    partition: TransactionPartition,
+    #[serde(rename = "TransactionID")]
+    copy: TransactionId,
+}
+
+impl From<Partition> for OfTransaction {
+    fn from(Partition { partition: TransactionPartition(id) }: Partition) -> Self {
+        Self(id)
+    }
+}
+
+impl From<OfTransaction> for PartitionWithCopy {
+    fn from(OfTransaction(id): OfTransaction) -> Self {
+        Self { partition: TransactionPartition(id.clone()), copy: id }
+    }
+}
+
+/// A leg of a reversal in the list of an account's reversed legs, in GSI2.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
+#[serde(rename_all = "PascalCase")]
+pub struct ReversedLeg {
+    #[serde(rename = "GSI2PK")]
+    pub(crate) of_account: AccountPartition,
+    #[serde(rename = "GSI2SK")]
+    pub(crate) by_original: ReversedLegSort,
+    /// The sum of this and all earlier reversals. `None` if the legs have several currencies.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) reversed_amount: Option<Decimal>,
+}
+
+/// What a new leg has from its transaction.
+#[derive(Debug)]
+pub(crate) struct NewLeg<'a> {
+    pub(crate) transaction: &'a TransactionId,
+    /// The number of the leg. It starts at 1.
+    pub(crate) number: usize,
+    pub(crate) created: TimestampMillis,
+    pub(crate) purpose: Purpose,
+    pub(crate) reverses: Option<ReversedLeg>,
 }
 
 /// How a leg reaches the balance of its account.
@@ -114,7 +172,7 @@ fn booking<'de, D: Deserializer<'de>>(input: D) -> Result<Booking, D::Error> {
 
 impl Item for Leg {
     const TYPE: &'static str = "TransactionLeg";
-    const NUMBERS: &'static [Attribute] = &[Self::AMOUNT, Entry::BALANCE_AFTER];
+    const NUMBERS: &'static [Attribute] = &[Self::AMOUNT, Entry::BALANCE_AFTER, ReversedLeg::REVERSED_AMOUNT];
 }
 
 /// The posting of a grouped credit: the entry of the leg in the history of its account.
@@ -128,43 +186,36 @@ impl Item for SettledLeg {
 }
 
 impl Leg {
-    /// Creates a leg that follows the last entry of the account. `number` starts at 1, and `after`
-    /// is the balance after the leg.
-    pub(crate) fn new(
-        transaction: &TransactionId,
-        number: usize,
-        posting: &Posting,
-        account: &Account,
-        after: Money,
-        created: TimestampMillis,
-    ) -> Self {
-        let leg = Self::grouped(transaction, number, posting, account, created);
-        leg.posted(account, after, None)
+    /// Creates a leg that follows the last entry of the account. `after` is the balance after the
+    /// leg.
+    pub(crate) fn new(new: NewLeg<'_>, posting: &Posting, account: &Account, after: Money) -> Self {
+        Self::grouped(new, posting, account).posted(account, after, None)
     }
 
     /// Creates a leg that credits an account with grouped posting.
-    pub(crate) fn grouped(
-        transaction: &TransactionId,
-        number: usize,
-        posting: &Posting,
-        account: &Account,
-        created: TimestampMillis,
-    ) -> Self {
+    pub(crate) fn grouped(new: NewLeg<'_>, posting: &Posting, account: &Account) -> Self {
+        let NewLeg { transaction, number, created, purpose, reverses } = new;
         let id = LegId::new(transaction, number);
         let booking = Booking::Grouped(Grouped { inbox_shard: InboxPartition::shard_of(&id) });
         Self {
-            partition: TransactionPartition(transaction.clone()),
+            of: OfTransaction(transaction.clone()),
             sort: EntrySort::Leg(LegSort(id.clone())),
             id,
-            transaction: transaction.clone(),
             account: posting.account.clone(),
             user: account.user.clone(),
             leg_type: posting.leg_type,
             amount: posting.amount.amount(),
             currency: posting.amount.currency(),
             created_at: created,
+            purpose,
             booking,
+            reverses,
         }
+    }
+
+    /// The transaction.
+    pub fn transaction(&self) -> &TransactionId {
+        &self.of.0
     }
 
     /// Returns the leg as the next entry of the account.
@@ -182,7 +233,7 @@ impl Leg {
 
     /// Returns the posting of a grouped credit, as the next entry of the account.
     pub(crate) fn settled(self, account: &Account, after: Money, at: TimestampMillis) -> SettledLeg {
-        let mut posting = self.posted(account, after, Some(at));
+        let mut posting = Self { reverses: None, ..self.posted(account, after, Some(at)) };
         posting.sort = EntrySort::Posting(PostingSort(posting.id.clone()));
         SettledLeg(posting)
     }
@@ -205,7 +256,7 @@ impl Leg {
 
     /// The primary key of this item.
     pub(crate) fn key(&self) -> Key {
-        Key::new(&self.partition, &self.sort)
+        Key::new(&TransactionPartition(self.of.0.clone()), &self.sort)
     }
 
     /// Whether this is the posting of a grouped credit.
@@ -309,7 +360,7 @@ impl LegBody {
             posted_at: leg.entry().and_then(|entry| entry.posted_at).filter(|_| is_accessible),
             amount: leg.shown_amount(),
             leg_id: leg.id,
-            transaction_id: leg.transaction,
+            transaction_id: leg.of.0,
             account_id: leg.account,
             leg_type: leg.leg_type,
             currency: leg.currency,

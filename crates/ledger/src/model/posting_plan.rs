@@ -3,7 +3,7 @@
 use crate::{
     Account, DOMAIN, InboxItem, Leg, Posted, Posting, Reversal,
     model::access::missing,
-    model::{hold::Capture, transaction::Draft},
+    model::{hold::Capture, leg::NewLeg, transaction::Draft},
 };
 use function::{Caller, Error, Problem};
 use keys::{
@@ -66,6 +66,7 @@ impl PostingPlan {
             return Err(Error::NotFound("merchant"));
         }
         let created = after_all(draft, accounts, now);
+        let undoes = draft.undoes(created)?;
         let mut left: BTreeMap<&AccountId, Account> = BTreeMap::new();
         let (mut legs, mut inbox) = (Vec::with_capacity(draft.postings.len()), Vec::new());
         for (number, posting) in accessible_first(&draft.postings, accounts, caller) {
@@ -74,13 +75,21 @@ impl PostingPlan {
             let account = left.get(&posting.account).or(account);
             let (account, after) = apply(account, posting, draft.capture.as_ref())
                 .map_err(|error| if is_disclosed { error } else { undisclosed(error) })?;
+            let reverses = draft.reverses.as_ref().zip(undoes.as_ref());
+            let new = NewLeg {
+                transaction: &draft.id,
+                number,
+                created,
+                purpose: draft.purpose(posting),
+                reverses: reverses.map(|(refund, marker)| refund.reversed_leg(marker, number, posting)),
+            };
             if account.groups(posting) {
-                let leg = Leg::grouped(&draft.id, number, posting, account, created);
+                let leg = Leg::grouped(new, posting, account);
                 inbox.extend(InboxItem::of(&leg, number));
                 legs.push(leg);
                 continue;
             }
-            let leg = Leg::new(&draft.id, number, posting, account, after, created);
+            let leg = Leg::new(new, posting, account, after);
             let mut account = account.clone();
             account.take(&leg);
             left.insert(&posting.account, account);
@@ -89,7 +98,7 @@ impl PostingPlan {
         legs.sort_by(|one, other| one.id.cmp(&other.id));
         let (transaction, postings, reversals) = (draft.made(created, shard), Vec::new(), Vec::new());
         let posted = Posted { transaction, legs, postings, reversals };
-        let (undoes, capture) = (draft.undoes(created)?, draft.capture.clone());
+        let capture = draft.capture.clone();
         Ok(Self { posted, undoes, capture, left: left.into_values().collect(), inbox })
     }
 

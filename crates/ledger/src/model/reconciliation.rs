@@ -329,7 +329,7 @@ impl Fault {
 
     /// Creates the discrepancy for a leg whose transaction does not exist or does not list the leg.
     pub(crate) fn orphan(leg: &Leg) -> Self {
-        let (transaction, account) = (Some(leg.transaction.clone()), Some(leg.account.clone()));
+        let (transaction, account) = (Some(leg.transaction().clone()), Some(leg.account.clone()));
         let (actual, created_at) = (Some(leg.shown_amount()), Some(leg.created_at));
         let what = Discrepancy { actual, created_at, ..Discrepancy::new(Kind::OrphanLeg, transaction, account) };
         Self { subject: Subject::Leg(leg.id.clone()), what }
@@ -354,7 +354,7 @@ impl Fault {
     /// Creates a discrepancy of a grouped credit. `actual` is the amount of its inbox item or of
     /// its posting.
     pub(crate) fn of_grouped(kind: Kind, leg: &Leg, actual: Option<Decimal>) -> Self {
-        let (transaction, account) = (Some(leg.transaction.clone()), Some(leg.account.clone()));
+        let (transaction, account) = (Some(leg.transaction().clone()), Some(leg.account.clone()));
         let (expected, created_at) = (Some(leg.shown_amount()), Some(leg.created_at));
         let what = Discrepancy { expected, actual, created_at, ..Discrepancy::new(kind, transaction, account) };
         Self { subject: Subject::Leg(leg.id.clone()), what }
@@ -512,15 +512,6 @@ impl DiscrepancyBody {
         let mut what = Fault::unreadable(key).what;
         what.account = Some(account.clone());
         what.transaction = what.transaction.filter(|transaction| Leg::is_key_in(key, transaction));
-        what.key = what.key.filter(|_| caller.operates(DOMAIN));
-        Self::of(what)
-    }
-
-    /// Creates the finding for the unreadable header of a transaction in which the account has a
-    /// leg.
-    pub(crate) fn of_header(account: &AccountId, key: &Key, caller: &Caller) -> Self {
-        let mut what = Fault::unreadable(key).what;
-        what.account = Some(account.clone());
         what.key = what.key.filter(|_| caller.operates(DOMAIN));
         Self::of(what)
     }

@@ -1,8 +1,10 @@
-use crate::{Posted, Posting, model::posting::sum};
+use crate::{Posted, Posting, ReversedLeg, Transaction, model::posting::sum};
 use function::{Error, Fingerprint, Problem};
 use keys::{
     TimestampMillis, TransactionId,
-    ledger::{ReversalSort, TransactionPartition},
+    ledger::{
+        AccountPartition, CreatedSort, LegId, ReversalSort, ReversedLegSort, ReversedPartition, TransactionPartition,
+    },
 };
 use money::{Decimal, Money};
 use serde::{Deserialize, Serialize};
@@ -18,6 +20,12 @@ pub struct Reversal {
     partition: TransactionPartition,
     #[serde(rename = "SK")]
     pub(crate) sort: ReversalSort,
+    /// The status of the original, for lists by status.
+    #[serde(rename = "GSI1PK")]
+    by_status: ReversedPartition,
+    /// The time of the original.
+    #[serde(rename = "GSI1SK")]
+    by_time: CreatedSort,
     /// The id of the transaction that reverses the original.
     #[serde(rename = "ReversalID")]
     pub id: TransactionId,
@@ -98,6 +106,19 @@ impl Refund {
         self.original.transaction.postings.len() == 2
     }
 
+    /// Returns the place of a leg of the reversal among the reversed legs of its account. The legs of
+    /// a reversal are in the opposite order of the original legs.
+    pub(crate) fn reversed_leg(&self, marker: &Reversal, number: usize, posting: &Posting) -> ReversedLeg {
+        let Transaction { id, postings, created_at, .. } = &self.original.transaction;
+        let original = (postings.len() + 1).saturating_sub(number);
+        let (created, leg) = (*created_at, LegId::new(id, original));
+        ReversedLeg {
+            of_account: AccountPartition(posting.account.clone()),
+            by_original: ReversedLegSort { created, leg, reversal: marker.sort },
+            reversed_amount: marker.reversed_amount,
+        }
+    }
+
     /// Returns the amount that no reversal has reversed.
     fn rest(&self) -> Result<Money, Error> {
         let unreadable = || table::Error::unreadable(Reversal::TYPE, &"an invalid amount");
@@ -132,6 +153,8 @@ impl Refund {
         Ok(Reversal {
             partition: TransactionPartition(self.original.transaction.id.clone()),
             sort,
+            by_status: ReversedPartition(self.original.transaction.by_status),
+            by_time: self.original.transaction.by_time.clone(),
             id: by,
             amount: amount.map(Money::amount),
             reversed_amount: reversed.map(Money::amount),

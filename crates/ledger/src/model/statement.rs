@@ -1,10 +1,6 @@
 use crate::{
-    Leg, Reversal, Transaction,
-    model::{
-        leg::LegBody,
-        reconciliation::DiscrepancyBody,
-        transaction::{Description, ReversedBody},
-    },
+    Leg, Purpose,
+    model::{leg::LegBody, purpose::Description, reconciliation::DiscrepancyBody, transaction::ReversedBody},
 };
 use function::{Caller, Cell, Csv, List};
 use keys::{
@@ -55,19 +51,10 @@ impl PeriodBalances {
 
 /// A leg in a statement, with attributes of its transaction.
 #[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct StatementLeg {
     #[serde(flatten)]
     leg: LegBody,
-    /// Absent if the header of the transaction is missing or unreadable.
-    #[serde(flatten)]
-    purpose: Option<Purpose>,
-}
-
-/// The attributes of a transaction that a statement shows.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-struct Purpose {
-    /// Absent if the header of the transaction is missing or unreadable.
     transaction_type: TransactionType,
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<Description>,
@@ -80,28 +67,18 @@ struct Purpose {
     reversed: Option<ReversedBody>,
 }
 
-impl Purpose {
-    fn of(header: &Transaction, last: Option<&Reversal>, account: &AccountId) -> Self {
-        let counterparty = match header.postings.as_slice() {
-            [one, other] if one.account == *account => Some(&other.account),
-            [other, one] if one.account == *account => Some(&other.account),
-            _ => None,
-        };
-        Self {
-            transaction_type: header.transaction_type.clone(),
-            description: header.description.clone(),
-            merchant_id: header.merchant.clone(),
-            counterparty_account_id: counterparty.cloned(),
-            reversed: last.map(|last| ReversedBody::of(last, header.currency)),
-        }
-    }
-}
-
 impl StatementLeg {
-    /// Creates the leg of a statement. `last` is the last reversal marker of the transaction.
-    pub(crate) fn of(leg: Leg, header: Option<&Transaction>, last: Option<&Reversal>, caller: &Caller) -> Self {
-        let purpose = header.map(|header| Purpose::of(header, last, &leg.account));
-        Self { leg: LegBody::of(leg, caller), purpose }
+    /// Creates the leg of a statement.
+    pub(crate) fn of(leg: Leg, reversed: Option<ReversedBody>, caller: &Caller) -> Self {
+        let Purpose { transaction_type, description, merchant, counterparty } = leg.purpose.clone();
+        Self {
+            leg: LegBody::of(leg, caller),
+            transaction_type,
+            description,
+            merchant_id: merchant,
+            counterparty_account_id: counterparty,
+            reversed,
+        }
     }
 }
 
@@ -167,18 +144,17 @@ impl StatementLeg {
         let (created, amount) = (leg.created_at.to_string(), leg.amount.to_string());
         let (currency, after) = (leg.currency.to_string(), leg.balance_after.map(|after| after.to_string()));
         let posted = leg.posted_at.map(|posted| posted.to_string());
-        let purpose = self.purpose.as_ref();
-        let description = purpose.and_then(|purpose| purpose.description.as_ref()).map(ToString::to_string);
-        let reversed = purpose.and_then(|purpose| purpose.reversed.as_ref()).map(ReversedBody::shown);
+        let description = self.description.as_ref().map(ToString::to_string);
+        let reversed = self.reversed.as_ref().map(ReversedBody::shown);
         csv.row([
             Cell::Value("leg"),
             Cell::Value(&created),
             Cell::Text(leg.transaction_id.as_str()),
             Cell::Text(leg.leg_id.as_str()),
-            text(purpose.map(|purpose| purpose.transaction_type.as_str())),
+            Cell::Text(self.transaction_type.as_str()),
             text(description.as_deref()),
-            text(purpose.and_then(|purpose| purpose.merchant_id.as_ref()).map(MerchantId::as_str)),
-            text(purpose.and_then(|purpose| purpose.counterparty_account_id.as_ref()).map(AccountId::as_str)),
+            text(self.merchant_id.as_ref().map(MerchantId::as_str)),
+            text(self.counterparty_account_id.as_ref().map(AccountId::as_str)),
             reversed.as_deref().map_or(Cell::Empty, Cell::Value),
             Cell::Value(leg.leg_type.as_str()),
             Cell::Value(&amount),

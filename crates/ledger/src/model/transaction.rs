@@ -1,13 +1,14 @@
 use crate::{
-    DOMAIN, Leg, Posting, Reversal,
+    DOMAIN, Leg, Posting, Purpose, Reversal,
     model::{
         hold::{CAPTURE, Capture},
         leg::LegBody,
         posting::sum,
+        purpose::Description,
         reversal::Refund,
     },
 };
-use function::{BoundedText, Caller, Error, Fingerprint};
+use function::{Caller, Error, Fingerprint};
 use keys::{
     IdempotencyKey, Shard, TimestampMillis, TransactionId,
     ledger::{
@@ -20,9 +21,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use table::{Attribute, Attributes, Item, Key};
-
-/// The description of a transaction: at most 256 characters.
-pub(crate) type Description = BoundedText<256>;
 
 /// The transaction type of reversals.
 pub(crate) const REVERSAL: &str = "reversal";
@@ -165,6 +163,21 @@ impl Draft {
         self.reverses.as_ref().map(marker).transpose()
     }
 
+    /// What the leg with this posting copies of the transaction.
+    pub(crate) fn purpose(&self, posting: &Posting) -> Purpose {
+        let counterparty = match self.postings.as_slice() {
+            [one, other] if one.account == posting.account => Some(&other.account),
+            [other, one] if one.account == posting.account => Some(&other.account),
+            _ => None,
+        };
+        Purpose {
+            transaction_type: self.transaction_type.clone(),
+            description: self.description.clone(),
+            merchant: self.merchant.clone(),
+            counterparty: counterparty.cloned(),
+        }
+    }
+
     pub(crate) fn made(&self, created_at: TimestampMillis, shard: Shard) -> Transaction {
         let Self { id, key, transaction_type, merchant, description, postings, reverses, by, request, .. } =
             self.clone();
@@ -248,9 +261,13 @@ pub(crate) struct ReversedBody {
 impl ReversedBody {
     /// Creates the response from the last reversal marker, and the currency of the transaction.
     pub(crate) fn of(last: &Reversal, currency: Option<Currency>) -> Self {
+        Self::new(last.id.clone(), last.reversed_amount.zip(currency))
+    }
+
+    /// Creates the response from the last reversal, and the sum of all reversals.
+    pub(crate) fn new(reversed_by: TransactionId, sum: Option<(Decimal, Currency)>) -> Self {
         let shown = |(amount, currency)| Money::new(amount, currency).map_or(amount, Money::amount);
-        let reversed_amount = last.reversed_amount.zip(currency).map(shown);
-        Self { reversed_by: last.id.clone(), reversed_amount }
+        Self { reversed_by, reversed_amount: sum.map(shown) }
     }
 
     /// The cell of a CSV file: the sum, or the id of the reversal if the legs have several

@@ -3,12 +3,13 @@
 //! [decision](../../../../docs/decisions/ledger-costs.md)).
 
 use crate::{
-    Ledger, Leg, Transaction,
+    Ledger, Leg,
     cost::{self, Calls, Named, Pattern},
     history::NewestLeg,
     model::{
         reconciliation::DiscrepancyBody,
         statement::{PeriodBalances, Statement, StatementLeg},
+        transaction::ReversedBody,
     },
 };
 use function::{Contract, Error, Fields, Input, JsonOrCsv, MediaType, Problem, Request, Route, Trigger};
@@ -18,10 +19,9 @@ use keys::{
     ledger::{AccountPartition, LegTimeSort},
 };
 use money::{Currency, Money};
-use std::collections::BTreeMap;
 use table::{
-    Key, Page, Query,
-    cost::{Cost, read, read_eventually},
+    Page, Query,
+    cost::{Cost, read_eventually},
 };
 
 pub const PATTERN: Pattern = Pattern {
@@ -36,7 +36,7 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[
         Calls::new("", Named::statement),
-        Calls::new(", from and to", |case| case.statement().read(cost::BY_TIME, read_eventually(case.leg))),
+        Calls::new(", from and to", |case| case.statement().read(cost::BY_TIME, read_eventually(case.of_account))),
     ],
     contract: function::contract(&get_statement),
     function: || function::http(get_statement, Ledger::warm_by_index),
@@ -44,10 +44,10 @@ pub const PATTERN: Pattern = Pattern {
 
 impl Named {
     fn statement(&self) -> Cost {
-        let headers = read_eventually(self.transaction).times(self.items);
         Cost::default()
-            .read(cost::BY_TIME, self.listed(self.leg))
-            .read(cost::LEDGER, read(self.account) + headers + self.markers())
+            .read(cost::BY_TIME, self.listed(self.of_account))
+            .read(cost::BY_KEY, read_eventually(self.reversals))
+            .read(cost::LEDGER, read_eventually(self.account))
     }
 }
 
@@ -92,7 +92,7 @@ pub async fn get_statement(ledger: Ledger, request: Request<GetStatementInput>) 
     let legs = async { Ok(ledger.books.table.page_with_unreadable::<Leg>(&query, listing.limit).await?) };
     let is_period = from.is_some() || to.is_some();
     let before = ledger.before(id, *from);
-    let reads = try_join3(ledger.books.account(id, &request.caller), legs, before);
+    let reads = try_join3(ledger.books.account_shown(id, &request.caller), legs, before);
     let (account, (page, unreadable), opening) = Box::pin(reads).await?;
     let mut findings: Vec<_> =
         unreadable.iter().map(|key| DiscrepancyBody::of_statement(id, key, &request.caller)).collect();
@@ -104,23 +104,19 @@ pub async fn get_statement(ledger: Ledger, request: Request<GetStatementInput>) 
             FirstLeg::Unknown => ledger.newest(id, LegTimeSort::period(*from, *to)).await,
         }
     };
-    let headers = async {
-        let (headers, lost) = ledger.headers(&page).await?;
-        let reversals = ledger.books.reversals(headers.values()).await?;
-        Ok::<_, Error>((headers, lost, reversals))
-    };
-    let ((headers, lost, reversals), closing) = Box::pin(try_join(headers, closing)).await?;
-    findings.extend(
-        lost.iter().chain(&reversals.unreadable).map(|key| DiscrepancyBody::of_header(id, key, &request.caller)),
-    );
+    let (reversed, closing) = Box::pin(try_join(ledger.reversed_legs(id, &page.items), closing)).await?;
+    findings.extend(reversed.unreadable.iter().map(|key| DiscrepancyBody::of_statement(id, key, &request.caller)));
     let balances = is_period.then(|| balances(account.currency, &opening, &closing));
     if let (true, NewestLeg::Unreadable(Some(key))) = (is_period, &opening) {
         findings.push(DiscrepancyBody::of_statement(id, key, &request.caller));
     }
     let page = page.map(|leg| {
-        let header = headers.get(&Transaction::key_of(&leg.transaction));
-        let marker = header.and_then(|header| reversals.of(&header.id));
-        StatementLeg::of(leg, header, marker, &request.caller)
+        let last = reversed.last.get(&leg.id);
+        let last = last.map(|last| {
+            let sum = last.leg.reversed_amount.map(|sum| (sum, leg.currency));
+            ReversedBody::new(last.reversal().clone(), sum)
+        });
+        StatementLeg::of(leg, last, &request.caller)
     });
     let statement = Statement { legs: listing.list(page), balances, findings };
     Ok(match format {
@@ -170,20 +166,5 @@ impl Ledger {
             Some(from) => self.newest_before(account, from).await,
             None => Ok(NewestLeg::None),
         }
-    }
-
-    /// Reads the headers of the page's transactions. Also returns the keys of the unreadable
-    /// headers. A header that an eventually consistent read does not find yet is read again.
-    async fn headers(&self, page: &Page<Leg>) -> Result<(BTreeMap<Key, Transaction>, Vec<Key>), Error> {
-        let keys: Vec<Key> = page.items.iter().map(|leg| Transaction::key_of(&leg.transaction)).collect();
-        let mut found = self.books.table.get_all::<Transaction>(&keys, false).await?;
-        let is_missing = |key: &Key| !found.items.contains_key(key) && !found.unreadable.contains(key);
-        let missing: Vec<Key> = keys.into_iter().filter(is_missing).collect();
-        if !missing.is_empty() {
-            let late = self.books.table.get_all::<Transaction>(&missing, true).await?;
-            found.items.extend(late.items);
-            found.unreadable.extend(late.unreadable);
-        }
-        Ok((found.items, found.unreadable))
     }
 }

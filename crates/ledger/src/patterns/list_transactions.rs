@@ -3,19 +3,21 @@
 //! [idempotency key](../../../../docs/requirements/ledger.md#check-an-idempotency-key).
 
 use crate::{
-    DOMAIN, Ledger, Transaction,
+    DOMAIN, Ledger, Reversal, Transaction,
     cost::{self, Calls, Pattern},
     model::transaction::HeaderBody,
 };
 use function::{Contract, Error, Fields, Input, List, Listing, Request, Route, Trigger};
+use futures::{StreamExt, TryStreamExt, stream};
 use keys::{
     Bound, IdempotencyKey, KeyRange, TimestampMillis, TransactionId,
     ledger::{
         ByKeyPartition, ByKeySort, CreatedPlace, CreatedSort, StatusPartition, TransactionPartition, TransactionStatus,
     },
 };
+use serde::{Deserialize, Serialize};
 use table::{
-    BadCursor, IndexPosition, Key, MergedQuery, Page, Projection,
+    BadCursor, IndexPosition, Item, Key, MergedQuery, Page, Projection,
     cost::{Cost, Term, read_eventually},
 };
 
@@ -30,13 +32,12 @@ pub const PATTERN: Pattern = Pattern {
         problems: &[],
     }]),
     calls: &[
+        // A query of the headers, and one of their reversal markers.
         Calls::new("", |case| {
-            Cost::default().read(cost::BY_TIME, case.listed(case.of_status)).read(cost::LEDGER, case.markers())
+            Cost::default().read(cost::BY_TIME, case.listed(case.of_status) + read_eventually(case.reversals))
         }),
         Calls::new(", idempotencyKey", |case| {
-            Cost::default()
-                .read(cost::BY_KEY, Term::halves(1))
-                .read(cost::LEDGER, read_eventually(case.transaction) + case.markers())
+            Cost::default().read(cost::BY_KEY, Term::halves(1)).read(cost::LEDGER, read_eventually(case.transaction))
         }),
     ],
     contract: function::contract(&list_transactions),
@@ -93,26 +94,39 @@ pub async fn list_transactions(
     request: Request<ListTransactionsInput>,
 ) -> Result<List<HeaderBody>, Error> {
     request.caller.must_operate(DOMAIN)?;
-    let (listing, page) = match &request.input {
+    match &request.input {
         ListTransactionsInput::ByTime(status, since, until) => {
             let now = TimestampMillis::containing(request.first_page.instant()).unwrap_or(request.milli);
             let since = since.unwrap_or_else(|| until.map_or(now, |until| now.min(until)).minus_seconds(DAY));
             let listing = request.listing(CreatedSort::between(since, *until), status.as_str())?;
             let page = ledger.list_by_time(&listing, *status).await?;
-            (listing, page)
+            let reversals = ledger.books.reversals(&page.items).await?;
+            Ok(listing.list(page.map(|transaction| {
+                let last = reversals.last.get(&transaction.id);
+                HeaderBody::of(transaction, last, &request.caller)
+            })))
         }
         ListTransactionsInput::ByKey(key) => {
             let listing = request.listing(ByKeySort::all(), key.as_str())?;
             let page = ledger.list_by_key(&listing, key).await?;
-            (listing, page)
+            Ok(listing.list(page.map(|(header, last)| HeaderBody::of(header, last.as_ref(), &request.caller))))
         }
-    };
-    let reversals = ledger.books.reversals(page.items.iter()).await?;
-    Ok(listing.list(page.map(|transaction| {
-        let last = reversals.of(&transaction.id);
-        HeaderBody::of(transaction, last, &request.caller)
-    })))
+    }
 }
+
+/// The entry of a transaction in GSI2.
+#[derive(Debug, Serialize, Deserialize)]
+struct Keyed {
+    #[serde(rename = "PK")]
+    partition: TransactionPartition,
+}
+
+impl Item for Keyed {
+    const TYPE: &'static str = Transaction::TYPE;
+}
+
+/// Maximum number of transactions that are read at the same time.
+const AT_ONCE: usize = 8;
 
 /// A page of transactions in order of creation.
 pub(crate) struct TransactionPage {
@@ -159,7 +173,13 @@ impl Ledger {
         Ok(TransactionPage { items: page.items, next: page.next.as_ref().and_then(created_place), unreadable })
     }
 
-    async fn list_by_key(&self, listing: &Listing, key: &IdempotencyKey) -> Result<Page<Transaction>, Error> {
+    /// Lists the transactions with an idempotency key. Reads the header and the reversal markers of
+    /// each with one query.
+    async fn list_by_key(
+        &self,
+        listing: &Listing,
+        key: &IdempotencyKey,
+    ) -> Result<Page<(Transaction, Option<Reversal>)>, Error> {
         let partition = ByKeyPartition(key.clone()).to_string();
         let behind = |TransactionPartition(transaction)| IndexPosition {
             partition: partition.clone(),
@@ -168,15 +188,19 @@ impl Ledger {
         };
         let list = MergedQuery {
             index: &self.by_key,
-            projection: Projection::KeysOnly,
+            projection: Projection::All,
             range: &listing.whole,
             behind: position::<TransactionPartition>(listing)?.map(behind),
             partitions: vec![partition.clone()],
         };
         let is_usable = |position: &IndexPosition| transaction_at(position).is_some();
-        let (page, _) = self.books.table.merged_page::<Transaction>(list, listing.limit, is_usable).await?;
+        let (page, _) = self.books.table.merged_page::<Keyed>(list, listing.limit, is_usable).await?;
         let next = page.next.as_ref().and_then(transaction_at).map(|id| TransactionPartition(id).to_string());
-        Ok(Page { items: page.items, next, skipped: page.skipped })
+        let ids = page.items.into_iter().map(|keyed| keyed.partition.0);
+        let reads = ids.map(|id| async move { self.books.summary(&id).await });
+        let found: Vec<_> = Box::pin(stream::iter(reads).buffered(AT_ONCE).try_collect()).await?;
+        let skipped = page.skipped + found.iter().filter(|found| found.is_none()).count();
+        Ok(Page { items: found.into_iter().flatten().collect(), next, skipped })
     }
 }
 

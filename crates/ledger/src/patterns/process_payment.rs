@@ -9,7 +9,8 @@ use crate::{
     model::refusal::with_rejections,
     model::{
         posting::unbalanced,
-        transaction::{Description, Draft, JOURNAL, RESERVED, TransactionBody, is_reserved},
+        purpose::Description,
+        transaction::{Draft, JOURNAL, RESERVED, TransactionBody, is_reserved},
     },
     post::Payer,
 };

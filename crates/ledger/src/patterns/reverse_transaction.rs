@@ -5,7 +5,7 @@
 
 use crate::{
     Ledger, Posting, Transaction,
-    cost::{Calls, Pattern},
+    cost::{self, Calls, Pattern},
     model::access::user,
     model::refusal::with_rejections,
     model::{
@@ -18,6 +18,7 @@ use crate::{
 use function::{Contract, Error, Fields, Fingerprint, Input, Located, Problem, Request, Route, Trigger};
 use keys::TransactionId;
 use money::{JsonDecimal, Money};
+use table::cost::write;
 
 pub const PATTERN: Pattern = Pattern {
     id: "L6",
@@ -37,7 +38,12 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls::new("", |case| {
         let reads = case.collection() + case.looked_at();
-        case.posted(false).read(crate::cost::LEDGER, reads).write(crate::cost::LEDGER, 2)
+        // The marker and its entry, and the entry of each leg among the reversed ones.
+        case.posted(false)
+            .read(cost::LEDGER, reads)
+            .write(cost::LEDGER, 2)
+            .write(cost::BY_TIME, 1)
+            .write(cost::BY_KEY, write(0).times(case.legs))
     })],
     contract: function::contract(&reverse_transaction),
     function: || function::http(reverse_transaction, Ledger::warm_by_query),

@@ -99,7 +99,8 @@ async fn an_account_is_closed_only_if_its_last_leg_confirms_the_balance() {
             (name.to_owned(), Some(item))
         };
         let names = healthy.as_object().expect("an item").keys();
-        let names = names.filter(|name| !["PK", "SK", "Type"].contains(&name.as_str()));
+        // TransactionID repeats the partition key, and no function reads it.
+        let names = names.filter(|name| !["PK", "SK", "Type", "TransactionID"].contains(&name.as_str()));
         // DynamoDB rejects index keys that are not strings.
         let nonsense = |name: &str| if name.starts_with("GSI") { json!({"S": "x"}) } else { json!({"BOOL": true}) };
         let mut spoiled: Vec<(String, Option<Value>)> = names.map(|name| with(name, nonsense(name))).collect();
