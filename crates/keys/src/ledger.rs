@@ -9,11 +9,11 @@
 //! | account | `ACCOUNT#<id>` | `METADATA` | `USER#<user>`, `ACCOUNT#<id>` | `ACCOUNTS`, `ACCOUNT#<id>` |
 //! | account count | `USER#<user>` | `ACCOUNT-COUNT` | | |
 //! | transaction | `TXN#<id>` | `METADATA` | `STATUS#<status>`, `CREATED#<time>` | `IDEMPOTENCY#<key>`, `TXN` |
-//! | leg | `TXN#<id>` | `LEG#<leg>` | `ACCOUNT#<account>`, `LEG#<time>#<leg>` | of a reversal: `ACCOUNT#<account>`, `REVERSED#<time of the original>#<original leg>#REVERSAL#<number>` |
-//! | credit of a grouped account | `TXN#<id>` | `LEG#<leg>` | | as a leg |
+//! | leg | `TXN#<id>` | `LEG#<leg>` | `ACCOUNT#<account>`, `LEG#<time>#<leg>` | `ACCOUNT#<account>`, `REVERSED#<time>#<leg>#REVERSAL#<number>` |
+//! | credit of a grouped account | `TXN#<id>` | `LEG#<leg>` | | `ACCOUNT#<account>`, `REVERSED#<time>#<leg>#REVERSAL#<number>` |
 //! | its inbox item | `ACCOUNT#<account>#INBOX#<shard>` | `CREATED#<time>#<leg>` | | |
 //! | its posting | `TXN#<id>` | `POSTING#<leg>` | `ACCOUNT#<account>`, `LEG#<time>#<leg>` | |
-//! | reversal marker | `TXN#<id>` | `REVERSAL#<number>` | `REVERSED#<status>`, `CREATED#<time of the original>` | |
+//! | reversal marker | `TXN#<id>` | `REVERSAL#<number>` | `REVERSED#<status>`, `CREATED#<time>` | |
 //! | hold | `HOLD#<id>` | `METADATA` | `ACCOUNT#<payer>`, `EXPIRES#<time>#<id>` | `HOLD-EXPIRY#<shard>`, `EXPIRES#<time>#<id>` |
 //! | refusal of a transfer | `TXN#<id>` | `METADATA` | | |
 //! | reconciliation | `RECONCILIATION#<id>` | `METADATA` | | |
@@ -24,7 +24,8 @@
 //! every other shard uses `STATUS#<status>#<shard>`
 //! ([decision](../../../docs/decisions/indexes.md)).
 //!
-//! Only open holds have index keys.
+//! Only open holds have index keys. Only legs of a reversal have keys of GSI2: the time and the id
+//! of the leg that they reverse. The marker of a reversal has the time of the original.
 //!
 //! The id of a new item is derived from the caller and the idempotency key of the request that
 //! creates it. A retry of a request therefore cannot create a second item

@@ -114,7 +114,8 @@ impl Books {
     }
 
     /// Reads an account with eventual consistency, for what never changes: its owner and its
-    /// currency. If this read does not give the account, it is read again as [`Self::account`] does.
+    /// currency. If this read does not give the account, it is read again as [`Self::account`]
+    /// does.
     ///
     /// # Errors
     /// The errors of [`Self::account`].
@@ -249,8 +250,8 @@ impl Books {
     }
 
     /// Reads a transaction without its legs, and its last reversal marker. The read is eventually
-    /// consistent, and is repeated with strong consistency if it finds nothing. `None` if the header
-    /// is missing or unreadable.
+    /// consistent, and is repeated with strong consistency if it finds nothing. `None` if the
+    /// header is missing or unreadable.
     pub(crate) async fn summary(&self, id: &TransactionId) -> Result<Option<(Transaction, Option<Reversal>)>, Error> {
         let (partition, range) = (TransactionPartition(id.clone()), TransactionPartition::without_legs());
         let mut rows = self.table.query_all::<Row>(&Query::new(&partition, &range).eventually()).await?;

@@ -131,8 +131,8 @@ impl Wellness {
 
 impl Wellness {
     /// Puts a new item, with its idempotency record if the request has a key. Its id is new and
-    /// random, and nobody deletes the item within the seconds in which a late attempt of the SDK can
-    /// arrive. A put alone therefore needs no transaction.
+    /// random, and nobody deletes the item within the seconds in which a late attempt of the SDK
+    /// can arrive. A put alone therefore needs no transaction.
     async fn put_new<T: Item + PartialEq>(&self, changes: Vec<Change>, item: &T) -> Result<(), Error> {
         match <[Change; 1]>::try_from(changes) {
             Ok([put]) => Ok(self.dynamo.write_once_as(put, item).await?),

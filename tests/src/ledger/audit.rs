@@ -256,7 +256,8 @@ impl Leg<'_> {
         let Self { transaction, account, time, change, .. } = *self;
         let (id, amount, after) = (self.id(), dollars(change.abs()), dollars(after));
         let kind = if posted_at.is_some() { "posting" } else { "leg" };
-        let mut lines = vec![kind, account, "someone", transaction, &id, side(change), &amount, "USD", &after, time, TYPE];
+        let mut lines =
+            vec![kind, account, "someone", transaction, &id, side(change), &amount, "USD", &after, time, TYPE];
         lines.extend(posted_at);
         sha256(&[previous, &sha256(&lines)])
     }

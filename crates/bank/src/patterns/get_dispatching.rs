@@ -23,8 +23,8 @@ pub const PATTERN: Pattern = Pattern {
     function: || function::http(get_dispatching, Bank::warm_by_get_payment),
 };
 
-/// Reads whether payments are dispatched and executed, with eventual consistency. Usually nobody has
-/// changed the switch, so a missing one is not read again.
+/// Reads whether payments are dispatched and executed, with eventual consistency. Usually nobody
+/// has changed the switch, so a missing one is not read again.
 pub async fn get_dispatching(bank: Bank, request: Request<()>) -> Result<Json<SwitchBody>, Error> {
     request.caller.must_operate(DOMAIN)?;
     Ok(Json(bank.payments.get_eventually::<Switch>(&Switch::key()).await?.into()))

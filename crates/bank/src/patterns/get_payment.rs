@@ -66,12 +66,12 @@ pub async fn get_payment(bank: Bank, request: Request<PaymentInput>) -> Result<J
 }
 
 impl Bank {
-    /// Reads a payment with strong consistency from `PaymentScheduler`, or from `TransactionHistory`
-    /// if it is archived.
+    /// Reads a payment with strong consistency from `PaymentScheduler`, or from
+    /// `TransactionHistory` if it is archived.
     ///
     /// The archive moves a payment in one transaction, and never back. If the first read does not
-    /// find an existing payment, the archive has moved it, so the second read finds it. The opposite
-    /// order would miss a payment that is moved between the reads.
+    /// find an existing payment, the archive has moved it, so the second read finds it. The
+    /// opposite order would miss a payment that is moved between the reads.
     pub(crate) async fn find_payment(&self, key: &Key) -> Result<Option<Payment>, Error> {
         if let Some(payment) = self.payments.get::<Payment>(key).await? {
             return Ok(Some(payment));

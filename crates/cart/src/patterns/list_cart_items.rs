@@ -51,8 +51,8 @@ pub struct ListCartItemsInput {
 }
 
 /// Lists a customer's cart items that have the requested status. Items are sorted by the time of
-/// the last status change, newest first. With `prices=current`, items in the cart or saved for later
-/// are marked if their product has another price, or cannot be bought.
+/// the last status change, newest first. With `prices=current`, items in the cart or saved for
+/// later are marked if their product has another price, or cannot be bought.
 ///
 /// A list shows all items of an order as purchased, or none of them
 /// (docs/decisions/cart-orders.md).

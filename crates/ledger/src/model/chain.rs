@@ -20,8 +20,8 @@ impl ChainHash {
     pub(crate) const START: Self = Self([0; 32]);
 
     /// Hashes lines of text, each with its line feed. No line contains a line feed, because
-    /// identifiers, amounts, times and descriptions do not. Different lines therefore have different
-    /// texts.
+    /// identifiers, amounts, times and descriptions do not. Different lines therefore have
+    /// different texts.
     fn of(lines: &[&str]) -> Self {
         let mut digest = Sha256::new();
         for line in lines {

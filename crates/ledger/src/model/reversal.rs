@@ -106,8 +106,8 @@ impl Refund {
         self.original.transaction.postings.len() == 2
     }
 
-    /// Returns the place of a leg of the reversal among the reversed legs of its account. The legs of
-    /// a reversal are in the opposite order of the original legs.
+    /// Returns the place of a leg of the reversal among the reversed legs of its account. The legs
+    /// of a reversal are in the opposite order of the original legs.
     pub(crate) fn reversed_leg(&self, marker: &Reversal, number: usize, posting: &Posting) -> ReversedLeg {
         let Transaction { id, postings, created_at, .. } = &self.original.transaction;
         let original = (postings.len() + 1).saturating_sub(number);

@@ -101,8 +101,8 @@ impl Wellness {
     async fn put_section(&self, section: &Section) -> Result<bool, Error> {
         let key = Section::key_of(&section.partition.0, section.id());
         let old = match self.table.get::<Section>(&key).await {
-            // Its revision is not known. Only the client token of a transaction makes a late attempt
-            // of the SDK harmless.
+            // Its revision is not known. Only the client token of a transaction makes a late
+            // attempt of the SDK harmless.
             Err(table::Error::Unreadable(..)) => {
                 self.dynamo.transact(vec![self.table.replace(section)?]).await?;
                 return Ok(false);

@@ -263,8 +263,8 @@ impl Measured {
         self.assert("get-balance, at", &case, &client.get(&format!("{of_account}/balance?at={created}")).await);
         let reversal = client.post(&format!("{path}/reversal"), &json!({})).await;
         let undone = self.case(Some(&id(&reversal, "transactionId")), account).await;
-        // The reversal reads the original legs. Writing its own legs consumes as many units as writing
-        // the original ones.
+        // The reversal reads the original legs. Writing its own legs consumes as many units as
+        // writing the original ones.
         assert_eq!(write(case.leg).units(), write(undone.leg).units());
         let undone = Case { leg: case.leg, ..undone };
         assert_eq!(read(case.transaction + case.leg * case.legs), read(undone.transaction + undone.leg * undone.legs));

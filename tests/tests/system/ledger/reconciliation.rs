@@ -196,6 +196,10 @@ fn wrong_balances_and_hashes() -> Vec<Trial> {
         ("two legs exchanged", exchanged(), vec![wrong_balance(Some("T15"), "A", 9_900, 9_600)]),
         ("two legs exchanged, and balances", balanced.collect(), vec![broken_chain("T13", "A", 1)]),
         ("the owner of a leg", vec![of_leg("UserID", "another")], vec![broken_chain("T12", "A", 2)]),
+        ("the type of a transaction", vec![of_leg("TransactionType", "other")], vec![broken_chain("T12", "A", 2)]),
+        ("a description", vec![of_leg("Description", "other")], vec![broken_chain("T12", "A", 2)]),
+        ("a merchant", vec![of_leg("MerchantID", "other")], vec![broken_chain("T12", "A", 2)]),
+        ("the counterparty", vec![of_leg("CounterpartyID", "other")], vec![broken_chain("T12", "A", 2)]),
         ("the hash of a leg", vec![of_leg("Hash", &hash)], vec![broken_chain("T12", "A", 2)]),
         ("the hash of the last leg", vec![last("D")], vec![broken_chain("T03", "D", 2)]),
     ]

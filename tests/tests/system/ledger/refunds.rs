@@ -140,6 +140,11 @@ async fn a_transaction_with_more_legs_is_reversed_as_a_whole() {
     assert_problem(&scene.books.operator.post_once(&path, "R-3", &json!({})).await, 409, "already-reversed");
     let read = scene.books.operator.get(&format!("{TRANSACTIONS}/{posted}")).await.body;
     assert_eq!(reversed(&read), (whole.body["transactionId"].as_str(), Some("3.00")));
+    for account in [&scene.ann, &scene.bob, &outside] {
+        let (legs, _) = scene.books.operator.all(&format!("{ACCOUNTS}/{account}/statement")).await;
+        let leg = legs.iter().find(|leg| leg["transactionId"] == json!(posted)).expect("the leg");
+        assert_eq!(reversed(leg), (whole.body["transactionId"].as_str(), Some("3.00")), "{account}");
+    }
     scene.check().await;
     scene.books.stack.stop().await;
 }
