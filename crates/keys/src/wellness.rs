@@ -800,6 +800,11 @@ impl EndDateSort {
         KeyRange::between(Self(period.first).to_string(), Self(period.last).to_string())
     }
 
+    /// The range of end dates from `first` to `last`, both inclusive.
+    pub fn between(first: PlanTime, last: PlanTime) -> KeyRange {
+        KeyRange::between(Self(first).to_string(), Self(last).to_string())
+    }
+
     /// An empty range, for warm-up queries.
     pub fn nothing() -> KeyRange {
         KeyRange::beginning_with("#")

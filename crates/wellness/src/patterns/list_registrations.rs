@@ -18,12 +18,16 @@ use crate::{
 use function::{Error, Input, List, Problem, Request, Route, Trigger};
 use keys::{
     TimestampSeconds,
-    wellness::{ActivityEndDateSort, ActivityId, GroupId, SectionId, ShownStatus, Status},
+    wellness::{
+        ActivityEndDateSort, ActivityId, ActivityPartition, CompanyId, EndDateSort, GroupId, ListPartition, SectionId,
+        ShownStatus, Status,
+    },
 };
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use table::{
-    JsonText, Page,
+    Item, JsonText, Key, Page, Query,
     cost::{Cost, read_eventually},
 };
 
@@ -48,7 +52,52 @@ pub const PATTERN: Pattern = Pattern {
 fn list_cost(case: &Named) -> Cost {
     Cost::default()
         .read(cost::REGISTRATIONS, case.listed(case.registration))
-        .read(cost::ACTIVITIES, read_eventually(case.activity).times(case.items))
+        .read(cost::LISTS, case.listed(case.narrow))
+}
+
+/// Maximum number of entries of the list of activities that are read for a registration.
+const ENTRIES: usize = 2;
+
+/// What a list of registrations shows of an activity. GSI2 projects these attributes.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Shown {
+    #[serde(rename = "PK")]
+    partition: ActivityPartition,
+    #[serde(rename = "GSI2SK")]
+    end: EndDateSort,
+    name: Name,
+    status: Status,
+    section_id: Option<SectionId>,
+}
+
+impl Item for Shown {
+    const TYPE: &'static str = Activity::TYPE;
+}
+
+impl Wellness {
+    /// Reads the activities of registrations, and returns the number of unreadable ones.
+    ///
+    /// One query of the list of activities covers their end dates. Employees take part in most
+    /// activities of their company, so it finds most of them. The others are read by key: those
+    /// behind the last entry that is read, and those whose end has just changed.
+    async fn activities_shown(
+        &self,
+        company: &CompanyId,
+        registrations: &[Registration],
+    ) -> Result<(BTreeMap<ActivityId, Shown>, usize), Error> {
+        let ends = registrations.iter().map(|one| one.end.0);
+        let Some((first, last)) = ends.clone().min().zip(ends.max()) else { return Ok((BTreeMap::new(), 0)) };
+        let (partition, range) = (ListPartition(company.clone()), EndDateSort::between(first, last));
+        let query = Query::new(&partition, &range).on(&self.lists);
+        let listed = self.table.page::<Shown>(&query, ENTRIES * registrations.len()).await?.items;
+        let mut found: BTreeMap<_, _> = listed.into_iter().map(|one| (one.partition.0.clone(), one)).collect();
+        let missing = registrations.iter().map(|one| &one.partition.0).filter(|id| !found.contains_key(id));
+        let missing: Vec<Key> = missing.map(Activity::key_of).collect();
+        let others = self.table.get_all::<Shown>(&missing, false).await?;
+        found.extend(others.items.into_values().map(|one| (one.partition.0.clone(), one)));
+        Ok((found, others.unreadable.len()))
+    }
 }
 
 /// The user, the period and the page to list.
@@ -83,10 +132,11 @@ pub struct OnHomePage {
 }
 
 impl OnHomePage {
-    fn new(registration: Registration, activity: Activity, now: TimestampSeconds) -> Self {
+    fn new(registration: Registration, activity: Shown, now: TimestampSeconds) -> Self {
+        let end = activity.end.0;
         Self {
-            status: registration.status(activity.end(), now),
-            activity_status: activity.shown_status(now),
+            status: registration.status(end, now),
+            activity_status: activity.status.shown(end, now),
             activity_id: registration.partition.0,
             name: activity.name,
             end_date: registration.end.0.second(),
@@ -123,13 +173,14 @@ pub async fn list_registrations(
     let page = wellness.registrations_page(&of, &listing.whole, listing.position.as_deref(), listing.limit).await?;
     let Page { items: mut registrations, next, skipped } = page;
     registrations.retain(|one: &Registration| one.absence != Some(Absence::Withdrawn));
-    let keys: Vec<_> = registrations.iter().map(|one| Activity::key_of(&one.partition.0)).collect();
-    let mut activities = wellness.table.get_all::<Activity>(&keys, false).await?;
+    let (mut activities, unreadable) = wellness.activities_shown(&of.company, &registrations).await?;
     if !request.caller.administers(DOMAIN) {
-        activities.items.retain(|_, activity| activity.status != Status::Draft);
+        activities.retain(|_, activity| activity.status != Status::Draft);
     }
     // A user has one registration per activity, so each activity is needed only once.
-    let shown = |(registration, key)| Some(OnHomePage::new(registration, activities.items.remove(key)?, request.now));
-    let items = registrations.into_iter().zip(&keys).filter_map(shown).collect();
-    Ok(listing.list(Page { items, next, skipped: skipped + activities.unreadable.len() }))
+    let items = registrations.into_iter().filter_map(|registration| {
+        let activity = activities.remove(&registration.partition.0)?;
+        Some(OnHomePage::new(registration, activity, request.now))
+    });
+    Ok(listing.list(Page { items: items.collect(), next, skipped: skipped + unreadable }))
 }

@@ -33,6 +33,7 @@ pub const PATTERN: Pattern = Pattern {
             .read(cost::ACTIVITIES, 1 + case.activity_read())
             .write(cost::ACTIVITIES, write(case.activity))
             .write(cost::PROGRAM, write(case.program))
+            .write(cost::LISTS, write(case.narrow))
     })],
     contract: function::contract(&move_activity),
     function: || function::http(move_activity, Wellness::warm_by_get),

@@ -681,7 +681,7 @@ async fn costs_stated_in_words_match_the_consumed_units() {
     activity["data"] = json!({});
     costs("POST", "activities", &activity, [1 + 2 + 1, 2], [1, 1]).await;
     let path = format!("activities/{}", text(&made, "activityId"));
-    costs("PUT", &format!("{path}/section"), &json!({"sectionId": null}), [1, 1], [1, 0]).await;
+    costs("PUT", &format!("{path}/section"), &json!({"sectionId": null}), [1, 1], [1, 1]).await;
     costs("PATCH", &path, &json!({"version": 1, "startDate": "2029-01-01"}), [1, 2], [1, 0]).await;
     // The last two employees have more than 1 KB.
     let (short, long) = ("D".to_owned(), "\u{1F3C3}".repeat(128));
