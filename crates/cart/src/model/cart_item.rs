@@ -203,6 +203,13 @@ keys::schema!(Prices as "Prices": {
     "description": "Mark items whose product has another price, or cannot be bought."
 });
 
+impl Prices {
+    /// The text of the parameter, which is empty if it is absent.
+    pub(crate) fn text(prices: Option<Self>) -> &'static str {
+        prices.map_or("", |Self::Current| "current")
+    }
+}
+
 impl FromStr for Prices {
     type Err = &'static str;
 

@@ -59,7 +59,7 @@ pub struct ListCartItemsInput {
 pub async fn list_cart_items(cart: Cart, request: Request<ListCartItemsInput>) -> Result<List<CartItemBody>, Error> {
     let ListCartItemsInput { account, status, prices } = &request.input;
     request.caller.must_own(account, DOMAIN)?;
-    let listing = request.listing(CartItemSort::with_status(&status.0).newest_first(), "")?;
+    let listing = request.listing(CartItemSort::with_status(&status.0).newest_first(), Prices::text(*prices))?;
     let page = match status.0 {
         Status::Active => cart.page_in_cart(account, &listing, request.milli).await?,
         Status::Purchased => optimistically(|| cart.page_purchased(account, &listing)).await?,

@@ -72,7 +72,7 @@ impl ListSkuItemsInput {
 /// are sorted by the time of the last status change, newest first.
 pub async fn list_sku_items(cart: Cart, request: Request<ListSkuItemsInput>) -> Result<List<CartItemBody>, Error> {
     request.caller.must_operate(DOMAIN)?;
-    let listing = request.listing(request.input.range(), "")?;
+    let listing = request.listing(request.input.range(), Prices::text(request.input.prices))?;
     let query = Query::new(&request.input.sku, &listing.range).on(&cart.by_sku).only_if(unexpired(request.milli));
     let page = cart.table.page::<CartItem>(&query, listing.limit).await?;
     Ok(listing.list(cart.bodies(page, request.input.prices).await?))
