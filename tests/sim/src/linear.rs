@@ -91,8 +91,13 @@ impl<C: Choices> Histories<C> {
         self.0.entry(name.to_owned()).or_default().push((begin, end, Effect::Certain(operation)));
     }
 
+    /// Adds a request. A GET is eventually consistent, so it may show a state of a few seconds ago.
+    /// An item that does not exist is read again with strong consistency
+    /// ([decision](../../../docs/decisions/consistency.md)).
     pub(crate) fn add(&mut self, name: &str, exchange: &Exchange, operation: C::Operation) {
-        self.push(name, (exchange.begin, exchange.end), operation);
+        let may_be_old = exchange.ask.method == "GET" && exchange.reply.status != 404;
+        let begin = if may_be_old { exchange.oldest } else { exchange.begin };
+        self.push(name, (begin, exchange.end), operation);
     }
 
     /// From this position on, the operation can happen at any time.

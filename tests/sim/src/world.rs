@@ -26,6 +26,8 @@ use crate::{
 };
 
 const LONGEST_CALL: Duration = Duration::from_secs(30);
+/// Maximum lag of a replica in the hostile mode.
+const MAX_LAG: SignedDuration = SignedDuration::from_secs(5);
 /// Number of shards of each stream. Each shard has its own pollers.
 const SHARDS: u64 = 2;
 /// Attempts of a client. The last attempts are without faults.
@@ -94,6 +96,8 @@ pub(crate) struct Exchange {
     pub(crate) attempts: u32,
     /// Position of the first attempt among all events of the case.
     pub(crate) begin: u64,
+    /// Position of the oldest state that an eventually consistent read of the request can show.
+    pub(crate) oldest: u64,
     pub(crate) end: u64,
     pub(crate) began: Timestamp,
     pub(crate) ended: Timestamp,
@@ -107,6 +111,8 @@ pub(crate) struct World {
     violations: Mutex<Vec<String>>,
     trespasses: Mutex<BTreeSet<String>>,
     events: AtomicU64,
+    /// The times of the events, in order.
+    moments: Mutex<Vec<(Timestamp, u64)>>,
     progress: Mutex<BTreeMap<String, i64>>,
     busy: AtomicU64,
     spent: Mutex<Vec<Spent>>,
@@ -122,6 +128,7 @@ impl World {
             violations: Mutex::default(),
             trespasses: Mutex::default(),
             events: AtomicU64::new(0),
+            moments: Mutex::default(),
             progress: Mutex::default(),
             busy: AtomicU64::new(0),
             spent: Mutex::default(),
@@ -167,9 +174,17 @@ impl World {
         self.events.fetch_add(1, Ordering::Relaxed)
     }
 
+    /// Position of the first event at this time or later.
+    fn first_since(&self, time: Timestamp) -> u64 {
+        let moments = lock(&self.moments);
+        let first = moments.partition_point(|(at, _)| *at < time);
+        moments[first..].iter().map(|(_, position)| *position).min().unwrap_or(u64::MAX)
+    }
+
     /// Sends a request, and repeats it until the outcome is known.
     pub(crate) async fn ask(&self, label: &str, caller: &Caller, ask: Ask) -> Reply {
         let (begin, asked_at) = (self.event(), clock::now());
+        lock(&self.moments).push((asked_at, begin));
         let mut pauses = Draw::of(self.net.seed, &format!("{label} pauses"));
         let (mut replies, mut attempts) = (Vec::new(), 0);
         let reply = loop {
@@ -189,6 +204,8 @@ impl World {
             }
             sleep(Duration::from_millis(pauses.between(100, 1_500) * u64::from(attempts.min(20)))).await;
         };
+        let (end, ended) = (self.event(), clock::now());
+        lock(&self.moments).push((ended, end));
         let exchange = Exchange {
             label: label.to_owned(),
             caller: caller.name.clone(),
@@ -197,9 +214,10 @@ impl World {
             replies,
             attempts,
             begin,
-            end: self.event(),
+            oldest: self.first_since(asked_at - MAX_LAG).min(begin),
+            end,
             began: asked_at,
-            ended: clock::now(),
+            ended,
         };
         lock(&self.history).push(exchange);
         reply
