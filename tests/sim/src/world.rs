@@ -174,11 +174,11 @@ impl World {
         self.events.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Position of the first event at this time or later.
-    fn first_since(&self, time: Timestamp) -> u64 {
+    /// A position before the first event at this time or later.
+    fn before(&self, time: Timestamp) -> u64 {
         let moments = lock(&self.moments);
         let first = moments.partition_point(|(at, _)| *at < time);
-        moments[first..].iter().map(|(_, position)| *position).min().unwrap_or(u64::MAX)
+        moments[first..].iter().map(|(_, position)| position.saturating_sub(1)).min().unwrap_or(u64::MAX)
     }
 
     /// Sends a request, and repeats it until the outcome is known.
@@ -214,7 +214,7 @@ impl World {
             replies,
             attempts,
             begin,
-            oldest: self.first_since(asked_at - MAX_LAG).min(begin),
+            oldest: self.before(asked_at - MAX_LAG).min(begin),
             end,
             began: asked_at,
             ended,
