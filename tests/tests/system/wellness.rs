@@ -11,6 +11,7 @@ mod groups;
 mod import;
 mod isolation;
 mod jobs;
+mod late;
 mod lists;
 mod model;
 mod parts;
