@@ -377,7 +377,7 @@ impl StatusPartition {
         Some(Self { status: status.parse().ok()?, shard })
     }
 
-    fn write(&self, out: &mut fmt::Formatter<'_>, prefix: &str) -> fmt::Result {
+    fn write(self, out: &mut fmt::Formatter<'_>, prefix: &str) -> fmt::Result {
         write!(out, "{prefix}{}", self.status)?;
         if self.shard == Shard::FIRST { Ok(()) } else { write!(out, "#{}", self.shard) }
     }
