@@ -283,7 +283,8 @@ async fn reads_credentials_from_the_container_credentials_url() {
 /// port.
 async fn cargo_lambda(arguments: &[&str], settings: &BTreeMap<String, String>) -> (Child, Port) {
     let path = std::env::var_os("CARGO_LAMBDA").expect("CARGO_LAMBDA, which `make test-lambda` sets");
-    let cargos = ["PATH", "HOME", "CARGO_HOME", "RUSTUP_HOME"];
+    // With another setting of incremental compilation, cargo would compile our own crates again.
+    let cargos = ["PATH", "HOME", "CARGO_HOME", "RUSTUP_HOME", "CARGO_INCREMENTAL"];
     let cargos = cargos.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
     for _ in 0..10 {
         let port = Port::free();
