@@ -18,8 +18,8 @@ fn of(rest: &str) -> String {
     of_company(COMPANY, rest)
 }
 
-/// A write of one function: the name of its event, its path parameters, its route, the bodies of two
-/// requests, and the route that shows the item.
+/// A write of one function: the name of its event, its path parameters, its route, the bodies of
+/// two requests, and the route that shows the item.
 struct Write {
     name: &'static str,
     function: Function,
