@@ -10,7 +10,14 @@ use aws_sdk_dynamodb::types::{
     ConditionCheck, Delete, Put, ReturnConsumedCapacity, ReturnValue, ReturnValuesOnConditionCheckFailure,
     TransactWriteItem, Update,
 };
-use std::{collections::HashMap, fmt::Display, sync::Arc};
+use std::{
+    collections::HashMap,
+    fmt::Display,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 /// Maximum number of changes in one transaction (DynamoDB limit).
 pub const MAX_CHANGES: usize = 100;
@@ -287,10 +294,22 @@ impl Dynamo {
     ///
     /// # Errors
     /// The errors of [`Dynamo::write`]. [`Error::Refused`] if another item is stored.
+    /// [`Error::Unavailable`] if it may have replaced the item after an attempt without a response:
+    /// a caller who repeats the change would overwrite a later one.
     pub async fn write_once_as<T: Item + PartialEq>(&self, change: Change, item: &T) -> Result<(), Error> {
-        match self.write(change).await {
+        let is_unsure = AtomicBool::new(false);
+        let write = || async {
+            let attempts = Attempts::default();
+            let done = self.write_once(change.clone(), ReturnValue::None, attempts.clone()).await;
+            is_unsure.fetch_or(attempts.count() > 1, Ordering::Relaxed);
+            done
+        };
+        match despite_contention(write).await.map(drop) {
             Err(Error::Refused(refused)) if refused.found::<T>(0).is_ok_and(|found| found.as_ref() == Some(item)) => {
                 Ok(())
+            }
+            Err(Error::Refused(_)) if is_unsure.into_inner() => {
+                Err(Error::Unavailable("an attempt without a response may have been executed".to_owned()))
             }
             done => done,
         }
@@ -302,7 +321,7 @@ impl Dynamo {
     /// [`Error::Refused`] with the stored item if a condition fails. Other errors mean that the
     /// call failed. A write that conflicts with a transaction is retried first.
     pub async fn write(&self, change: Change) -> Result<(), Error> {
-        despite_contention(|| self.write_once(change.clone(), ReturnValue::None)).await.map(drop)
+        despite_contention(|| self.write_once(change.clone(), ReturnValue::None, Attempts::default())).await.map(drop)
     }
 
     /// Executes an update and returns the updated item. Reads the item first, with strong
@@ -329,13 +348,19 @@ impl Dynamo {
     /// # Errors
     /// The errors of [`Dynamo::update`].
     pub async fn update_as_read<T: Item>(&self, change: Change) -> Result<T, Error> {
-        let item = despite_contention(|| self.write_once(change.clone(), ReturnValue::AllNew)).await?;
+        let item =
+            despite_contention(|| self.write_once(change.clone(), ReturnValue::AllNew, Attempts::default())).await?;
         item.ok_or_else(|| Error::Rejected("an update returned no item".to_owned())).and_then(read)
     }
 
     /// Executes the change without retries for conflicts. An update returns the item that
     /// `returned` selects, and other changes return `None`.
-    async fn write_once(&self, change: Change, returned: ReturnValue) -> Result<Option<Attributes>, Error> {
+    async fn write_once(
+        &self,
+        change: Change,
+        returned: ReturnValue,
+        attempts: Attempts,
+    ) -> Result<Option<Attributes>, Error> {
         let Expressions { condition, update, names, values } = change.expressions();
         let (names, values) = (some(names), some(values));
         let found = ReturnValuesOnConditionCheckFailure::AllOld;
@@ -345,7 +370,8 @@ impl Dynamo {
                 let request = self.client.put_item().table_name(&*change.table).set_item(Some(item));
                 let request = request.set_condition_expression(condition).set_expression_attribute_names(names);
                 let request = request.set_expression_attribute_values(values).return_consumed_capacity(capacity);
-                let answer = call(request.return_values_on_condition_check_failure(found).send()).await?;
+                let request = request.return_values_on_condition_check_failure(found);
+                let answer = call(request.customize().interceptor(attempts).send()).await?;
                 usage::count("PutItem", None, &answer.consumed_capacity);
             }
             Action::Update { key, .. } => {
@@ -353,7 +379,8 @@ impl Dynamo {
                 let request = request.set_condition_expression(condition).update_expression(update);
                 let request = request.set_expression_attribute_names(names).set_expression_attribute_values(values);
                 let request = request.return_consumed_capacity(capacity).return_values(returned);
-                let answer = call(request.return_values_on_condition_check_failure(found).send()).await?;
+                let request = request.return_values_on_condition_check_failure(found);
+                let answer = call(request.customize().interceptor(attempts).send()).await?;
                 usage::count("UpdateItem", None, &answer.consumed_capacity);
                 return Ok(answer.attributes);
             }
@@ -361,7 +388,8 @@ impl Dynamo {
                 let request = self.client.delete_item().table_name(&*change.table).set_key(Some(key.attributes()));
                 let request = request.set_condition_expression(condition).set_expression_attribute_names(names);
                 let request = request.set_expression_attribute_values(values).return_consumed_capacity(capacity);
-                let answer = call(request.return_values_on_condition_check_failure(found).send()).await?;
+                let request = request.return_values_on_condition_check_failure(found);
+                let answer = call(request.customize().interceptor(attempts).send()).await?;
                 usage::count("DeleteItem", None, &answer.consumed_capacity);
             }
             Action::Check(_) => self.transact_once(vec![change]).await?,

@@ -1,12 +1,13 @@
 //! A write of one item without a client token: an attempt that arrives after the next write changes
-//! nothing ([decision](../../../../docs/decisions/consistency.md)).
+//! nothing, and neither does the repetition of a write whose response was lost
+//! ([decision](../../../../docs/decisions/consistency.md)).
 
 use function::Function;
 use serde_json::{Value, json};
 use std::time::Duration;
 use system_tests::{
     Client,
-    faults::{Call, Fault, Process},
+    faults::{Call, Fault, Moment, Process},
     send, text,
     wellness::{admin, create, event_at, of_company, references::by_hand},
 };
@@ -68,39 +69,80 @@ fn writes(activity: &str, template: &str) -> [Write; 4] {
     ]
 }
 
+/// The position of a call among the writes of a function. `None` for a read.
+fn numbered() -> impl FnMut(&Call) -> Option<usize> {
+    let mut writes = 0;
+    move |call| {
+        let is_write = matches!(call.action.as_str(), "PutItem" | "UpdateItem" | "TransactWriteItems");
+        writes += usize::from(is_write);
+        is_write.then_some(writes)
+    }
+}
+
+impl Write {
+    /// The event of the first request.
+    fn event(&self) -> Value {
+        let mut event = system_tests::events::event(self.name, "");
+        event["pathParameters"] = self.parameters.clone();
+        event["pathParameters"]["companyId"] = COMPANY.into();
+        event["requestContext"]["authorizer"]["jwt"]["claims"]["company_id"] = COMPANY.into();
+        event["body"] = self.bodies[0].to_string().into();
+        event
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn a_late_attempt_of_a_write_of_one_item_changes_nothing() {
+async fn no_attempt_of_a_write_of_one_item_changes_what_was_written_after_it() {
     let (stack, proxy) = by_hand().await;
     let (client, operator) = (admin(&stack, COMPANY), Client::operator(&stack));
     let activity = create(&client, COMPANY, &event_at("Run", "2030-06-30", &[])).await;
     let template = client.post(&of("templates"), &json!({"name": "N", "type": "event", "subType": "F"})).await.body;
     for write in writes(text(&activity, "activityId"), text(&template, "templateId")) {
-        let (method, path) = (write.route.0, of(&write.route.1));
+        let (method, path, name) = (write.route.0, of(&write.route.1), write.name);
         let ask = async |body: &Value| send(operator.request(method, &path).json(body)).await;
+        let shown = async || client.get(&of(&write.shown)).await.body;
+        let [first, next] = &write.bodies;
         // The function replaces an item that exists.
-        let first = ask(&write.bodies[1]).await;
-        assert!(matches!(first.status, 200 | 201), "{}: {}", write.name, first.body);
-        let mut late = system_tests::events::event(write.name, "");
-        late["pathParameters"] = write.parameters.clone();
-        late["pathParameters"]["companyId"] = COMPANY.into();
-        late["requestContext"]["authorizer"]["jwt"]["claims"]["company_id"] = COMPANY.into();
-        late["body"] = write.bodies[0].to_string().into();
-        let mut writes = 0;
-        proxy.rule(move |call: &Call| {
-            let is_write = matches!(call.action.as_str(), "PutItem" | "UpdateItem" | "TransactWriteItems");
-            writes += usize::from(is_write);
-            if is_write && writes == 1 { Fault::Held } else { Fault::None }
-        });
-        let process = Process::start(&stack, &proxy, write.name, &write.function);
-        // The function gives up at its deadline, and its caller repeats the request.
-        let invocation = process.run(&late, Duration::from_secs(2)).await.expect("alive");
-        assert_eq!(invocation.answer.expect("an answer")["statusCode"], 503, "{}", write.name);
-        for body in &write.bodies {
-            assert_eq!(ask(body).await.status, 200, "{}", write.name);
+        let made = ask(next).await;
+        assert!(matches!(made.status, 200 | 201), "{name}: {}", made.body);
+        let process = Process::start(&stack, &proxy, name, &write.function);
+
+        // The first attempt arrives late. The function gives up, and its caller repeats the
+        // request.
+        let mut number = numbered();
+        proxy.rule(move |call| if number(call) == Some(1) { Fault::Held } else { Fault::None });
+        let gave_up = process.run(&write.event(), Duration::from_secs(2)).await.expect("alive");
+        assert_eq!(gave_up.answer.expect("an answer")["statusCode"], 503, "{name}");
+        for body in [first, next] {
+            assert_eq!(ask(body).await.status, 200, "{name}");
         }
-        let before = client.get(&of(&write.shown)).await.body;
+        let before = shown().await;
         proxy.arrive().await;
-        assert_eq!(client.get(&of(&write.shown)).await.body, before, "{}", write.name);
+        assert_eq!(shown().await, before, "{name}: the first attempt arrives late");
+
+        // The response to the first attempt is lost, and the second one arrives after the next
+        // write.
+        let mut number = numbered();
+        proxy.rule(move |call| match number(call) {
+            Some(1) => Fault::Lost(Moment::After),
+            Some(2) => Fault::Held,
+            _ => Fault::None,
+        });
+        let event = write.event();
+        let follows = async {
+            proxy.held(1).await;
+            assert_ne!(shown().await, before, "{name}: the first attempt was executed");
+            assert_eq!(ask(next).await.status, 200, "{name}");
+            proxy.release();
+        };
+        let (repeated, ()) = tokio::join!(process.run(&event, Duration::from_secs(30)), follows);
+        assert_eq!(repeated.expect("alive").answer.expect("an answer")["statusCode"], 503, "{name}");
+        let mut after = shown().await;
+        // Each change of a template has another version.
+        if before["version"].is_number() {
+            after["version"] = before["version"].clone();
+        }
+        assert_eq!(after, before, "{name}: the response was lost");
         proxy.heal();
     }
     stack.stop().await;
