@@ -94,7 +94,7 @@ impl Wellness {
         };
         let Some(new) = old.changed_to(wanted.clone()) else { return Ok((Placement::Unchanged, old)) };
         let unchanged = Condition::is(Employee::VERSION, old.version);
-        self.dynamo.write(self.table.replace(&new)?.only_if(unchanged)).await?;
+        self.dynamo.write_once_as(self.table.replace(&new)?.only_if(unchanged), &new).await?;
         Ok((Placement::Changed, new))
     }
 
