@@ -300,7 +300,7 @@ impl Dynamo {
         let is_unsure = AtomicBool::new(false);
         let write = || async {
             let attempts = Attempts::default();
-            let done = self.write_once(change.clone(), ReturnValue::None, attempts.clone()).await;
+            let done = attempts.during(self.write_once(change.clone(), ReturnValue::None)).await;
             is_unsure.fetch_or(attempts.count() > 1, Ordering::Relaxed);
             done
         };
@@ -321,7 +321,7 @@ impl Dynamo {
     /// [`Error::Refused`] with the stored item if a condition fails. Other errors mean that the
     /// call failed. A write that conflicts with a transaction is retried first.
     pub async fn write(&self, change: Change) -> Result<(), Error> {
-        despite_contention(|| self.write_once(change.clone(), ReturnValue::None, Attempts::default())).await.map(drop)
+        despite_contention(|| self.write_once(change.clone(), ReturnValue::None)).await.map(drop)
     }
 
     /// Executes an update and returns the updated item. Reads the item first, with strong
@@ -348,19 +348,13 @@ impl Dynamo {
     /// # Errors
     /// The errors of [`Dynamo::update`].
     pub async fn update_as_read<T: Item>(&self, change: Change) -> Result<T, Error> {
-        let item =
-            despite_contention(|| self.write_once(change.clone(), ReturnValue::AllNew, Attempts::default())).await?;
+        let item = despite_contention(|| self.write_once(change.clone(), ReturnValue::AllNew)).await?;
         item.ok_or_else(|| Error::Rejected("an update returned no item".to_owned())).and_then(read)
     }
 
     /// Executes the change without retries for conflicts. An update returns the item that
     /// `returned` selects, and other changes return `None`.
-    async fn write_once(
-        &self,
-        change: Change,
-        returned: ReturnValue,
-        attempts: Attempts,
-    ) -> Result<Option<Attributes>, Error> {
+    async fn write_once(&self, change: Change, returned: ReturnValue) -> Result<Option<Attributes>, Error> {
         let Expressions { condition, update, names, values } = change.expressions();
         let (names, values) = (some(names), some(values));
         let found = ReturnValuesOnConditionCheckFailure::AllOld;
@@ -370,8 +364,7 @@ impl Dynamo {
                 let request = self.client.put_item().table_name(&*change.table).set_item(Some(item));
                 let request = request.set_condition_expression(condition).set_expression_attribute_names(names);
                 let request = request.set_expression_attribute_values(values).return_consumed_capacity(capacity);
-                let request = request.return_values_on_condition_check_failure(found);
-                let answer = call(request.customize().interceptor(attempts).send()).await?;
+                let answer = call(request.return_values_on_condition_check_failure(found).send()).await?;
                 usage::count("PutItem", None, &answer.consumed_capacity);
             }
             Action::Update { key, .. } => {
@@ -379,8 +372,7 @@ impl Dynamo {
                 let request = request.set_condition_expression(condition).update_expression(update);
                 let request = request.set_expression_attribute_names(names).set_expression_attribute_values(values);
                 let request = request.return_consumed_capacity(capacity).return_values(returned);
-                let request = request.return_values_on_condition_check_failure(found);
-                let answer = call(request.customize().interceptor(attempts).send()).await?;
+                let answer = call(request.return_values_on_condition_check_failure(found).send()).await?;
                 usage::count("UpdateItem", None, &answer.consumed_capacity);
                 return Ok(answer.attributes);
             }
@@ -388,8 +380,7 @@ impl Dynamo {
                 let request = self.client.delete_item().table_name(&*change.table).set_key(Some(key.attributes()));
                 let request = request.set_condition_expression(condition).set_expression_attribute_names(names);
                 let request = request.set_expression_attribute_values(values).return_consumed_capacity(capacity);
-                let request = request.return_values_on_condition_check_failure(found);
-                let answer = call(request.customize().interceptor(attempts).send()).await?;
+                let answer = call(request.return_values_on_condition_check_failure(found).send()).await?;
                 usage::count("DeleteItem", None, &answer.consumed_capacity);
             }
             Action::Check(_) => self.transact_once(vec![change]).await?,
@@ -468,10 +459,9 @@ impl<'a> Transaction<'a> {
         let send = || async {
             let request = self.dynamo.client.transact_write_items().set_transact_items(Some(self.items.clone()));
             let request = request.client_request_token(&self.token);
-            let request = request.return_consumed_capacity(ReturnConsumedCapacity::Indexes).customize();
-            call(request.interceptor(self.attempts.clone()).send()).await
+            call(request.return_consumed_capacity(ReturnConsumedCapacity::Indexes).send()).await
         };
-        let answer = while_underway(send).await?;
+        let answer = self.attempts.during(while_underway(send)).await?;
         usage::count("TransactWriteItems", None, answer.consumed_capacity.iter().flatten());
         Ok(())
     }
