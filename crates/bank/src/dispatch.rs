@@ -4,7 +4,7 @@ use crate::{Bank, Payment, model::payment::Execution};
 use function::{Deadline, Error, is_zero};
 use futures::{
     StreamExt, TryStreamExt,
-    future::{OptionFuture, ready, try_join_all},
+    future::{OptionFuture, join, ready, try_join_all},
     stream,
 };
 use keys::{
@@ -168,16 +168,16 @@ impl Sweep<'_> {
         let mut page = self.page(shard, &whole).await?;
         loop {
             let rest = page.next.take().map(|position| whole.after(&position));
-            let next = OptionFuture::from(rest.as_ref().map(|rest| self.page(shard, rest)));
-            let (done, next, enabled) = futures::join!(self.work(work, page), next, self.bank.is_dispatching());
+            let next = rest.as_ref().map(|rest| join(self.page(shard, rest), self.bank.is_dispatching()));
+            let (done, next) = join(self.work(work, page), OptionFuture::from(next)).await;
             *numbers += done?;
-            let Some(following) = next.transpose()? else { return Ok(()) };
+            let Some((following, enabled)) = next else { return Ok(()) };
             numbers.disabled = !enabled?;
             numbers.left = self.stop.has_passed();
             if numbers.disabled || numbers.left {
                 return Ok(());
             }
-            page = following;
+            page = following?;
         }
     }
 

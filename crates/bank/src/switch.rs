@@ -9,10 +9,10 @@ use keys::{
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use table::{Item, Key};
+use table::{Attributes, Item, Key};
 
 /// Dispatch switch: one item of `PaymentScheduler`. Without the item, dispatching is enabled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub struct Switch {
     #[serde(rename = "PK")]

@@ -81,9 +81,9 @@ pub(crate) const JOBS: &str = "LedgerJobs";
 pub(crate) const TOTALS: &str = "Totals";
 
 impl Named {
-    /// Returns the RRUs consumed by a strongly consistent query for a header and its legs.
-    pub(crate) fn collection(&self) -> Term {
-        read(self.transaction + self.leg * self.legs)
+    /// Returns the size of a header and its legs.
+    pub(crate) fn collection(&self) -> Size {
+        self.transaction + self.leg * self.legs
     }
 
     /// Returns the RRUs consumed by the strongly consistent reads before a transaction is posted.

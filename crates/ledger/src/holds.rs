@@ -27,6 +27,15 @@ fn hold_exists(error: &Error) -> bool {
     matches!(error, Error::Table(table::Error::Refused(refused)) if refused.at(0))
 }
 
+fn for_caller(read: Result<Option<Hold>, table::Error>, caller: &Caller) -> Result<Hold, Error> {
+    let hold = match read {
+        Err(table::Error::Unreadable(..)) if !caller.operates(crate::DOMAIN) => return Err(Error::Forbidden),
+        hold => hold?.ok_or_else(|| no_hold(caller))?,
+    };
+    hold.must_concern(caller)?;
+    Ok(hold)
+}
+
 impl Books {
     /// Reads a hold for a caller, with strong consistency.
     ///
@@ -35,12 +44,15 @@ impl Books {
     /// hold, operators get 404, and other callers get 403. An unreadable hold is an internal error
     /// for operators, and 403 for other callers.
     pub(crate) async fn hold(&self, id: &HoldId, caller: &Caller) -> Result<Hold, Error> {
-        let hold = match self.table.get::<Hold>(&Hold::key_of(id)).await {
-            Err(table::Error::Unreadable(..)) if !caller.operates(crate::DOMAIN) => return Err(Error::Forbidden),
-            hold => hold?.ok_or_else(|| no_hold(caller))?,
-        };
-        hold.must_concern(caller)?;
-        Ok(hold)
+        for_caller(self.table.get(&Hold::key_of(id)).await, caller)
+    }
+
+    /// Reads a hold for a caller, as [`table::Table::look_up`] does.
+    ///
+    /// # Errors
+    /// The errors of [`Self::hold`].
+    pub(crate) async fn hold_shown(&self, id: &HoldId, caller: &Caller) -> Result<Hold, Error> {
+        for_caller(self.table.look_up(&Hold::key_of(id)).await, caller)
     }
 
     /// Puts the hold, and reserves its amount on the payer's account. `draft` is the capture of the

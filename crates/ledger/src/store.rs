@@ -217,11 +217,21 @@ impl Books {
     /// transaction does not exist, operators get 404, and other callers get 403. An unreadable item
     /// is an internal error for callers who may access the transaction.
     pub(crate) async fn transaction_of(&self, id: &TransactionId, caller: &Caller) -> Result<Posted, Error> {
-        let found = self.collection(id).await?;
-        if !found.concerns(caller) {
-            return Err(missing("transaction", caller));
+        self.collection(id).await?.for_caller(caller)
+    }
+
+    /// Reads a transaction with eventual consistency. If this read does not give a whole
+    /// transaction that concerns the caller, it is read again as [`Self::transaction_of`] does.
+    ///
+    /// # Errors
+    /// The errors of [`Self::transaction_of`].
+    pub(crate) async fn transaction_shown(&self, id: &TransactionId, caller: &Caller) -> Result<Posted, Error> {
+        let found = self.collection_once(id, true).await?;
+        let is_enough = found.posted.is_some() && found.is_whole() && found.unreadable.is_empty();
+        if is_enough && found.concerns(caller) {
+            return found.for_caller(caller);
         }
-        found.readable()?.ok_or_else(|| missing("transaction", caller))
+        self.transaction_of(id, caller).await
     }
 
     /// Reads a transaction with its legs in one strongly consistent query, which is repeated as for
@@ -238,13 +248,13 @@ impl Books {
     /// A query during the write may return only some of the legs. An incomplete query is therefore
     /// repeated a few times. The result of the last query may still be incomplete.
     pub(crate) async fn collection(&self, id: &TransactionId) -> Result<Collection, Error> {
-        let mut found = self.collection_once(id).await?;
+        let mut found = self.collection_once(id, false).await?;
         for pause in PAUSES {
             if found.is_whole() {
                 break;
             }
             sleep(pause).await;
-            found = self.collection_once(id).await?;
+            found = self.collection_once(id, false).await?;
         }
         Ok(found)
     }
@@ -254,10 +264,7 @@ impl Books {
     /// header is missing or unreadable.
     pub(crate) async fn summary(&self, id: &TransactionId) -> Result<Option<(Transaction, Option<Reversal>)>, Error> {
         let (partition, range) = (TransactionPartition(id.clone()), TransactionPartition::without_legs());
-        let mut rows = self.table.query_all::<Row>(&Query::new(&partition, &range).eventually()).await?;
-        if rows.items.is_empty() && rows.skipped == 0 {
-            rows = self.table.query_all(&Query::new(&partition, &range)).await?;
-        }
+        let rows = self.table.look_up_all::<Row>(Query::new(&partition, &range)).await?;
         let (mut header, mut last) = (None, None);
         for row in rows.items {
             match row {
@@ -269,9 +276,11 @@ impl Books {
         Ok(header.map(|header| (header, last)))
     }
 
-    async fn collection_once(&self, id: &TransactionId) -> Result<Collection, Error> {
+    async fn collection_once(&self, id: &TransactionId, eventually: bool) -> Result<Collection, Error> {
         let (partition, range) = (TransactionPartition(id.clone()), TransactionPartition::collection());
-        let (rows, unreadable) = self.table.query_all_with_unreadable::<Row>(&Query::new(&partition, &range)).await?;
+        let query = Query::new(&partition, &range);
+        let query = if eventually { query.eventually() } else { query };
+        let (rows, unreadable) = self.table.query_all_with_unreadable::<Row>(&query).await?;
         let (mut transaction, mut legs, mut postings) = (None, Vec::new(), Vec::new());
         let (mut reversals, mut refusal) = (Vec::new(), None);
         for row in rows.items {
@@ -314,6 +323,17 @@ impl Collection {
             0 => Ok(self.posted),
             count => Err(table::Error::unreadable(Row::TYPE, &format!("{count} items")).into()),
         }
+    }
+
+    /// Returns the transaction, if the caller may access it.
+    ///
+    /// # Errors
+    /// The errors of [`Books::transaction_of`].
+    fn for_caller(self, caller: &Caller) -> Result<Posted, Error> {
+        if !self.concerns(caller) {
+            return Err(missing("transaction", caller));
+        }
+        self.readable()?.ok_or_else(|| missing("transaction", caller))
     }
 
     /// Whether the caller may access the account of at least one readable leg, as its owner or as

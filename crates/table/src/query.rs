@@ -253,6 +253,17 @@ impl Table {
         Ok(self.query_all_with_unreadable(query).await?.0)
     }
 
+    /// Reads all items of the query that a response only shows, as [`Table::look_up`] reads one:
+    /// with eventual consistency, and if there is no item, again with strong consistency.
+    ///
+    /// # Errors
+    /// The errors of [`Table::query_all`].
+    pub async fn look_up_all<T: Item>(&self, mut query: Query<'_>) -> Result<Page<T>, Error> {
+        query = query.eventually();
+        let found = self.query_all(&query).await?;
+        if found.items.is_empty() && found.skipped == 0 { self.query_all(&query.consistent()).await } else { Ok(found) }
+    }
+
     /// Reads all items as [`Table::query_all`] does. Also returns the keys of the skipped items.
     ///
     /// # Errors

@@ -297,7 +297,7 @@ tokio::task_local! {
 }
 
 impl Attempts {
-    /// Counts the attempts of the calls that `work` makes. An interceptor of each call would execute
+    /// Counts the attempts of the calls that `work` makes. An interceptor per call would execute
     /// 50,000 instructions more.
     pub(crate) async fn during<F: Future>(&self, work: F) -> F::Output {
         ATTEMPTS.scope(self.clone(), work).await

@@ -32,7 +32,7 @@ fn swept(case: &Named) -> Cost {
     };
     let empty = read_eventually(0).times(shards.saturating_sub(claimed));
     Cost::default()
-        .read(cost::PAYMENTS, read(0).times(1 + shards))
+        .read(cost::PAYMENTS, read(0))
         .read(cost::DUE_PAYMENTS, empty + read_eventually(entry).times(claimed))
         .write(cost::PAYMENTS, table::cost::write(case.item).times(claimed))
         .write(cost::DUE_PAYMENTS, case.index_write().times(2 * claimed))

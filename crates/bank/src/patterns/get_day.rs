@@ -33,12 +33,12 @@ pub const PATTERN: Pattern = Pattern {
         problems: &[Problem::TooLarge],
     }]),
     calls: &[
-        Calls::new("", |_| Cost::default().read(cost::JOBS, read(0) + read_eventually(0).times(2))),
+        Calls::new("", |_| Cost::default().read(cost::JOBS, read_eventually(0).times(3))),
         Calls::new(" not closed", |case| {
             Cost::default()
-                .read(cost::JOBS, read(0))
+                .read(cost::JOBS, read_eventually(0) + read(0))
                 .read(cost::DUE_PAYMENTS, case.queried(Status::ALL.len() * case.shards))
-                .read(cost::DUE_TRANSACTIONS, case.empty_shards().times(5))
+                .read(cost::DUE_TRANSACTIONS, case.empty_shards().times(Status::SETTLED.len()))
         }),
     ],
     contract: function::contract(&get_day),
@@ -115,7 +115,7 @@ impl Bank {
     /// Reads the certificates of a day in order.
     async fn certificates(&self, day: Day) -> Result<Vec<Certificate>, Error> {
         let (partition, range) = (DayPartition(day), CertificateSort::all());
-        Ok(self.jobs.table().query_all::<Certificate>(&Query::new(&partition, &range)).await?.complete()?)
+        Ok(self.jobs.table().look_up_all::<Certificate>(Query::new(&partition, &range)).await?.complete()?)
     }
 
     /// Reads the first open payments and discrepancies of a close.
@@ -132,10 +132,10 @@ impl Bank {
         })
     }
 
-    /// Counts the payments of the day in both tables.
+    /// Counts the payments of the day in both tables. All payments of the history are settled.
     async fn counts(&self, day: Day) -> Result<Counts, Error> {
-        let tables = [&self.payments, &self.transactions];
-        let places = tables.into_iter().flat_map(|table| Status::ALL.map(|status| (table, status)));
+        let present = Status::ALL.map(|status| (&self.payments, status));
+        let places = present.into_iter().chain(Status::SETTLED.map(|status| (&self.transactions, status)));
         let places = places.flat_map(|(table, status)| self.due.shards.read().map(move |shard| (table, status, shard)));
         let counts = places.map(|(table, status, shard)| async move {
             let range = DueSort::due_on(day, status);

@@ -11,7 +11,7 @@ use jobs::Job;
 use keys::bank::{ImportId, ImportPartition, ImportRun, ImportSort};
 use table::{
     Item, Key, Query,
-    cost::{Cost, read},
+    cost::{Cost, read_eventually},
 };
 
 pub const PATTERN: Pattern = Pattern {
@@ -24,7 +24,7 @@ pub const PATTERN: Pattern = Pattern {
         summary: "Get the progress of a run of an import, by default the latest, and the runs before it",
         problems: &[Problem::NotFound],
     }]),
-    calls: &[Calls::new("", |_| Cost::default().read(cost::JOBS, read(0)))],
+    calls: &[Calls::new("", |_| Cost::default().read(cost::JOBS, read_eventually(0)))],
     contract: function::contract(&get_import),
     function: || function::http(get_import, Bank::warm_by_query_imports),
 };
@@ -74,7 +74,8 @@ impl Bank {
     }
 }
 
-/// Reads a run of an import, by default the latest, and the runs before it.
+/// Reads a run of an import, by default the latest, and the runs before it, with eventual
+/// consistency. No request creates an import, so a missing one is not read again.
 ///
 /// # Errors
 /// 403 for a caller without the operator scope, 404 for an unknown import or run.
@@ -82,7 +83,7 @@ pub async fn get_import(bank: Bank, request: Request<GetImportInput>) -> Result<
     request.caller.must_operate(DOMAIN)?;
     let GetImportInput { import, run } = &request.input;
     let range = run.as_ref().map_or_else(ImportSort::latest, ImportSort::until);
-    let query = Query::new(&ImportPartition(import.clone()), &range).consistent();
+    let query = Query::new(&ImportPartition(import.clone()), &range);
     let (mut page, unreadable) = bank.jobs.table().page_with_unreadable::<Job>(&query, MAX_RUNS + 1).await?;
     let mut sorts: Vec<&str> = page.items.iter().map(|job| job.sort.as_str()).collect();
     sorts.extend(unreadable.iter().map(Key::sort));

@@ -7,7 +7,7 @@ use crate::{
     switch::{Switch, SwitchBody},
 };
 use function::{Error, Input, Json, Request, Route, Trigger};
-use table::cost::{Cost, read};
+use table::{Condition, Error::Refused, Value, cost::Cost};
 
 pub const PATTERN: Pattern = Pattern {
     id: "B18",
@@ -19,7 +19,7 @@ pub const PATTERN: Pattern = Pattern {
         summary: "Stop or resume dispatch and execution",
         problems: &[],
     }]),
-    calls: &[Calls::new("", |_| Cost::default().read(cost::PAYMENTS, read(0)).write(cost::PAYMENTS, 1))],
+    calls: &[Calls::new("", |_| Cost::default().write(cost::PAYMENTS, 1))],
     contract: function::contract(&set_dispatching),
     function: || function::http(set_dispatching, Bank::warm_by_get_payment),
 };
@@ -36,17 +36,18 @@ pub struct SetDispatchingInput {
 pub async fn set_dispatching(bank: Bank, request: Request<SetDispatchingInput>) -> Result<Json<SwitchBody>, Error> {
     request.caller.must_operate(DOMAIN)?;
     let enabled = request.input.enabled;
+    let switch = Switch::new(enabled, request.now);
+    let put = bank.payments.put(&switch)?;
     // A repeated request must not change the time of the switch, because payments that were handed
     // over before that time are dispatched again.
-    let found = match bank.switch().await {
-        Err(Error::Table(table::Error::Unreadable(..))) => None,
-        found => found?,
-    };
-    if let Some(switch) = found.filter(|switch| switch.enabled == enabled) {
-        return Ok(Json(Some(switch).into()));
+    let is_change = Condition::missing_or_is(Switch::ENABLED, Value::of(&!enabled)?);
+    match bank.dynamo.write_once_as(put.clone().only_if(is_change), &switch).await {
+        Err(Refused(refused)) => match refused.found::<Switch>(0) {
+            Ok(Some(unchanged)) => return Ok(Json(Some(unchanged).into())),
+            _ => bank.dynamo.write(put).await?,
+        },
+        done => done?,
     }
-    let switch = Switch::new(enabled, request.now);
-    bank.dynamo.write(bank.payments.put(&switch)?).await?;
     tracing::warn!(enabled, caller = request.caller.subject, "the dispatch switch was changed");
     Ok(Json(Some(switch).into()))
 }

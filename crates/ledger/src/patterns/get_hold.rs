@@ -6,7 +6,7 @@ use crate::{
 };
 use function::{Error, Input, Json, Problem, Request, Route, Trigger};
 use keys::ledger::HoldId;
-use table::cost::{Cost, read};
+use table::cost::{Cost, read_eventually};
 
 pub const PATTERN: Pattern = Pattern {
     id: "L10",
@@ -18,7 +18,7 @@ pub const PATTERN: Pattern = Pattern {
         summary: "Get a hold",
         problems: &[Problem::NotFound],
     }]),
-    calls: &[Calls::new("", |case| Cost::default().read(cost::LEDGER, read(case.hold)))],
+    calls: &[Calls::new("", |case| Cost::default().read(cost::LEDGER, read_eventually(case.hold)))],
     contract: function::contract(&get_hold),
     function: || function::http(get_hold, Ledger::warm_by_get),
 };
@@ -34,6 +34,6 @@ pub struct HoldInput(#[input(path = "holdId")] pub(crate) HoldId);
 /// Returns 403 if the caller is neither the payer nor the payee nor an operator. If the hold does
 /// not exist, operators get 404, and other callers get 403.
 pub async fn get_hold(ledger: Ledger, request: Request<HoldInput>) -> Result<Json<HoldBody>, Error> {
-    let hold = ledger.books.hold(&request.input.0, &request.caller).await?;
+    let hold = ledger.books.hold_shown(&request.input.0, &request.caller).await?;
     Ok(Json(HoldBody::of(hold, request.milli)?))
 }

@@ -11,7 +11,10 @@ use keys::{
     KeyRange,
     ledger::{FindingSort, ReconciliationId, ReconciliationPartition},
 };
-use table::{Page, Query, cost::Cost};
+use table::{
+    Page, Query,
+    cost::{Cost, read, read_eventually},
+};
 
 pub const PATTERN: Pattern = Pattern {
     id: "L8",
@@ -23,7 +26,7 @@ pub const PATTERN: Pattern = Pattern {
         summary: "Get the progress and the discrepancies of a reconciliation",
         problems: &[Problem::NotFound],
     }]),
-    calls: &[Calls::new("", |_| Cost::default().read(cost::JOBS, 2))],
+    calls: &[Calls::new("", |_| Cost::default().read(cost::JOBS, read_eventually(0) + read(0)))],
     contract: function::contract(&get_reconciliation),
     function: || function::http(get_reconciliation, Ledger::warm_by_job),
 };
@@ -43,9 +46,9 @@ pub async fn get_reconciliation(
 ) -> Result<Json<ReconciliationBody>, Error> {
     request.caller.must_operate(DOMAIN)?;
     let ReconciliationInput(id) = request.input;
-    // Read the job before its findings, so that a completed job is returned with all of its
-    // findings.
-    let job = ledger.jobs.get(&Reconciliation::key_of(&id)).await?.ok_or(Error::NotFound("reconciliation"))?;
+    // Read the job before its findings, and these with strong consistency, so that a completed job
+    // is returned with all of its findings.
+    let job = ledger.jobs.look_up(&Reconciliation::key_of(&id)).await?.ok_or(Error::NotFound("reconciliation"))?;
     let findings = ledger.findings(&id, &FindingSort::all()).await?;
     Ok(Json(ReconciliationBody::of(job, findings)?))
 }

@@ -17,7 +17,7 @@ use keys::{
 use money::{Currency, Decimal};
 use schemars::JsonSchema;
 use serde::Serialize;
-use table::cost::{Cost, read};
+use table::cost::{Cost, read_eventually};
 
 pub const PATTERN: Pattern = Pattern {
     id: "L15",
@@ -30,7 +30,7 @@ pub const PATTERN: Pattern = Pattern {
         problems: &[Problem::NotFound],
     }]),
     calls: &[Calls::new("", |case| {
-        Cost::default().read(cost::TOTALS, case.added_up()).read(cost::LEDGER, read(case.account))
+        Cost::default().read(cost::TOTALS, case.added_up()).read(cost::LEDGER, read_eventually(case.account))
     })],
     contract: function::contract(&get_totals),
     function: || function::http(get_totals, Ledger::warm_totals_by_query),
@@ -117,7 +117,7 @@ pub async fn get_totals(ledger: Ledger, request: Request<GetTotalsInput>) -> Res
     let (scope, range) = (TotalScope::Merchant(id.clone()), TotalSort::between(from, to));
     let key = Merchant::key_of(&id);
     let totals = ledger.totals.sums(&scope, &range, Total::dimensions);
-    let (merchant, totals) = join(ledger.books.table.get::<Merchant>(&key), totals).await;
+    let (merchant, totals) = join(ledger.books.table.look_up::<Merchant>(&key), totals).await;
     merchant?.ok_or(Error::NotFound("merchant"))?;
     let (items, skipped) = totals?.lines(|total| Some(TotalBody::of(total)));
     Ok(Json(TotalsBody { merchant_id: id, from, to, items, skipped }))

@@ -8,7 +8,7 @@ use crate::{
 };
 use function::{Error, Input, Json, Problem, Request, Route, Trigger};
 use keys::TransactionId;
-use table::cost::Cost;
+use table::cost::{Cost, read_eventually};
 
 pub const PATTERN: Pattern = Pattern {
     id: "L4",
@@ -20,7 +20,7 @@ pub const PATTERN: Pattern = Pattern {
         summary: "Get a transaction with its legs",
         problems: &[Problem::NotFound],
     }]),
-    calls: &[Calls::new("", |case| Cost::default().read(cost::LEDGER, case.collection()))],
+    calls: &[Calls::new("", |case| Cost::default().read(cost::LEDGER, read_eventually(case.collection())))],
     contract: function::contract(&get_transaction),
     function: || function::http(get_transaction, Ledger::warm_by_query),
 };
@@ -39,6 +39,6 @@ pub async fn get_transaction(
     ledger: Ledger,
     request: Request<GetTransactionInput>,
 ) -> Result<Json<TransactionBody>, Error> {
-    let posted = ledger.books.transaction_of(&request.input.0, &request.caller).await?;
+    let posted = ledger.books.transaction_shown(&request.input.0, &request.caller).await?;
     Ok(Json(posted.body_now(&request.caller)))
 }

@@ -18,7 +18,7 @@ use crate::{
 use function::{Contract, Error, Fields, Fingerprint, Input, Located, Problem, Request, Route, Trigger};
 use keys::TransactionId;
 use money::{JsonDecimal, Money};
-use table::cost::write;
+use table::cost::{read, write};
 
 pub const PATTERN: Pattern = Pattern {
     id: "L6",
@@ -37,7 +37,7 @@ pub const PATTERN: Pattern = Pattern {
         ]),
     }]),
     calls: &[Calls::new("", |case| {
-        let reads = case.collection() + case.looked_at();
+        let reads = read(case.collection()) + case.looked_at();
         // The marker and its entry, and the entry of each leg among the reversed ones.
         case.posted(false)
             .read(cost::LEDGER, reads)
