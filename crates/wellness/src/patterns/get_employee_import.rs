@@ -7,15 +7,15 @@ use crate::{
     model::{
         import::{Counts, ImportProgress, MAX_REJECTED, Missing, Outcome, RejectedLine},
         job::job_key,
-        upload::FileStatus,
+        upload::{FileStatus, Upload},
     },
 };
 use function::{Error, Input, Json, Problem, Request, Route, Trigger, is_zero};
-use jobs::State;
+use jobs::{Job, State};
 use keys::wellness::{CompanyId, FacetId, JobId};
 use schemars::JsonSchema;
 use serde::Serialize;
-use table::cost::{Cost, read};
+use table::cost::{Cost, read_eventually};
 
 pub const PATTERN: Pattern = Pattern {
     id: "W35",
@@ -27,7 +27,7 @@ pub const PATTERN: Pattern = Pattern {
         summary: "Get the progress of an import of employees",
         problems: &[Problem::NotFound],
     }]),
-    calls: &[Calls::new("", |case| Cost::default().read(cost::ACTIVITIES, read(case.upload)))],
+    calls: &[Calls::new("", |case| Cost::default().read(cost::ACTIVITIES, read_eventually(case.upload)))],
     contract: function::contract(&get_employee_import),
     function: || function::http(get_employee_import, Wellness::warm_by_get),
 };
@@ -84,7 +84,7 @@ pub async fn get_employee_import(
 ) -> Result<Json<ImportBody>, Error> {
     let GetEmployeeImportInput { company, import } = &request.input;
     request.caller.must_belong_to(company, DOMAIN)?;
-    let upload = wellness.upload(company, import).await?;
+    let upload = wellness.table.look_up::<Upload>(&Upload::key_of(company, import)).await?;
     let upload = upload.filter(|upload| upload.missing.is_some()).ok_or(Error::NotFound("import"))?;
     let (status, outcome) = match (upload.outcome, upload.status) {
         (Some(outcome), FileStatus::Rejected) => (ImportStatus::Failed, outcome),
@@ -97,9 +97,11 @@ pub async fn get_employee_import(
 }
 
 impl Wellness {
-    /// Returns the state of an import that has not ended.
+    /// Returns the state of an import that has not ended. Usually its file is not there yet, so a
+    /// missing job is not read again.
     async fn running_import(&self, company: &CompanyId, import: &FacetId) -> Result<(ImportStatus, Outcome), Error> {
-        let job = self.jobs.get(&job_key(company, &JobId::Upload(import.clone()))).await?;
+        let key = job_key(company, &JobId::Upload(import.clone()));
+        let job = self.jobs.table().get_eventually::<Job>(&key).await?;
         let Some(job) = job else { return Ok((ImportStatus::Pending, Outcome::default())) };
         let outcome = job.progress::<ImportProgress>()?.outcome;
         Ok(match job.state {

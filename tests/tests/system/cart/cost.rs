@@ -252,6 +252,8 @@ async fn a_cart_of_several_items_consumes_its_declared_cost() {
         assert_cost("list-cart-items", &active, &ask("GET /items?limit=100", "", "").await);
         let page = ask("GET /items?limit=3", "", "").await;
         assert_cost("list-cart-items", &Case { cart_items: 3, ..active }, &page);
+        let ten = consumed(&ask("GET /items?limit=10", "", "").await);
+        assert_eq!(ten, reads("Cart", Units::halves(3)), "ten items");
 
         let bought = ask("POST /checkout", "K-1", "{}").await;
         let Case { order, lines, record, contents, .. } = sizes(&stack, "PURCHASED", Some("K-1")).await;

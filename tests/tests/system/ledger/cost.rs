@@ -356,7 +356,7 @@ async fn examples_of_the_requirement_consume_the_documented_units() {
     for (answer, places) in [
         (&by_status, vec!["/GSI1 8/0"]),
         (&statement, vec![" 0.5/0", "/GSI1 8.5/0", "/GSI2 0.5/0"]),
-        (&one, vec![" 1/0"]),
+        (&one, vec![" 0.5/0"]),
         (&by_key, vec![" 0.5/0", "/GSI2 0.5/0"]),
         (last, vec![" 2.5/10", "/GSI1 0/3", "/GSI2 0/1"]),
     ] {

@@ -31,7 +31,7 @@ const VENUE: &str = "VenueId-123";
 const NONE: &Value = &Value::Null;
 
 /// Number of bytes of free text in the base row, the detail and the references of an activity.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 struct Size {
     data: usize,
     detail: usize,
@@ -306,7 +306,7 @@ impl Measured {
         let loaded = self.client.invoke("load-templates", &json!({})).await;
         let own = stored(&self.stack, None, "Global").await;
         let own = each(own.iter().filter(|item| is_a(item, "Template")));
-        self.assert("load-templates, after a deployment", &Case { own, items: 10, ..Case::default() }, &loaded);
+        self.assert("load-templates, after the first deployment", &Case { own, items: 10, ..Case::default() }, &loaded);
     }
 
     async fn activity(&mut self) {
@@ -609,6 +609,12 @@ async fn long_lists_consume_their_declared_cost() {
         ] {
             let list = measured.send("GET", &path, NONE).await;
             measured.assert(label, &case, &list);
+        }
+        if size == SMALL {
+            let path = format!("{}&year={year}&limit=50", registrations_of(COMPANY, USER));
+            let reads = consumed(&measured.send("GET", &path, NONE).await).into_values().map(|(read, _)| read);
+            let sum = reads.fold(Units::ZERO, |sum, read| sum + read);
+            assert!(sum <= Units::whole(7), "50 registrations: {sum} R");
         }
         for limit in [50, 100] {
             let path = format!("references/venues/123/activities?limit={limit}");
