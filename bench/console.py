@@ -13,10 +13,10 @@ NAMES = {"without": "no console (`--no-console`)", "closed": "console, closed", 
 TEXT = """\
 ## Console
 
-Eight clients schedule payments on the local stack and list them. Each round starts a stack without
-the [console](decisions/console.md), one with it, and one whose page `Trace` is open in a browser, in
-random order. The browser runs on the same machine. The ratio compares with the closed console of
-the same round. The requirement is a ratio of {least} with the page open.
+Eight clients schedule payments on the local stack and list them. Each round starts a stack without the
+[console](decisions/console.md), one with it, and one whose page `Trace` is open in a browser, in random order. The
+browser runs on the same machine. The ratio divides the requests per second by those of the closed console in the same
+round. With the page open, the ratio must be at least {least}.
 
 {times}"""
 

@@ -38,14 +38,13 @@ This section compares two functions with the same conditional writes, made by th
 - **SDK**: the same writes with the same concurrency, without the reads.
 
 {compared}
-The code of a column has its own thread with one runtime, as in Lambda. The engine has the other threads of the two
-processors, and handles one write at a time, so it limits both columns. The columns "CPU" are the CPU time of the
-code's own thread. They do not include the engine.
+In both cases, the measured code has its own thread with one runtime, as in Lambda. The engine uses the other threads of the two processors, and handles one write at a time, so it limits both columns. The columns "CPU" are
+the CPU time of the code's own thread. They do not include the engine.
 
 ### Reading a day
 
-This section compares five workers, one for each shard, with a reader of one shard after another. Each call takes
-{delay} ms longer. A proxy replays recorded responses, so the times do not include the engine.
+This section compares five workers, one for each shard, with a single reader that reads the shards one after another.
+Each call takes {delay} ms longer. A proxy replays recorded responses, so the times do not include the engine.
 
 - **Index entries**: the pages of {page} entries that a worker reads for its claims. A claim needs nothing else. The
   reference reads the five shards one after another.

@@ -27,8 +27,9 @@ and makes these assumptions:
   {job_s} seconds in each invocation, and its stream starts the next one {pause} s later.
 
 {limits}
-**Dispatch.** A claim is one `UpdateItem`. A page of {page} entries needs one `Query` and one `GetItem` more. {side} claims run at
-a time in each shard, so a page takes {waves} calls one after another. If a million payments are due at once, the
+**Dispatch.** A claim is one `UpdateItem`. Each page of {page} entries also needs one `Query` and one
+`GetItem`. In each shard, {side} claims run at a time, so a page takes {waves} calls one after another. If a million
+payments are due at once, the
 {claims_limit} allows {claims_rate:,.0f} claims a second. A dispatch claims {in_window:,.0f} payments, and {windows} dispatches
 claim the million, in {claims_minutes:.0f} minutes. In one dispatch, the million would need {one_shards} shards, {one_table:,.0f} write
 units a second on the table, and {one_cpu:.0f} seconds of CPU time. A single function has {claim_s} seconds, so it claims at most

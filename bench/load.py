@@ -55,9 +55,10 @@ rest is the function with the AWS SDK, which the development build does not opti
 is completed every {transfer:.1f} ms, and its transaction alone every {transaction:.1f} ms: {transfer_part:.0f} %. On AWS,
 each concurrent request has its own execution environment, and calls of different requests do not wait for each other.
 
-**The hot pair.** Its tail comes from retries, not from the engine. With another pair for each transfer, p99 is
-{pairs_p99:,.0f} ms. With one pair, it is {hot_p99:,.0f} ms. A transfer that met another one reads the accounts again,
-and waits up to 0.8 s before each retry ([ledger-hot-account.md](decisions/ledger-throughput.md)). This happens on AWS as well.
+**Transfers of one pair.** Their high latencies come from retries, not from the engine. With another pair for each
+transfer, p99 is {pairs_p99:,.0f} ms. With one pair, it is {hot_p99:,.0f} ms. A transfer that conflicts with another
+one reads the accounts again, and waits up to 0.8 s before each retry ([decision](decisions/ledger-throughput.md)).
+This happens on AWS as well.
 """
 
 

@@ -56,7 +56,7 @@ The same workload runs on our ledger and on a ledger in PostgreSQL {version}, wh
   are on, so each commit waits until its log is on disk. Writing and flushing 8 KB takes {flush} ms on this machine.
 
 The local engine is SQLite, not DynamoDB, and handles one call at a time. The ratios therefore do not predict the
-throughput on AWS. [ledger-postgresql.md](decisions/ledger-costs.md) says what they show.
+throughput on AWS. [A decision](decisions/ledger-costs.md) explains the ratios.
 
 {rows}
 CPU is the processor time per operation, in ms. Ours includes the functions, the engine and the streams. That of
@@ -65,12 +65,12 @@ PostgreSQL includes all its processes, but not pgbench.
 - **Statement and status list**: the last {legs} legs of one of {busy} accounts, and a page of 100 transactions.
 - **Retry**: a request that was processed before, with the same key.
 - **Transfer**: a payment between two of the accounts, chosen at random.
-- **Payment to the merchant**: all payments credit one account. A payment of ours had {conflicts} conflicts with 1, 8
-  and 32 clients. In PostgreSQL, a payment waits for the lock of the merchant's row.
+- **Payment to the merchant**: all payments credit one account. Our ledger averaged {conflicts} conflicts per payment
+  at 1, 8 and 32 clients. In PostgreSQL, a payment waits for the lock of the merchant's row.
 - **Grouped**: the credits are settled later, many at once. The time ends when all payments are settled.
 
-A transfer takes PostgreSQL one call, and {wal:,.0f} bytes of its log. Ours takes two calls, as the [first
-part](#ledger) of this section explains.
+In PostgreSQL, a transfer takes one call, and {wal:,.0f} bytes of the log. In our ledger, a transfer takes two calls,
+as the section [Ledger](#ledger) explains.
 
 A reconciliation of {transactions:,} transactions and all accounts takes ours {ours_reconciliation} s, and PostgreSQL
 {theirs_reconciliation} s. The ratio is {reconciliation_ratio}. After all rounds, the reconciliations of both databases
