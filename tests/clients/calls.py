@@ -1,4 +1,4 @@
-"""Calls ten routes with the generated Python client.
+"""Calls routes of all services with the generated Python client.
 
 Usage: calls.py <URL>. The generated package `contract` must be in PYTHONPATH.
 """

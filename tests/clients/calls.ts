@@ -1,4 +1,5 @@
-// Calls ten routes with the generated TypeScript client. tsc --strict compiles this program.
+// Calls routes of all services with the generated TypeScript client. tsc --strict compiles this
+// program.
 import createClient from "openapi-fetch";
 import type { components, paths } from "./contract";
 
