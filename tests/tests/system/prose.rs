@@ -1,5 +1,5 @@
-//! Checks the prose of the repository: links, line width, the form of the decisions, and names
-//! that were replaced.
+//! Checks the prose of the repository: links, line width, the form of the decisions, the origin of
+//! measured numbers, and names that were replaced.
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use std::{
@@ -16,6 +16,11 @@ const MAX_DECISIONS: usize = 60;
 /// `make docs` writes these pages, one line per fact.
 const GENERATED: &str = "docs/access-patterns/";
 const DECISION_HEADINGS: [&str; 4] = ["Context", "Options considered", "Decision", "Consequences"];
+
+/// A measured number. Limits and settings have other words: "at most", "up to", "within", "after".
+const MEASURED: &str = r"\b(?:[Aa]bout|costs?|had|met|need(?:ed|s)?|ran|runs|takes?|took|used?|uses) [0-9]+";
+/// The date and the commit of a measurement.
+const ORIGIN: &str = r"\b20[0-9]{2}-[0-9]{2}-[0-9]{2}\W+(?:at )?commit [0-9a-f]{8}\b";
 
 /// Names that were replaced by a standard term.
 const RETIRED_NAMES: [&str; 25] = [
@@ -162,16 +167,21 @@ fn links_lead_to_existing_files_and_headings() {
     assert_eq!(faults, Vec::<String>::new());
 }
 
-/// The lines of prose of a page, without tables, images, code and generated parts.
-fn prose_of_page(text: &str) -> impl Iterator<Item = (usize, &str)> {
+/// The lines of a page, without code and generated parts.
+fn lines_of_page(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let (mut in_code, mut generated) = (false, false);
     text.lines().enumerate().filter(move |(_, line)| {
         if line.trim_start().starts_with("```") {
             in_code = !in_code;
         }
         generated = (generated || line.starts_with("<!-- written by")) && !line.starts_with("<!-- end -->");
-        !in_code && !generated && !line.starts_with(['|', '!'])
+        !in_code && !generated
     })
+}
+
+/// The lines of prose of a page, without tables and images.
+fn prose_of_page(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    lines_of_page(text).filter(|(_, line)| !line.starts_with(['|', '!']))
 }
 
 /// The comments of a source file, without table rows.
@@ -200,6 +210,44 @@ fn prose_is_at_most_100_columns_wide() {
         let wide = wide.filter(|(_, line)| line.split_whitespace().all(|word| word.chars().count() < MAX_WIDTH - 20));
         faults.extend(wide.map(|(number, _)| format!("{path}:{}", number + 1)));
     }
+    assert_eq!(faults, Vec::<String>::new());
+}
+
+/// The text of each section of a page, in one line.
+fn sections(text: &str) -> Vec<String> {
+    let mut sections = vec![String::new()];
+    for (_, line) in lines_of_page(text) {
+        if line.starts_with('#') {
+            sections.push(String::new());
+        }
+        if let Some(section) = sections.last_mut() {
+            section.push_str(line.trim());
+            section.push(' ');
+        }
+    }
+    sections
+}
+
+#[test]
+fn measured_numbers_have_a_date_and_a_commit() {
+    let measured = regex_lite::Regex::new(MEASURED).expect("a pattern");
+    let origin = regex_lite::Regex::new(ORIGIN).expect("a pattern");
+    let (mut dated, mut faults) = (0, Vec::new());
+    for (path, text) in files() {
+        let is_in_docs = path.starts_with("docs/") && path.matches('/').count() == 1 && has_extension(&path, &["md"]);
+        // `make bench` writes the page about performance from files of results.
+        if path != "README.md" && (!is_in_docs || path == "docs/performance.md") {
+            continue;
+        }
+        for section in sections(&text) {
+            match measured.find(&section) {
+                Some(_) if origin.is_match(&section) => dated += 1,
+                Some(found) => faults.push(format!("{path}: {}", found.as_str())),
+                None => {}
+            }
+        }
+    }
+    assert!(dated > 0, "no section has a measured number");
     assert_eq!(faults, Vec::<String>::new());
 }
 
