@@ -84,6 +84,7 @@ struct Credit {
     number: usize,
     time: String,
     change: i64,
+    other: Option<String>,
 }
 
 impl Account {
@@ -136,11 +137,13 @@ impl Shelf {
     pub fn post(&mut self, id: &str, milli: i64, legs: &[(&str, i64)]) {
         let (time, mut postings) = (at(milli), Vec::new());
         for (number, (account, change)) in (1..).zip(legs) {
-            let leg = Leg { transaction: id, number, account, time: &time, change: *change };
+            let other = counterparty(legs, account);
+            let leg = Leg { transaction: id, number, account, time: &time, change: *change, other };
             postings.push(text(&format!("{}#{}#USD#{account}", side(*change), dollars(change.abs()))));
             let holder = self.accounts.entry((*account).to_owned()).or_default();
             if let Some(inbox) = holder.inbox.as_mut().filter(|_| *change > 0) {
-                inbox.push(Credit { transaction: id.to_owned(), number, time: time.clone(), change: *change });
+                let (transaction, other) = (id.to_owned(), other.map(str::to_owned));
+                inbox.push(Credit { transaction, number, time: time.clone(), change: *change, other });
                 self.items.push(leg.grouped());
                 continue;
             }
@@ -161,8 +164,9 @@ impl Shelf {
         let (time, holder) = (at(milli), self.accounts.get_mut(account).expect("an account"));
         let mut credits = holder.inbox.as_mut().map(std::mem::take).expect("an inbox");
         credits.sort_by_key(|Credit { transaction, number, .. }| leg_id(transaction, *number));
-        for Credit { transaction, number, time: created, change } in &credits {
-            let leg = Leg { transaction, number: *number, account, time: created, change: *change };
+        for Credit { transaction, number, time: created, change, other } in &credits {
+            let other = other.as_deref();
+            let leg = Leg { transaction, number: *number, account, time: created, change: *change, other };
             let entry = holder.post(&leg, Some(&time));
             holder.end_with(&leg, &entry);
             self.items.push(leg.posted(&entry));
@@ -178,7 +182,7 @@ impl Shelf {
 
     /// Creates a leg that its transaction does not list.
     pub fn stray(id: &str, number: usize, account: &str, milli: i64, cents: i64) -> Value {
-        let leg = Leg { transaction: id, number, account, time: &at(milli), change: cents };
+        let leg = Leg { transaction: id, number, account, time: &at(milli), change: cents, other: None };
         let entry = Entry { after: 1_234_567, hash: "5".repeat(64), posted_at: None };
         serde_json::from_str(&leg.posted(&entry)).expect("an item")
     }
@@ -190,8 +194,10 @@ impl Shelf {
         let accounts: Vec<String> = self.accounts.iter().map(|(id, holder)| account(id, holder)).collect();
         rows.put(&accounts).await;
         for (account, holder) in &mut self.accounts {
-            for Credit { transaction, number, time, change } in holder.inbox.iter_mut().flat_map(std::mem::take) {
-                let leg = Leg { transaction: &transaction, number, account, time: &time, change };
+            for Credit { transaction, number, time, change, other } in holder.inbox.iter_mut().flat_map(std::mem::take)
+            {
+                let other = other.as_deref();
+                let leg = Leg { transaction: &transaction, number, account, time: &time, change, other };
                 self.items.push(leg.inbox_item());
             }
         }
@@ -206,6 +212,15 @@ struct Leg<'a> {
     account: &'a str,
     time: &'a str,
     change: i64,
+    other: Option<&'a str>,
+}
+
+/// The other account of a transaction with two legs.
+fn counterparty<'a>(legs: &[(&'a str, i64)], account: &str) -> Option<&'a str> {
+    match legs {
+        [(one, _), (other, _)] | [(other, _), (one, _)] if *one == account => Some(other),
+        _ => None,
+    }
 }
 
 /// The entry of a leg in the history of its account.
@@ -255,9 +270,11 @@ impl Leg<'_> {
     fn hash(&self, previous: &str, after: i64, posted_at: Option<&str>) -> String {
         let Self { transaction, account, time, change, .. } = *self;
         let (id, amount, after) = (self.id(), dollars(change.abs()), dollars(after));
+        let other = self.other.map(|other| format!("counterparty {other}"));
         let kind = if posted_at.is_some() { "posting" } else { "leg" };
         let mut lines =
             vec![kind, account, "someone", transaction, &id, side(change), &amount, "USD", &after, time, TYPE];
+        lines.extend(other.as_deref());
         lines.extend(posted_at);
         sha256(&[previous, &sha256(&lines)])
     }
@@ -266,7 +283,8 @@ impl Leg<'_> {
     fn attributes(&self, prefix: &str, kind: &str) -> Vec<(&'static str, String)> {
         let Self { transaction, account, time, change, .. } = *self;
         let id = self.id();
-        vec![
+        let mut attributes = self.copies();
+        attributes.extend([
             ("PK", text(&format!("TXN#{transaction}"))),
             ("SK", text(&format!("{prefix}#{id}"))),
             ("Type", text(kind)),
@@ -278,8 +296,14 @@ impl Leg<'_> {
             ("Amount", number(&dollars(change.abs()))),
             ("Currency", text("USD")),
             ("CreatedAt", text(time)),
-            ("TransactionType", text(TYPE)),
-        ]
+        ]);
+        attributes
+    }
+
+    /// Returns what the leg copies of its transaction.
+    fn copies(&self) -> Vec<(&'static str, String)> {
+        let other = self.other.map(|other| ("CounterpartyID", text(other)));
+        [("TransactionType", text(TYPE))].into_iter().chain(other).collect()
     }
 
     /// Returns the leg, or the posting of a grouped credit, as an entry of its account.
@@ -308,7 +332,8 @@ impl Leg<'_> {
     fn inbox_item(&self) -> String {
         let Self { transaction, account, time, change, .. } = *self;
         let (id, shard) = (self.id(), self.inbox_shard());
-        item(&[
+        let mut attributes = self.copies();
+        attributes.extend([
             ("PK", text(&format!("ACCOUNT#{account}#INBOX#{shard}"))),
             ("SK", text(&format!("CREATED#{time}#{id}"))),
             ("Type", text("InboxItem")),
@@ -319,8 +344,8 @@ impl Leg<'_> {
             ("Amount", number(&dollars(change))),
             ("Currency", text("USD")),
             ("CreatedAt", text(time)),
-            ("TransactionType", text(TYPE)),
-        ])
+        ]);
+        item(&attributes)
     }
 
     /// Readers take the shard from the leg, so each shard of the inbox is valid.

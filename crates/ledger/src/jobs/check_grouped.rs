@@ -1,5 +1,5 @@
 //! Checks grouped posting ([decision](../../../../docs/decisions/ledger-throughput.md)):
-//! - Each grouped credit has either an inbox item or a posting, with the same amount.
+//! - Each grouped credit has either an inbox item or a posting, with the same amount and copies.
 //! - Each posting and each inbox item belongs to a grouped credit.
 //! - No credit waits in the inbox for more than an hour. If one does, its settlement starts again.
 
@@ -63,6 +63,9 @@ impl Ledger {
                 (_, Some(posting)) if posting.posting() != leg.posting() => faults.push(wrong(posting.shown_amount())),
                 (Some(item), None) if !item.is_of(leg) => {
                     faults.push(wrong(item.money().map_or(item.amount, Money::amount)));
+                }
+                (_, Some(Leg { purpose, .. })) | (Some(InboxItem { purpose, .. }), None) if *purpose != leg.purpose => {
+                    faults.push(Fault::of_grouped(Kind::WrongCopy, leg, Some(leg.shown_amount())));
                 }
                 _ => {}
             }

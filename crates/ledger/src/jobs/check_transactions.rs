@@ -1,7 +1,7 @@
 //! Checks transactions ([decision](../../../../docs/decisions/ledger-reconciliation.md)):
 //! - Each leg that the header lists exists.
 //! - The debits equal the credits in each currency.
-//! - Each leg has the amount that the header lists.
+//! - Each leg has the amount that the header lists, and copies the header's other attributes.
 //! - Each grouped credit has an inbox item or a posting ([`super::check_grouped`]).
 
 use crate::{
@@ -33,7 +33,7 @@ pub(crate) const SIDE_BY_SIDE: usize = 8;
 
 /// Returns the discrepancies of a transaction. If legs are missing or unreadable, reports all of
 /// these legs and nothing else. Otherwise, reports at most one discrepancy: an imbalance, or else a
-/// wrong amount.
+/// wrong amount, or else a wrong copy.
 pub(crate) fn faults(header: &Transaction, found: &BTreeMap<Key, Leg>, unreadable: &[Key]) -> Vec<Fault> {
     let (mut lacking, mut legs) = (Vec::new(), Vec::new());
     for (id, posting) in header.legs() {
@@ -48,7 +48,8 @@ pub(crate) fn faults(header: &Transaction, found: &BTreeMap<Key, Leg>, unreadabl
     if !lacking.is_empty() {
         return lacking;
     }
-    imbalance(header, &legs).or_else(|| wrong_amount(header, &legs)).into_iter().collect()
+    let fault = imbalance(header, &legs).or_else(|| wrong_amount(header, &legs)).or_else(|| wrong_copy(header, &legs));
+    fault.into_iter().collect()
 }
 
 /// Reports the first currency whose debits do not equal its credits.
@@ -79,6 +80,12 @@ fn wrong_amount(header: &Transaction, legs: &[(&Posting, &Leg)]) -> Option<Fault
     Some(Fault::of_transaction(header, Kind::WrongAmount, None, stated, done.map(Money::amount)))
 }
 
+/// Reports the first leg with another copy than the header has.
+fn wrong_copy(header: &Transaction, legs: &[(&Posting, &Leg)]) -> Option<Fault> {
+    let (_, leg) = legs.iter().find(|(posting, leg)| !header.is_copied_by(leg, posting))?;
+    Some(Fault::of_transaction(header, Kind::WrongCopy, Some(leg.account.clone()), None, None))
+}
+
 /// Returns the expected amount and the stored amount. If the leg has the wrong type, both amounts
 /// are signed: a debit is negative.
 fn amounts(posting: &Posting, leg: &Leg) -> (Decimal, Decimal) {
@@ -105,7 +112,8 @@ impl Collection {
 
     /// Whether the posting belongs to a grouped credit of the same amount and account.
     pub(crate) fn has_grouped(&self, posting: &Leg) -> bool {
-        let is_of = |leg: &Leg| leg.id == posting.id && leg.inbox().is_some() && leg.posting() == posting.posting();
+        let is_same = |leg: &Leg| leg.posting() == posting.posting() && leg.purpose == posting.purpose;
+        let is_of = |leg: &Leg| leg.id == posting.id && leg.inbox().is_some() && is_same(leg);
         self.posted.as_ref().is_some_and(|posted| posted.legs.iter().any(is_of))
     }
 

@@ -1,3 +1,4 @@
+use crate::Posting;
 use function::BoundedText;
 use keys::{
     AccountId,
@@ -25,4 +26,27 @@ pub struct Purpose {
     /// The other account, if the transaction has two legs.
     #[serde(rename = "CounterpartyID", skip_serializing_if = "Option::is_none")]
     pub counterparty: Option<AccountId>,
+}
+
+impl Purpose {
+    /// What the leg with this posting copies of a transaction with these attributes.
+    pub(crate) fn new(
+        transaction_type: &TransactionType,
+        description: Option<&Description>,
+        merchant: Option<&MerchantId>,
+        postings: &[Posting],
+        posting: &Posting,
+    ) -> Self {
+        let counterparty = match postings {
+            [one, other] if one.account == posting.account => Some(&other.account),
+            [other, one] if one.account == posting.account => Some(&other.account),
+            _ => None,
+        };
+        Self {
+            transaction_type: transaction_type.clone(),
+            description: description.cloned(),
+            merchant: merchant.cloned(),
+            counterparty: counterparty.cloned(),
+        }
+    }
 }

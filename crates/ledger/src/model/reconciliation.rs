@@ -196,6 +196,8 @@ pub(crate) enum Kind {
     UnbalancedTransaction,
     WrongAmount,
     WrongBalance,
+    /// A leg, an inbox item or a posting copies something else than its transaction has.
+    WrongCopy,
     /// The hash of a leg does not follow from its contents and from the previous leg of its
     /// account, or the account stores another hash of its last leg.
     BrokenChain,

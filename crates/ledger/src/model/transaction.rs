@@ -1,5 +1,5 @@
 use crate::{
-    DOMAIN, Leg, Posting, Purpose, Reversal,
+    DOMAIN, Leg, Posting, Purpose, Reversal, ReversedLeg,
     model::{
         hold::{CAPTURE, Capture},
         leg::LegBody,
@@ -120,6 +120,23 @@ impl Transaction {
         self.postings.iter().enumerate().map(|(index, posting)| (LegId::new(&self.id, index + 1), posting))
     }
 
+    /// Whether the leg with this posting copies what it must of the transaction. The place of the
+    /// leg among the reversed legs of its account is a copy as well.
+    pub(crate) fn is_copied_by(&self, leg: &Leg, posting: &Posting) -> bool {
+        let (description, merchant) = (self.description.as_ref(), self.merchant.as_ref());
+        let purpose = Purpose::new(&self.transaction_type, description, merchant, &self.postings, posting);
+        let is_placed = match (&self.reverses, &leg.reverses) {
+            (Some(original), Some(ReversedLeg { of_account, by_original, .. })) => {
+                // The legs of a reversal are in the opposite order of the original legs.
+                let mut ids = self.legs().map(|(id, _)| id).zip((1..=self.postings.len()).rev());
+                let is_of = |(id, number)| id == leg.id && by_original.leg == LegId::new(original, number);
+                of_account.0 == leg.account && ids.any(is_of)
+            }
+            (reverses, place) => reverses.is_none() && place.is_none(),
+        };
+        leg.purpose == purpose && is_placed
+    }
+
     /// The primary key of a header.
     pub(crate) fn key_of(id: &TransactionId) -> Key {
         Key::new(&TransactionPartition(id.clone()), &Metadata)
@@ -165,17 +182,8 @@ impl Draft {
 
     /// What the leg with this posting copies of the transaction.
     pub(crate) fn purpose(&self, posting: &Posting) -> Purpose {
-        let counterparty = match self.postings.as_slice() {
-            [one, other] if one.account == posting.account => Some(&other.account),
-            [other, one] if one.account == posting.account => Some(&other.account),
-            _ => None,
-        };
-        Purpose {
-            transaction_type: self.transaction_type.clone(),
-            description: self.description.clone(),
-            merchant: self.merchant.clone(),
-            counterparty: counterparty.cloned(),
-        }
+        let (description, merchant) = (self.description.as_ref(), self.merchant.as_ref());
+        Purpose::new(&self.transaction_type, description, merchant, &self.postings, posting)
     }
 
     pub(crate) fn made(&self, created_at: TimestampMillis, shard: Shard) -> Transaction {

@@ -407,6 +407,7 @@ async fn a_reconciliation_finds_each_changed_inbox_item_and_posting() {
     let unknown = json!({"ID": {"S": "X-02"}, "TransactionID": {"S": "X"}, "SK": {"S": sort}});
     let amount = json!({"Amount": {"N": "50"}});
     let hash = json!({"Hash": {"S": "0123456789abcdef".repeat(4)}});
+    let copy = json!({"Description": {"S": "other"}});
     let (whole, wrong) = (Some("5.00"), Some("50.00"));
     for (number, change, kind, transaction, amounts) in [
         (0, None, "missing-posting", paid[0].as_str(), [whole, None]),
@@ -416,6 +417,7 @@ async fn a_reconciliation_finds_each_changed_inbox_item_and_posting() {
         (1, Some(&hash), "broken-chain", &paid[1], [None, None]),
         (4, None, "missing-posting", &paid[4], [whole, None]),
         (4, Some(&amount), "wrong-amount", &paid[4], [whole, wrong]),
+        (4, Some(&copy), "wrong-copy", &paid[4], [whole, whole]),
         (3, Some(&unknown), "orphan-inbox-item", "X", [None, whole]),
     ] {
         let mut changed = items[number].clone();

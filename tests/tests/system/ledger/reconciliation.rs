@@ -90,6 +90,10 @@ fn wrong_balance(transaction: Option<&str>, account: &str, expected: i64, actual
     found("wrong-balance", transaction, Some(account), [Some(expected), Some(actual)])
 }
 
+fn wrong_copy(transaction: &str, account: &str) -> Value {
+    found("wrong-copy", Some(transaction), Some(account), [None, None])
+}
+
 fn broken_chain(transaction: &str, account: &str, leg: usize) -> Value {
     let mut found = found("broken-chain", Some(transaction), Some(account), [None, None]);
     found["legId"] = format!("{transaction}-{leg:02}").into();
@@ -186,7 +190,25 @@ fn wrong_balances_and_hashes() -> Vec<Trial> {
     let hash = "0123456789abcdef".repeat(4);
     let last = |account| Set(account_key(account), json!({"LastLegHash": {"S": hash}}));
     let of_leg = |attribute: &str, text: &str| Set(leg_key("T12", 2), json!({attribute: {"S": text}}));
+    let everywhere = |attribute: &str| -> Vec<Change> {
+        let keys = [header_key("T12"), leg_key("T12", 1), leg_key("T12", 2)];
+        keys.map(|key| Set(key, json!({attribute: {"S": "other"}}))).into()
+    };
+    let uncounted = json!({"kind": "wrong-total", "expected": "5.00", "actual": "0.00", "total": {
+        "date": "2020-01-02", "merchantId": "other", "transactionType": "payment", "accountType": "checking",
+        "currency": "USD", "sum": "debits",
+    }});
+    let forged = || vec![broken_chain("T12", "A", 2), broken_chain("T12", "B", 1)];
+    let renamed = Set(header_key("T12"), json!({"Description": {"S": "other"}}));
+    let reversal = Set(
+        leg_key("T12", 2),
+        json!({
+            "GSI2PK": {"S": "ACCOUNT#A"}, "GSI2SK": {"S": format!("REVERSED#{}#T11-01#REVERSAL#01", at(DAY))},
+        }),
+    );
     vec![
+        ("the description of the header", vec![renamed], vec![wrong_copy("T12", "B")]),
+        ("a leg that reverses nothing", vec![reversal], vec![wrong_copy("T12", "A")]),
         ("a balance", vec![Change::balance("A", "1000")], vec![wrong_balance(None, "A", 9_400, 100_000)]),
         ("a dormant balance", vec![Change::balance("D", "19.99")], vec![wrong_balance(None, "D", 2_000, 1_999)]),
         ("a balance without legs", vec![Change::balance("E", "0.01")], vec![wrong_balance(None, "E", 0, 1)]),
@@ -196,10 +218,12 @@ fn wrong_balances_and_hashes() -> Vec<Trial> {
         ("two legs exchanged", exchanged(), vec![wrong_balance(Some("T15"), "A", 9_900, 9_600)]),
         ("two legs exchanged, and balances", balanced.collect(), vec![broken_chain("T13", "A", 1)]),
         ("the owner of a leg", vec![of_leg("UserID", "another")], vec![broken_chain("T12", "A", 2)]),
-        ("the type of a transaction", vec![of_leg("TransactionType", "other")], vec![broken_chain("T12", "A", 2)]),
-        ("a description", vec![of_leg("Description", "other")], vec![broken_chain("T12", "A", 2)]),
-        ("a merchant", vec![of_leg("MerchantID", "other")], vec![broken_chain("T12", "A", 2)]),
-        ("the counterparty", vec![of_leg("CounterpartyID", "other")], vec![broken_chain("T12", "A", 2)]),
+        ("the type of a transaction", vec![of_leg("TransactionType", "other")], vec![wrong_copy("T12", "A")]),
+        ("a description", vec![of_leg("Description", "other")], vec![wrong_copy("T12", "A")]),
+        ("a merchant", vec![of_leg("MerchantID", "other")], vec![wrong_copy("T12", "A")]),
+        ("the counterparty", vec![of_leg("CounterpartyID", "other")], vec![wrong_copy("T12", "A")]),
+        ("a description everywhere", everywhere("Description"), forged()),
+        ("a merchant everywhere", everywhere("MerchantID"), [forged(), vec![uncounted]].concat()),
         ("the hash of a leg", vec![of_leg("Hash", &hash)], vec![broken_chain("T12", "A", 2)]),
         ("the hash of the last leg", vec![last("D")], vec![broken_chain("T03", "D", 2)]),
     ]
