@@ -66,7 +66,7 @@ sam-env: need ## Write target/sam-env with the environment variables for `sam lo
 token: need ## Print a token: ARGS='--scope bank:read --account Account1'
 	@$(LOCAL) token $(ARGS)
 
-plan: need ## Print the capacity and the cost of the bank's day, or the shards for a single rate: ARGS='--payments 1000000 --minutes 30 --kilobytes 8 --moves 1'
+plan: need ## Print the capacity and the cost of the bank's day, and the cost of the other services, or the shards for a single rate: ARGS='--payments 1000000 --minutes 30 --kilobytes 8 --moves 1'
 	@cargo run --quiet --bin plan -- $(ARGS)
 
 docs: need ## Generate the derived parts of docs/ and the templates

@@ -39,7 +39,7 @@ const ENTRY: u64 = 300;
 /// Bytes that DynamoDB bills for each item and each index entry in addition to its size.
 const OVERHEAD: u64 = 100;
 const GIBIBYTE: u64 = 1 << 30;
-const DAYS_A_MONTH: u64 = 30;
+pub(super) const DAYS_A_MONTH: u64 = 30;
 
 const PAYMENTS: &str = "PaymentScheduler";
 const HISTORY: &str = "TransactionHistory";
@@ -133,9 +133,14 @@ fn declared(pattern: &Pattern, case: &Case) -> Cost {
 
 /// Declared cost of the ledger's transaction of a payment: a debit and a credit.
 pub(super) fn transferred() -> Cost {
+    process_payment::PATTERN.calls[0].cost_of(&with_items(0))
+}
+
+/// The ledger's case of a payment, or of a list with this number of items.
+pub(super) fn with_items(items: usize) -> ledger::Case {
     let (account, of_user, transaction, of_status, leg) =
         (LEDGER_ITEM, LEDGER_ITEM, LEDGER_ITEM, LEDGER_ITEM, LEDGER_ITEM);
-    let case = ledger::Case {
+    ledger::Case {
         account,
         of_user,
         transaction,
@@ -147,13 +152,12 @@ pub(super) fn transferred() -> Cost {
         hold: 0,
         of_hold: 0,
         legs: 2,
-        items: 0,
+        items,
         total: 0,
         totals: 0,
         shards: 0,
         merchant: false,
-    };
-    process_payment::PATTERN.calls[0].cost_of(&case)
+    }
 }
 
 /// Cost of the close's comparison of a payment with its transaction in the ledger (B19): the

@@ -1,5 +1,7 @@
-//! `make plan`: the capacity that the bank needs for its day, or for a single rate of payments.
+//! `make plan`: the capacity that the bank needs for its day, or for a single rate of payments, and
+//! what a month of the other services costs.
 mod day;
+mod month;
 mod price;
 mod rates;
 #[cfg(test)]
@@ -52,7 +54,11 @@ pub fn of_command_line() -> String {
 fn text(options: &PlanOptions) -> String {
     let utilisations = options.utilisation.map_or(vec![100, 70], |percent| vec![percent]);
     let is_single = options.payments.is_some() || options.minutes.is_some() || options.moves.is_some();
-    if is_single { single(options, &utilisations) } else { day::text(options, &utilisations) }
+    if is_single {
+        single(options, &utilisations)
+    } else {
+        day::text(options, &utilisations) + &month::text(&options.prices)
+    }
 }
 
 /// Returns a row for each combination of projection, number of status changes and utilisation.

@@ -160,6 +160,32 @@ fn the_deployment_warns_below_the_planned_settings() {
     assert!(script.contains(&wanted), "stacks/deploy.py lacks {wanted}");
 }
 
+/// The table of docs/operations.md#monthly-cost has these units and prices, in whole dollars.
+#[test]
+fn the_operations_page_has_the_planned_months() {
+    let page = include_str!("../../../docs/operations.md");
+    let options = options("");
+    let (plan, mut months) = (text(&options), 0);
+    for line in plan.lines() {
+        let columns: Vec<&str> = line.split_whitespace().collect();
+        let (["cart:" | "wellness:" | "ledger:", ..], [written, read, cost]) =
+            (columns.get(3..).unwrap_or_default(), columns.get(..3).unwrap_or_default())
+        else {
+            continue;
+        };
+        let (dollars, cents) = cost.split_once('.').expect("cents");
+        let dollars = dollars.parse::<u64>().expect("dollars") + u64::from(cents != "00");
+        let row = format!("| {written} M W and {read} M R: {dollars} |");
+        assert!(page.contains(&row), "docs/operations.md lacks {row}");
+        months += 1;
+    }
+    assert_eq!(months, 3, "{plan}");
+    let day = Day::new(&options, Projection::KeysOnly);
+    let [written, read] = [Kind::Write, Kind::Read].map(|kind| day.units(kind) * 30 / 1_000_000);
+    let row = format!("| {},{:03} M W and {read} M R: ", written / 1_000, written % 1_000);
+    assert!(page.contains(&row), "docs/operations.md lacks {row}");
+}
+
 #[test]
 fn plans_the_documented_numbers_of_shards() {
     let payments = |units_each| Writes { count: 1_000_000, units_each };
