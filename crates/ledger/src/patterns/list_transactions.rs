@@ -99,8 +99,9 @@ pub async fn list_transactions(
             let now = TimestampMillis::containing(request.first_page.instant()).unwrap_or(request.milli);
             let since = since.unwrap_or_else(|| until.map_or(now, |until| now.min(until)).minus_seconds(DAY));
             let listing = request.listing(CreatedSort::between(since, *until), status.as_str())?;
-            let page = ledger.list_by_time(&listing, *status).await?;
+            let mut page = ledger.list_by_time(&listing, *status).await?;
             let reversals = ledger.books.reversals(&page.items).await?;
+            page.skipped += reversals.unreadable.len();
             Ok(listing.list(page.map(|transaction| {
                 let last = reversals.last.get(&transaction.id);
                 HeaderBody::of(transaction, last, &request.caller)

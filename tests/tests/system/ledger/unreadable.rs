@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use system_tests::{
     Client, assert_problem,
     ledger::audit::{DAY, Rows, Shelf, account_key, at, leg_key, reconciled, text_of},
-    ledger::{ACCOUNTS, Books, id, stack},
+    ledger::{ACCOUNTS, Books, TRANSACTIONS, id, stack},
 };
 
 /// A reconciliation reads the legs of an account in pages. It completes even if no leg of a page
@@ -74,6 +74,24 @@ async fn a_statement_reports_each_unreadable_item_once_without_keys_of_others() 
             }
         }
     }
+    books.stack.stop().await;
+}
+
+/// Without its marker, a list cannot show that a transaction is reversed.
+#[tokio::test]
+async fn a_list_counts_unreadable_reversals() {
+    let books = Books::open().await;
+    let [from, to] = [books.funded("ann", "5.00").await, books.account("bob").await];
+    let transaction = id(&books.pay("P", &from, &to, "1.00").await, "transactionId");
+    let path = format!("{TRANSACTIONS}/{transaction}/reversal");
+    assert_eq!(books.operator.post(&path, &json!({})).await.status, 201);
+    let before = books.operator.get(TRANSACTIONS).await;
+    assert_eq!(before.body.get("skipped"), None, "{}", before.body);
+    let marker = json!({"PK": {"S": format!("TXN#{transaction}")}, "SK": {"S": "REVERSAL#01"}});
+    Rows::of(&books.stack).set(&marker, json!({"ReversedAmount": {"S": "nonsense"}})).await;
+    let after = books.operator.get(TRANSACTIONS).await;
+    assert_eq!((after.status, &after.body["skipped"]), (200, &json!(1)), "{}", after.body);
+    assert_eq!(after.body["items"].as_array().map(Vec::len), before.body["items"].as_array().map(Vec::len));
     books.stack.stop().await;
 }
 
