@@ -7,11 +7,26 @@
 import dataclasses
 import json
 import pathlib
+import re
+import textwrap
 
 FOLDER = pathlib.Path(__file__).resolve().parent.parent / "target/lake-sql"
 # DuckDB's names of the Glue types.
 TYPES = {"string": "varchar", "int": "integer"}
 FIRST_HOUR = "0000"
+TEMPLATE = pathlib.Path(__file__).resolve().parent.parent / "stacks/lake.yaml"
+SAVED = re.compile(
+    r"^  (\w+)Query:\n    Type: AWS::Athena::NamedQuery\n    Properties:\n      Name: .*\n      Description: (.*)\n"
+    r"(?:      .*\n)*?      QueryString: \|\n((?:        .*\n|\n)*)",
+    re.MULTILINE,
+)
+
+
+def saved_queries():
+    """Returns the descriptions and the SQL of the named queries in the template of the lake, by name."""
+    found = SAVED.findall(TEMPLATE.read_text(encoding="utf-8"))
+    snake = lambda name: re.sub(r"(?<!^)([A-Z])", r"_\1", name).lower()
+    return {snake(name): (about.strip('"'), textwrap.dedent(sql).rstrip() + "\n") for name, about, sql in found}
 
 
 @dataclasses.dataclass(frozen=True)

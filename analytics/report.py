@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Runs the saved queries of this folder on the lake.
+"""Runs the saved queries of stacks/lake.yaml on the lake.
 
 Prints the results as tables, and writes an HTML page for each service:
 
     python analytics/report.py [--lake lake] [--output report.html] [--from 2026-12-01] [--to 2026-12-31]
 
-Requires Python 3.9 and duckdb. The same SQL files run here on DuckDB and on AWS in Athena
+Requires Python 3.9 and duckdb. The same queries run here on DuckDB and on AWS in Athena
 (docs/decisions/lake.md).
 """
 
@@ -23,9 +23,10 @@ import tempfile
 
 import duckdb
 
-from lake import tables
+from lake import saved_queries, tables
 
 FOLDER = pathlib.Path(__file__).resolve().parent
+QUERIES = saved_queries()
 
 # The pages: a title, and the queries in the order of the page.
 PAGES = {
@@ -251,9 +252,9 @@ class Answer:
     def __init__(self, database, name, period=None):
         period = period or Period()
         self.name = name
-        self.sql = period.sql((FOLDER / f"{name}.sql").read_text(encoding="utf-8"))
-        comment = [line[3:] for line in itertools.takewhile(lambda line: line.startswith("--"), self.sql.splitlines())]
-        self.question, self.notes = comment[0], comment[1:]
+        self.question, sql = QUERIES[name]
+        self.sql = period.sql(sql)
+        self.notes = [line[3:] for line in itertools.takewhile(lambda line: line.startswith("--"), self.sql.splitlines())]
         result = database.execute(self.sql)
         self.columns = [column[0] for column in result.description]
         self.rows = [row for row in result.fetchall() if period.has(self.columns[0], row[0])]
@@ -543,7 +544,7 @@ def section(answer):
     return (
         f'<section><h2 id="{answer.name}">{escape(answer.question)}</h2>\n{content}\n'
         f"<details><summary>What the query counts</summary><p>{notes}</p></details>\n"
-        f"<details><summary>analytics/{answer.name}.sql</summary><pre>{escape(answer.sql)}</pre></details></section>\n"
+        f"<details><summary>SQL of {answer.name}</summary><pre>{escape(answer.sql)}</pre></details></section>\n"
     )
 
 

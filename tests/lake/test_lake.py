@@ -256,7 +256,7 @@ def check(cloud, names, carts):
     assert not cloud.objects(names["FailedChanges"]), "a change was not exported"
     database, workgroup = names["LakeDatabase"], names["BiWorkGroup"]
     queries = {query["Name"].removeprefix(f"{STACK} ").replace(" ", "_"): query["QueryString"] for query in cloud.queries(workgroup)}
-    assert set(queries) == {path.stem for path in (ROOT / "analytics").glob("*.sql")}, queries.keys()
+    assert set(queries) == set(lake.saved_queries()), queries.keys()
     state = lambda: cloud.ask(queries["cart_state"], database, workgroup)
     wait_for("every delivery", lambda: len(state()) == len(carts))
     check_state(state(), carts)

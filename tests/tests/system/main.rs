@@ -17,7 +17,6 @@ mod jobs;
 mod lake;
 mod lake_tables;
 mod ledger;
-mod named_queries;
 mod openapi;
 mod permissions;
 mod prose;
