@@ -24,7 +24,7 @@ const WITHOUT_MAXIMUM: [&str; 8] = [
 
 /// Units that a function consumes only in some states, by function, and table or index. The
 /// formulas of the documentation name most of them.
-const SOMETIMES: [(&str, &str, u64, u64); 45] = [
+const SOMETIMES: [(&str, &str, u64, u64); 50] = [
     // The job that deletes the object of a file, and the reference that was added last.
     ("remove-reference-record", "WellnessJobs", 0, 2),
     ("remove-reference-record", "Activities", 1, 0),
@@ -63,6 +63,11 @@ const SOMETIMES: [(&str, &str, u64, u64); 45] = [
     ("get-activity", "Activities", 20, 0),
     ("get-job", "WellnessJobs", 2, 0),
     ("get-merchant", "FinancialTransactions", 1, 0),
+    ("get-hold", "FinancialTransactions", 1, 0),
+    ("get-transaction", "FinancialTransactions", 14, 0),
+    ("get-totals", "FinancialTransactions", 1, 0),
+    ("get-reconciliation", "LedgerJobs", 1, 0),
+    ("get-employee-import", "Activities", 1, 0),
     ("get-statement", "FinancialTransactions", 1, 0),
     ("list-transactions", "FinancialTransactions", 2, 0),
     // Activities that the list of activities does not show in time.
