@@ -76,7 +76,7 @@ impl Cart {
             0 => self.products.put_new(&new)?,
             before => self.products.replace(&new)?.only_if(Condition::is(Product::VERSION, before)),
         };
-        self.dynamo.write(change).await?;
+        self.dynamo.write_once_as(change, &new).await?;
         Ok((before == 0, new))
     }
 }

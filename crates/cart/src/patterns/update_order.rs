@@ -90,7 +90,7 @@ impl Cart {
             return Err(Error::stale());
         }
         if *status == OrderStatus::Delivered {
-            self.dynamo.write(self.replacing_order(&old, &new)?).await?;
+            self.dynamo.write_once_as(self.replacing_order(&old, &new)?, &new).await?;
             return Ok(new);
         }
         let lines = self.lines(account, order).await?;

@@ -101,7 +101,7 @@ impl Wellness {
             0 => self.table.put_new(&new)?,
             version => self.table.replace(&new)?.only_if(Condition::is(Plans::VERSION, version)),
         };
-        self.dynamo.write(change).await?;
+        self.dynamo.write_once_as(change, &new).await?;
         Ok(stored.is_none())
     }
 }

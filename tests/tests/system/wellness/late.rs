@@ -11,7 +11,7 @@ use system_tests::{
     send, text,
     wellness::{admin, create, event_at, of_company, references::by_hand},
 };
-use wellness::patterns::{move_activity, put_reference, put_section, update_template};
+use wellness::patterns::{move_activity, put_plan, put_reference, put_section, update_template};
 
 const COMPANY: &str = "123";
 
@@ -30,7 +30,7 @@ struct Write {
     shown: String,
 }
 
-fn writes(activity: &str, template: &str) -> [Write; 4] {
+fn writes(activity: &str, template: &str) -> [Write; 5] {
     let section = |name: &str| json!({"name": name, "startDate": "2030-01-01", "endDate": "2030-12-31"});
     let record = |name: &str| json!({"name": name, "data": {"by": name}});
     [
@@ -41,6 +41,14 @@ fn writes(activity: &str, template: &str) -> [Write; 4] {
             route: ("PUT", "sections/7".to_owned()),
             bodies: [section("A"), section("B")],
             shown: "sections/7".to_owned(),
+        },
+        Write {
+            name: "put-plan",
+            function: (put_plan::PATTERN.function)(),
+            parameters: json!({"planId": "2030"}),
+            route: ("PUT", "plans/2030".to_owned()),
+            bodies: [section("A"), section("B")],
+            shown: "plans/2030".to_owned(),
         },
         Write {
             name: "put-reference",
