@@ -13,7 +13,7 @@ changes or returns. The computation does not use the formulas that the crates de
   or statuses needs a query of each. If an index does not project all attributes, reading each item
   from the table costs another ½ ⌈item size ÷ 4 KB⌉ R. So does an item whose content the response
   needs, such as the owner of the account.
-- No minimum includes the reads before a write.
+- The minimum of a request that changes an item includes no read before the write.
 
 The last column explains each difference. `make bench-counts` fails if a difference is not
 explained. Stream functions (C7, W11, W18 and reconcile of L8), K1 and K3 are not in the table. Tests compare

@@ -24,6 +24,7 @@ REASONS = {
     },
     "dispatch-due-payments": {"0.5 R": "the switch is read with strong consistency: a stop takes effect at once"},
     "start-dispatch": {"1 R": SWITCH},
+    "set-dispatching": {"1 R": "the switch is read: a repeated request changes nothing, also not the time of the switch"},
     "retry-payment": {
         "1 R": "strongly consistent: a payment that has just failed can be retried",
         "1 W": "the record that allows a single retry",

@@ -84,7 +84,7 @@ fn ledger() -> Month {
 /// Returns a row for each service.
 pub(super) fn text(prices: &Prices) -> String {
     let mut text = format!(
-        "\nA month of {DAYS_A_MONTH} days at an example load, in million units, without storage and calls\n\n   W    R  dollars  load\n"
+        "\nA month of {DAYS_A_MONTH} days at an example load, in million units, without storage, calls and stream functions\n\n   W    R  dollars  load\n"
     );
     for (load, (read, written)) in [(CART, cart()), (WELLNESS, wellness()), (LEDGER, ledger())] {
         let [read, written] = [read, written].map(Units::rounded_up);

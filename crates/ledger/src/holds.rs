@@ -47,12 +47,18 @@ impl Books {
         for_caller(self.table.get(&Hold::key_of(id)).await, caller)
     }
 
-    /// Reads a hold for a caller, as [`table::Table::look_up`] does.
+    /// Reads a hold for a caller with eventual consistency. If this read does not give a hold that
+    /// the caller may see, it is read again as [`Self::hold`] does.
     ///
     /// # Errors
     /// The errors of [`Self::hold`].
     pub(crate) async fn hold_shown(&self, id: &HoldId, caller: &Caller) -> Result<Hold, Error> {
-        for_caller(self.table.look_up(&Hold::key_of(id)).await, caller)
+        match for_caller(self.table.get_eventually(&Hold::key_of(id)).await, caller) {
+            Err(Error::Forbidden | Error::NotFound(_) | Error::Table(table::Error::Unreadable(..))) => {
+                self.hold(id, caller).await
+            }
+            read => read,
+        }
     }
 
     /// Puts the hold, and reserves its amount on the payer's account. `draft` is the capture of the

@@ -261,8 +261,8 @@ impl Books {
 
     /// Reads a transaction without its legs, and its last reversal marker. The read is eventually
     /// consistent, and is repeated with strong consistency if it finds nothing. `None` if the
-    /// header is missing or unreadable.
-    pub(crate) async fn summary(&self, id: &TransactionId) -> Result<Option<(Transaction, Option<Reversal>)>, Error> {
+    /// header is missing or unreadable. Also returns the number of unreadable items.
+    pub(crate) async fn summary(&self, id: &TransactionId) -> Result<(Option<Summary>, usize), Error> {
         let (partition, range) = (TransactionPartition(id.clone()), TransactionPartition::without_legs());
         let rows = self.table.look_up_all::<Row>(Query::new(&partition, &range)).await?;
         let (mut header, mut last) = (None, None);
@@ -273,7 +273,7 @@ impl Books {
                 Row::TransactionLeg(_) | Row::Posting(_) | Row::Refusal(_) => {}
             }
         }
-        Ok(header.map(|header| (header, last)))
+        Ok((header.map(|header| (header, last)), rows.skipped))
     }
 
     async fn collection_once(&self, id: &TransactionId, eventually: bool) -> Result<Collection, Error> {
@@ -299,6 +299,9 @@ impl Books {
         Ok(Collection { posted, headless, refusal, unreadable })
     }
 }
+
+/// A header, and the last reversal marker of the transaction.
+pub(crate) type Summary = (Transaction, Option<Reversal>);
 
 /// The stored items of a transaction.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! Checks histories of single objects for linearizability, with the checker of `todc-utils`.
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     fmt::Debug,
     hash::Hash,
     marker::PhantomData,
@@ -43,13 +43,17 @@ struct Possible<C>(PhantomData<C>);
 
 type States<C> = BTreeSet<<C as Choices>::State>;
 
-/// Adds the states after the possible operations.
+/// Maximum number of states after which [`close`] stops. Two changes that increment a version and
+/// can happen any number of times lead to infinitely many states.
+const MAX_STATES: usize = 200;
+
+/// Adds the states after the possible operations, those after few operations first.
 fn close<C: Choices>(states: &mut States<C>, possible: &BTreeSet<C::Operation>) {
-    let mut left: Vec<C::State> = states.iter().cloned().collect();
-    while let Some(state) = left.pop() {
+    let mut left: VecDeque<C::State> = states.iter().cloned().collect();
+    while let Some(state) = left.pop_front().filter(|_| states.len() < MAX_STATES) {
         for next in possible.iter().filter_map(|operation| C::after(operation, &state)) {
             if states.insert(next.clone()) {
-                left.push(next);
+                left.push_back(next);
             }
         }
     }

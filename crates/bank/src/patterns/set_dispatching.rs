@@ -6,8 +6,12 @@ use crate::{
     cost::{self, Calls, Pattern},
     switch::{Switch, SwitchBody},
 };
-use function::{Error, Input, Json, Request, Route, Trigger};
-use table::{Condition, Error::Refused, Value, cost::Cost};
+use function::{Error, Input, Json, Request, Route, Trigger, optimistically};
+use keys::TimestampSeconds;
+use table::{
+    Condition,
+    cost::{Cost, read},
+};
 
 pub const PATTERN: Pattern = Pattern {
     id: "B18",
@@ -19,7 +23,7 @@ pub const PATTERN: Pattern = Pattern {
         summary: "Stop or resume dispatch and execution",
         problems: &[],
     }]),
-    calls: &[Calls::new("", |_| Cost::default().write(cost::PAYMENTS, 1))],
+    calls: &[Calls::new("", |_| Cost::default().read(cost::PAYMENTS, read(0)).write(cost::PAYMENTS, 1))],
     contract: function::contract(&set_dispatching),
     function: || function::http(set_dispatching, Bank::warm_by_get_payment),
 };
@@ -36,18 +40,31 @@ pub struct SetDispatchingInput {
 pub async fn set_dispatching(bank: Bank, request: Request<SetDispatchingInput>) -> Result<Json<SwitchBody>, Error> {
     request.caller.must_operate(DOMAIN)?;
     let enabled = request.input.enabled;
-    let switch = Switch::new(enabled, request.now);
-    let put = bank.payments.put(&switch)?;
-    // A repeated request must not change the time of the switch, because payments that were handed
-    // over before that time are dispatched again.
-    let is_change = Condition::missing_or_is(Switch::ENABLED, Value::of(&!enabled)?);
-    match bank.dynamo.write_once_as(put.clone().only_if(is_change), &switch).await {
-        Err(Refused(refused)) => match refused.found::<Switch>(0) {
-            Ok(Some(unchanged)) => return Ok(Json(Some(unchanged).into())),
-            _ => bank.dynamo.write(put).await?,
-        },
-        done => done?,
+    let (is_changed, switch) = optimistically(|| bank.set_switch(enabled, request.now)).await?;
+    if is_changed {
+        tracing::warn!(enabled, caller = request.caller.subject, "the dispatch switch was changed");
     }
-    tracing::warn!(enabled, caller = request.caller.subject, "the dispatch switch was changed");
     Ok(Json(Some(switch).into()))
+}
+
+impl Bank {
+    /// Sets the switch. Returns whether it has changed. A repeated request must not change its
+    /// time, because payments that were handed over before that time are dispatched again.
+    async fn set_switch(&self, enabled: bool, now: TimestampSeconds) -> Result<(bool, Switch), Error> {
+        let new = Switch::new(enabled, now);
+        let put = match self.switch().await {
+            Ok(Some(old)) if old.enabled == enabled => return Ok((false, old)),
+            Ok(Some(old)) => self.payments.replace(&new)?.only_if(Condition::is(Switch::CHANGED_AT, &old.changed_at)),
+            Ok(None) => self.payments.put_new(&new)?,
+            // Its time is not known. Only the client token of a transaction makes a late attempt
+            // harmless.
+            Err(Error::Table(table::Error::Unreadable(..))) => {
+                self.dynamo.transact(vec![self.payments.put(&new)?]).await?;
+                return Ok((true, new));
+            }
+            Err(error) => return Err(error),
+        };
+        self.dynamo.write_once_as(put, &new).await?;
+        Ok((true, new))
+    }
 }

@@ -213,7 +213,7 @@ impl Ledger {
             }
             let is_there = self.books.table.get_all::<Leg>(&[leg.key()], true).await?.items.len() == 1;
             let found = self.books.collection(leg.transaction()).await?;
-            let is_known = found.knows(leg) || !found.faults().is_empty();
+            let is_known = found.knows(leg) || !found.is_sound();
             faults.extend((is_there && !is_known).then(|| Fault::orphan(leg)));
         }
         Ok(faults)
@@ -288,7 +288,7 @@ impl Ledger {
     /// discrepancies has its own findings. A posting must also agree with its leg.
     async fn is_sound(&self, leg: &Leg) -> Result<bool, Error> {
         let found = self.books.collection(leg.transaction()).await?;
-        Ok(found.has(leg) && found.faults().is_empty() && (!leg.is_settled() || found.has_grouped(leg)))
+        Ok(found.has(leg) && found.is_sound() && (!leg.is_settled() || found.has_grouped(leg)))
     }
 
     /// Whether a finding reports a missing leg between the two legs. The time of a missing posting

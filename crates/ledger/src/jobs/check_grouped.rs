@@ -86,7 +86,7 @@ impl Ledger {
             }
             let is_there = self.books.table.get_all::<Leg>(&[posting.key()], true).await?.items.len() == 1;
             let found = self.books.collection(posting.transaction()).await?;
-            let is_known = found.has_grouped(posting) || !found.faults().is_empty();
+            let is_known = found.has_grouped(posting) || !found.is_sound();
             faults.extend((is_there && !is_known).then(|| Fault::orphan(posting)));
         }
         Ok(faults)

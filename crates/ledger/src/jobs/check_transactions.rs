@@ -105,6 +105,12 @@ impl Collection {
         faults(transaction, &legs, &self.unreadable)
     }
 
+    /// Whether all legs have the amounts that the header lists. A wrong copy explains no other
+    /// discrepancy.
+    pub(crate) fn is_sound(&self) -> bool {
+        self.faults().iter().all(|fault| fault.what.kind == Kind::WrongCopy)
+    }
+
     /// Whether the header exists and lists the leg.
     pub(crate) fn knows(&self, leg: &Leg) -> bool {
         self.posted.as_ref().is_some_and(|posted| posted.transaction.knows(leg))
@@ -112,8 +118,7 @@ impl Collection {
 
     /// Whether the posting belongs to a grouped credit of the same amount and account.
     pub(crate) fn has_grouped(&self, posting: &Leg) -> bool {
-        let is_same = |leg: &Leg| leg.posting() == posting.posting() && leg.purpose == posting.purpose;
-        let is_of = |leg: &Leg| leg.id == posting.id && leg.inbox().is_some() && is_same(leg);
+        let is_of = |leg: &Leg| leg.id == posting.id && leg.inbox().is_some() && leg.posting() == posting.posting();
         self.posted.as_ref().is_some_and(|posted| posted.legs.iter().any(is_of))
     }
 

@@ -3,9 +3,10 @@
 //! [idempotency key](../../../../docs/requirements/ledger.md#check-an-idempotency-key).
 
 use crate::{
-    DOMAIN, Ledger, Reversal, Transaction,
+    DOMAIN, Ledger, Transaction,
     cost::{self, Calls, Pattern},
     model::transaction::HeaderBody,
+    store::Summary,
 };
 use function::{Contract, Error, Fields, Input, List, Listing, Request, Route, Trigger};
 use futures::{StreamExt, TryStreamExt, stream};
@@ -176,11 +177,7 @@ impl Ledger {
 
     /// Lists the transactions with an idempotency key. Reads the header and the reversal markers of
     /// each with one query.
-    async fn list_by_key(
-        &self,
-        listing: &Listing,
-        key: &IdempotencyKey,
-    ) -> Result<Page<(Transaction, Option<Reversal>)>, Error> {
+    async fn list_by_key(&self, listing: &Listing, key: &IdempotencyKey) -> Result<Page<Summary>, Error> {
         let partition = ByKeyPartition(key.clone()).to_string();
         let behind = |TransactionPartition(transaction)| IndexPosition {
             partition: partition.clone(),
@@ -200,8 +197,9 @@ impl Ledger {
         let ids = page.items.into_iter().map(|keyed| keyed.partition.0);
         let reads = ids.map(|id| async move { self.books.summary(&id).await });
         let found: Vec<_> = Box::pin(stream::iter(reads).buffered(AT_ONCE).try_collect()).await?;
-        let skipped = page.skipped + found.iter().filter(|found| found.is_none()).count();
-        Ok(Page { items: found.into_iter().flatten().collect(), next, skipped })
+        let uncounted = |(found, unreadable): &(Option<_>, usize)| if found.is_some() { *unreadable } else { 1 };
+        let skipped = page.skipped + found.iter().map(uncounted).sum::<usize>();
+        Ok(Page { items: found.into_iter().filter_map(|(found, _)| found).collect(), next, skipped })
     }
 }
 

@@ -199,7 +199,9 @@ fn wrong_balances_and_hashes() -> Vec<Trial> {
         "currency": "USD", "sum": "debits",
     }});
     let forged = || vec![broken_chain("T12", "A", 2), broken_chain("T12", "B", 1)];
-    let renamed = Set(header_key("T12"), json!({"Description": {"S": "other"}}));
+    let renamed = || Set(header_key("T12"), json!({"Description": {"S": "other"}}));
+    let altered = || vec![broken_chain("T12", "A", 2), wrong_copy("T12", "A")];
+    let beside = vec![wrong_balance(Some("T13"), "A", 9_201, 9_200), wrong_copy("T12", "B")];
     let reversal = Set(
         leg_key("T12", 2),
         json!({
@@ -207,7 +209,8 @@ fn wrong_balances_and_hashes() -> Vec<Trial> {
         }),
     );
     vec![
-        ("the description of the header", vec![renamed], vec![wrong_copy("T12", "B")]),
+        ("the description of the header", vec![renamed()], vec![wrong_copy("T12", "B")]),
+        ("beside a wrong balance", vec![renamed(), Change::after("T12", 2, "95.01")], beside),
         ("a leg that reverses nothing", vec![reversal], vec![wrong_copy("T12", "A")]),
         ("a balance", vec![Change::balance("A", "1000")], vec![wrong_balance(None, "A", 9_400, 100_000)]),
         ("a dormant balance", vec![Change::balance("D", "19.99")], vec![wrong_balance(None, "D", 2_000, 1_999)]),
@@ -218,10 +221,10 @@ fn wrong_balances_and_hashes() -> Vec<Trial> {
         ("two legs exchanged", exchanged(), vec![wrong_balance(Some("T15"), "A", 9_900, 9_600)]),
         ("two legs exchanged, and balances", balanced.collect(), vec![broken_chain("T13", "A", 1)]),
         ("the owner of a leg", vec![of_leg("UserID", "another")], vec![broken_chain("T12", "A", 2)]),
-        ("the type of a transaction", vec![of_leg("TransactionType", "other")], vec![wrong_copy("T12", "A")]),
-        ("a description", vec![of_leg("Description", "other")], vec![wrong_copy("T12", "A")]),
-        ("a merchant", vec![of_leg("MerchantID", "other")], vec![wrong_copy("T12", "A")]),
-        ("the counterparty", vec![of_leg("CounterpartyID", "other")], vec![wrong_copy("T12", "A")]),
+        ("the type of a transaction", vec![of_leg("TransactionType", "other")], altered()),
+        ("a description", vec![of_leg("Description", "other")], altered()),
+        ("a merchant", vec![of_leg("MerchantID", "other")], altered()),
+        ("the counterparty", vec![of_leg("CounterpartyID", "other")], altered()),
         ("a description everywhere", everywhere("Description"), forged()),
         ("a merchant everywhere", everywhere("MerchantID"), [forged(), vec![uncounted]].concat()),
         ("the hash of a leg", vec![of_leg("Hash", &hash)], vec![broken_chain("T12", "A", 2)]),
