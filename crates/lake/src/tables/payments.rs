@@ -81,8 +81,8 @@ impl Exported for Payment {
     }
 }
 
-pub(super) const AMOUNT: &str = "`amount` of the payment's data; omitted if it is no amount";
-pub(super) const CURRENCY: &str = "`currency` of the payment's data, ISO 4217; omitted if it is none";
+pub(super) const AMOUNT: &str = "`amount` of the payment's data; omitted if it is not a valid amount";
+pub(super) const CURRENCY: &str = "`currency` of the payment's data, ISO 4217; omitted if it is not a valid code";
 pub(super) const DEBITED: &str = "`debitAccountId` of the payment's data; omitted for the own account";
 pub(super) const CREDITED: &str = "`creditAccountId` of the payment's data";
 
