@@ -17,7 +17,7 @@ const CART: &str = "cart: 10 M items, half of them bought five at once; a cart o
 const WELLNESS: &str = "wellness: 500,000 employees with 20 registrations, of which each opens the home page and an activity ten times, \
      and reports progress four times";
 const LEDGER: &str =
-    "ledger: 10 M payments, as many statements of 20 legs, and a daily reconciliation with a million accounts";
+    "ledger: 10 M payments, 10 M statements of 20 legs, and a daily reconciliation with a million accounts";
 
 /// Read units of a reconciliation: for ten transactions, and for an account
 /// (docs/decisions/ledger-reconciliation.md).
