@@ -11,8 +11,8 @@ changes or returns. The computation does not use the formulas that the crates de
   a transaction, which doubles the write cost on the table.
 - A query costs ½ ⌈Σ sizes ÷ 4 KB⌉ R, also if it finds nothing. A list of several partitions, shards
   or statuses needs a query of each. If an index does not project all attributes, reading each item
-  from the table costs another ½ ⌈item size ÷ 4 KB⌉ R. So does an item whose content the response
-  needs, such as the owner of the account.
+  from the table costs another ½ ⌈item size ÷ 4 KB⌉ R. An item whose content the response needs,
+  such as the owner of the account, costs the same.
 - The minimum of a request that changes an item includes no read before the write.
 
 The last column explains each difference. `make bench-counts` fails if a difference is not

@@ -59,8 +59,8 @@ The local engine is SQLite, not DynamoDB, and handles one call at a time. The ra
 throughput on AWS. [A decision](decisions/ledger-costs.md) explains the ratios.
 
 {rows}
-CPU is the processor time per operation, in ms. Ours includes the functions, the engine and the streams. That of
-PostgreSQL includes all its processes, but not pgbench.
+CPU is the processor time per operation, in ms. The CPU time of our ledger includes the functions, the
+engine and the streams. The CPU time of PostgreSQL includes all its processes, but not pgbench.
 
 - **Statement and status list**: the last {legs} legs of one of {busy} accounts, and a page of 100 transactions.
 - **Retry**: a request that was processed before, with the same key.
@@ -72,9 +72,9 @@ PostgreSQL includes all its processes, but not pgbench.
 In PostgreSQL, a transfer takes one call, and {wal:,.0f} bytes of the log. In our ledger, a transfer takes two calls,
 as the section [Ledger](#ledger) explains.
 
-A reconciliation of {transactions:,} transactions and all accounts takes ours {ours_reconciliation} s, and PostgreSQL
-{theirs_reconciliation} s. The ratio is {reconciliation_ratio}. After all rounds, the reconciliations of both databases
-found no discrepancy.
+A reconciliation of {transactions:,} transactions and all accounts takes our ledger {ours_reconciliation} s, and
+PostgreSQL {theirs_reconciliation} s. The ratio is {reconciliation_ratio}. After all rounds, the reconciliations of
+both databases found no discrepancy.
 """
 
 

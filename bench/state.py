@@ -30,7 +30,7 @@ TEXT = """\
 
 The lake has {changes:,} changes of {items:,} cart items, in {files} Parquet files with {bytes:.0f}
 bytes per change. A state has the newest row of each item, in {state:.0f} MB. It took {compacted:.1f}
-seconds to make it. "Changes" is the time of a query that ranks all changes. "State" is the time of
+seconds to make the state. "Changes" is the time of a query that ranks all changes. "State" is the time of
 the same query on the state and on the changes since then, {tail:,} of them. The requirement is a
 ratio of {least} ([decision](decisions/lake-refresh.md)).
 
