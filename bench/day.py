@@ -76,7 +76,7 @@ def measure(binary=MEASURE):
     if os.environ.get("MILLION"):
         reads.append(reading(measured("sweeps", MILLION, 1, "entries", binary=binary)))
     elif KEPT.exists():
-        reads += [read for read in json.loads(KEPT.read_text())["reads"] if read["payments"] == MILLION]
+        reads += [read for read in json.loads(KEPT.read_text())["result"]["reads"] if read["payments"] == MILLION]
     return {**compared, "reads": reads, "design": day_on_aws.design(), "processor": processor()}
 
 

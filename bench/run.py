@@ -7,11 +7,13 @@ With --check, the script writes nothing, and fails if a count is wrong. Times ar
 """
 
 import argparse
+import datetime
 import json
 import os
 import pathlib
 import platform
 import re
+import subprocess
 import sys
 import textwrap
 
@@ -70,13 +72,27 @@ def picture(name):
 
 def keep(name, result):
     RESULTS.mkdir(exist_ok=True)
-    (RESULTS / f"{name}.json").write_text(json.dumps(result) + "\n")
+    commit = subprocess.run(["git", "rev-parse", "--short=8", "HEAD"], cwd=ROOT, check=True, capture_output=True, text=True)
+    origin = {"date": f"{datetime.date.today()}", "commit": commit.stdout.strip()}
+    (RESULTS / f"{name}.json").write_text(json.dumps({"measured": origin, "result": result}) + "\n")
+
+
+def kept(file):
+    """Returns the origin of a result, and the result."""
+    stored = json.loads(file.read_text())
+    return stored["measured"], stored["result"]
+
+
+def dated(section, origin):
+    """Adds the origin after the heading of a section."""
+    heading, text = section.split("\n\n", 1)
+    return f"{heading}\n\nMeasured on {origin['date']} at commit {origin['commit']}.\n\n{text}"
 
 
 def pictures():
     """Returns the file and the content of each picture, drawn from the stored results."""
     files = {name: RESULTS / f"{name}.json" for name, part in PARTS.items() if hasattr(part, "picture")}
-    return {picture(name): PARTS[name].picture(json.loads(file.read_text())) for name, file in files.items() if file.exists()}
+    return {picture(name): PARTS[name].picture(kept(file)[1]) for name, file in files.items() if file.exists()}
 
 
 def write_page():
@@ -84,7 +100,8 @@ def write_page():
     for name, part in PARTS.items():
         file = RESULTS / f"{name}.json"
         if file.exists():
-            sections.append(part.section(json.loads(file.read_text())) + "\n")
+            origin, result = kept(file)
+            sections.append(dated(part.section(result), origin) + "\n")
             if hasattr(part, "picture"):
                 sections.append(f"![{part.PICTURE}]({picture(name).name})\n\n")
     for file, drawn in pictures().items():
