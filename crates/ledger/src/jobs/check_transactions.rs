@@ -82,7 +82,7 @@ fn wrong_amount(header: &Transaction, legs: &[(&Posting, &Leg)]) -> Option<Fault
 
 /// Reports the first leg with another copy than the header has.
 fn wrong_copy(header: &Transaction, legs: &[(&Posting, &Leg)]) -> Option<Fault> {
-    let (_, leg) = legs.iter().find(|(posting, leg)| !header.is_copied_by(leg, posting))?;
+    let (_, (_, leg)) = (1..).zip(legs).find(|(number, (posting, leg))| !header.is_copied_by(leg, *number, posting))?;
     Some(Fault::of_transaction(header, Kind::WrongCopy, Some(leg.account.clone()), None, None))
 }
 

@@ -76,6 +76,12 @@ fn exceeded(why: impl Into<String>) -> Error {
     Error::Conflict(Problem::ReversalExceeded, why.into())
 }
 
+/// Returns the leg that the leg of a reversal with this number reverses. The legs of a reversal are
+/// in the opposite order of the original legs.
+pub(crate) fn original_leg(original: &TransactionId, legs: usize, number: usize) -> LegId {
+    LegId::new(original, (legs + 1).saturating_sub(number))
+}
+
 impl Refund {
     /// Returns the postings of the reversal.
     ///
@@ -106,12 +112,10 @@ impl Refund {
         self.original.transaction.postings.len() == 2
     }
 
-    /// Returns the place of a leg of the reversal among the reversed legs of its account. The legs
-    /// of a reversal are in the opposite order of the original legs.
+    /// Returns the place of a leg of the reversal among the reversed legs of its account.
     pub(crate) fn reversed_leg(&self, marker: &Reversal, number: usize, posting: &Posting) -> ReversedLeg {
         let Transaction { id, postings, created_at, .. } = &self.original.transaction;
-        let original = (postings.len() + 1).saturating_sub(number);
-        let (created, leg) = (*created_at, LegId::new(id, original));
+        let (created, leg) = (*created_at, original_leg(id, postings.len(), number));
         ReversedLeg {
             of_account: AccountPartition(posting.account.clone()),
             by_original: ReversedLegSort { created, leg, reversal: marker.sort },

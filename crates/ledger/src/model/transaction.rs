@@ -5,7 +5,7 @@ use crate::{
         leg::LegBody,
         posting::sum,
         purpose::Description,
-        reversal::Refund,
+        reversal::{Refund, original_leg},
     },
 };
 use function::{Caller, Error, Fingerprint};
@@ -120,17 +120,14 @@ impl Transaction {
         self.postings.iter().enumerate().map(|(index, posting)| (LegId::new(&self.id, index + 1), posting))
     }
 
-    /// Whether the leg with this posting copies what it must of the transaction. The place of the
-    /// leg among the reversed legs of its account is a copy as well.
-    pub(crate) fn is_copied_by(&self, leg: &Leg, posting: &Posting) -> bool {
+    /// Whether the leg with this number and posting copies what it must of the transaction. The
+    /// place of the leg among the reversed legs of its account is a copy as well.
+    pub(crate) fn is_copied_by(&self, leg: &Leg, number: usize, posting: &Posting) -> bool {
         let (description, merchant) = (self.description.as_ref(), self.merchant.as_ref());
         let purpose = Purpose::new(&self.transaction_type, description, merchant, &self.postings, posting);
         let is_placed = match (&self.reverses, &leg.reverses) {
             (Some(original), Some(ReversedLeg { of_account, by_original, .. })) => {
-                // The legs of a reversal are in the opposite order of the original legs.
-                let mut ids = self.legs().map(|(id, _)| id).zip((1..=self.postings.len()).rev());
-                let is_of = |(id, number)| id == leg.id && by_original.leg == LegId::new(original, number);
-                of_account.0 == leg.account && ids.any(is_of)
+                of_account.0 == leg.account && by_original.leg == original_leg(original, self.postings.len(), number)
             }
             (reverses, place) => reverses.is_none() && place.is_none(),
         };
