@@ -10,6 +10,7 @@ CONTENTS = "the contents of the cart: all items of an order are shown as bought,
 CART = "the item and the contents of the cart are read: an item that an order has bought does not change"
 CERTIFICATE = "the last certificate is read: a day that is closed again gets a supplement with the next number"
 SWITCH = "the switch is read: dispatching that is stopped is refused"
+AGAIN = "the item is read: a late attempt of the SDK does not delete an item that was created again"
 ITEM_AND_CART = "the item and the contents of the cart change together, so the cart never has more than 200 items"
 LEVEL = "the activity and the parts of the level are read: two administrators do not overwrite each other"
 REWARDS = "the rewards that the registration may earn are read: points are awarded once and at once"
@@ -77,7 +78,7 @@ REASONS = {
     },
     "create-template": {"1 W": ONCE},
     "update-template": {"1 R": "the template is read: omitted fields keep their values"},
-    "remove-template": {"1 W": ONCE},
+    "remove-template": {"1 R": AGAIN, "1 W": ONCE},
     "start-report": {
         "2.5 R": "the plans and an activity of the plan (½) are read: an unknown plan is 404; " + STARTED,
         "3 W": "the list of started jobs is put in a transaction with the job",
@@ -107,7 +108,7 @@ REASONS = {
     "put-plan": {"1 R": "the plans are read: they do not overlap"},
     "put-employee": {"1 R": "the employee is read: nothing is written without a change", "1 W": ONCE},
     "create-employee-import": {"1 R": STARTED},
-    "remove-employee": {"1 W": "the employee is deleted in a transaction with the job", "2 W": "the job that ends the registrations"},
+    "remove-employee": {"1 R": AGAIN, "1 W": "the employee is deleted in a transaction with the job", "2 W": "the job that ends the registrations"},
     "record-progress": {"2 R": "the registration is read, and " + REWARDS},
     "record-attendance": {"3 R": "the activity and the registration are read, and " + REWARDS},
     "correct-points": {"2 R": "the plan and the employee are read: both must exist"},

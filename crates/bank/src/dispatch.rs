@@ -218,7 +218,7 @@ impl Sweep<'_> {
             let update = Payment::update(&self.bank.payments, key).set(Payment::MOVED_BY, &self.run);
             let unchanged = payment.next_attempt_at.map(|at| Condition::is(Payment::NEXT_ATTEMPT_AT, &at));
             let pending = Condition::is(Payment::DUE, &payment.due);
-            Ok::<_, Error>(unchanged.into_iter().fold(self.hand_over(update)?.only_if(pending), Change::only_if))
+            Ok::<_, Error>(self.hand_over(update)?.only_if(pending).only_if_all(unchanged))
         });
         let retried = self.apply(changes.collect::<Result<_, _>>()?).await?;
         Ok(Dispatched { retried, skipped: found.unreadable.len(), ..Dispatched::default() })

@@ -186,6 +186,11 @@ impl Change {
         self
     }
 
+    /// Adds conditions. All must hold.
+    pub fn only_if_all(self, conditions: impl IntoIterator<Item = Condition>) -> Self {
+        conditions.into_iter().fold(self, Self::only_if)
+    }
+
     /// Whether the stored item has the values that the conditions require. Other conditions are not
     /// evaluated.
     fn accepts(&self, stored: &Attributes) -> bool {

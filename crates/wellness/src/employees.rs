@@ -2,7 +2,10 @@
 
 use crate::{Employee, LastChange, Name, Wellness, model::employee::EmployeePath};
 use function::{Error, Input};
-use keys::wellness::{Department, EmployeeKey, EmployeeSort, EmployeesPartition, Role};
+use keys::{
+    TimestampSeconds,
+    wellness::{Department, EmployeeKey, EmployeeSort, EmployeesPartition, Role},
+};
 use serde::{Deserialize, Deserializer, Serialize, de::IgnoredAny};
 use table::{Condition, Item};
 
@@ -54,8 +57,8 @@ pub(crate) enum Placement {
 }
 
 impl Employee {
-    /// Creates an employee with version 1. `name` is the stored name.
-    fn new(placed: PutEmployeeInput, name: Option<Name>) -> Self {
+    /// Creates an employee. `name` is the stored name.
+    fn new(placed: PutEmployeeInput, name: Option<Name>, version: i64) -> Self {
         let EmployeeKey { company, user } = placed.key;
         Self {
             partition: EmployeesPartition::of(company, &user),
@@ -64,13 +67,13 @@ impl Employee {
             role: placed.role,
             department: placed.department,
             last_change: LastChange::Placement,
-            version: 1,
+            version,
         }
     }
 
     /// Returns the employee after the change. `None` if nothing changes.
     fn changed_to(&self, placed: PutEmployeeInput) -> Option<Self> {
-        let new = Self { version: self.version + 1, ..Self::new(placed, self.name.clone()) };
+        let new = Self::new(placed, self.name.clone(), self.version + 1);
         let is_placed = (&self.role, &self.department) == (&new.role, &new.department);
         let last_change = if is_placed { LastChange::Other } else { LastChange::Placement };
         let new = Self { last_change, ..new };
@@ -80,39 +83,41 @@ impl Employee {
 
 impl Wellness {
     /// Makes one attempt to create or replace the employee.
-    pub(crate) async fn place(&self, wanted: &PutEmployeeInput) -> Result<(Placement, Employee), Error> {
+    pub(crate) async fn place(
+        &self,
+        wanted: &PutEmployeeInput,
+        now: TimestampSeconds,
+    ) -> Result<(Placement, Employee), Error> {
         let old = match self.table.get::<Employee>(&Employee::key_of(&wanted.key)).await {
-            Err(table::Error::Unreadable(..)) => return self.repair(wanted).await,
+            Err(table::Error::Unreadable(..)) => return self.repair(wanted, now).await,
             read => read?,
         };
         let Some(old) = old else {
-            let new = Employee::new(wanted.clone(), None);
+            let new = Employee::new(wanted.clone(), None, now.instant().as_second());
             // Without its client token, an attempt that arrives late would bring back an employee
             // who was removed or erased in the meantime.
             self.dynamo.transact(vec![self.table.put_new(&new)?]).await?;
             return Ok((Placement::Added, new));
         };
         let Some(new) = old.changed_to(wanted.clone()) else { return Ok((Placement::Unchanged, old)) };
-        let unchanged = Condition::is(Employee::VERSION, old.version);
-        self.dynamo.write_once_as(self.table.replace(&new)?.only_if(unchanged), &new).await?;
+        let change = self.table.replace(&new)?.only_if_all(old.is_unchanged());
+        self.dynamo.write_once_as(change, &new).await?;
         Ok((Placement::Changed, new))
     }
 
     /// Replaces an unreadable employee, and enrols the employee again. Enrolment is idempotent. If
     /// the version can be read, the new version follows it (docs/decisions/unreadable-items.md).
-    async fn repair(&self, wanted: &PutEmployeeInput) -> Result<(Placement, Employee), Error> {
+    async fn repair(&self, wanted: &PutEmployeeInput, now: TimestampSeconds) -> Result<(Placement, Employee), Error> {
         let remains = match self.table.get::<Remains>(&Employee::key_of(&wanted.key)).await {
             Ok(remains) => remains.unwrap_or_default(),
             Err(table::Error::Unreadable(..)) => Remains::default(),
             Err(error) => return Err(error.into()),
         };
-        let new = Employee::new(wanted.clone(), remains.name);
-        let (change, new) = match remains.version {
-            Some(version) => {
-                let new = Employee { version: version.saturating_add(1), ..new };
-                (self.table.replace(&new)?.only_if(Condition::is(Employee::VERSION, version)), new)
-            }
-            None => (self.table.put(&new)?, new),
+        let version = remains.version.map_or(now.instant().as_second(), |version| version.saturating_add(1));
+        let new = Employee::new(wanted.clone(), remains.name, version);
+        let change = match remains.version {
+            Some(version) => self.table.replace(&new)?.only_if(Condition::is(Employee::VERSION, version)),
+            None => self.table.put(&new)?,
         };
         self.dynamo.write(change).await?;
         Ok((Placement::Changed, new))

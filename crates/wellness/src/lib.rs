@@ -40,7 +40,7 @@ use files::FileStore;
 use function::{App, Clients, Error, SettingsReader};
 use intake::Files;
 use keys::wellness::{ActivityId, CompanyId, EndDateSort};
-use table::{Change, Dynamo, Index, Item, Key, Query, Table};
+use table::{Change, Condition, Dynamo, Index, Item, Key, Query, Table};
 
 /// The service name. It is the prefix of the scopes `wellness:read`, `wellness:write`,
 /// `wellness:admin` and `wellness:operate`.
@@ -138,6 +138,24 @@ impl Wellness {
             Ok([put]) => Ok(self.dynamo.write_once_as(put, item).await?),
             Err(changes) => Ok(self.dynamo.transact(changes).await?),
         }
+    }
+
+    /// Reads an item, and returns its deletion on the condition that it is unchanged. `None` if
+    /// there is no such item.
+    ///
+    /// An attempt of the SDK may arrive after a refused one. The condition keeps it from deleting an
+    /// item that has been created in the meantime. An unreadable item has no condition
+    /// (docs/decisions/consistency.md).
+    async fn deletion<T: Item, C: IntoIterator<Item = Condition>>(
+        &self,
+        key: Key,
+        is_unchanged: impl FnOnce(&T) -> C,
+    ) -> Result<Option<Change>, Error> {
+        let stored = match self.table.get::<T>(&key).await {
+            Err(table::Error::Unreadable(..)) => return Ok(Some(self.table.delete(key))),
+            stored => stored?,
+        };
+        Ok(stored.map(|item| self.table.delete(key).only_if_all(is_unchanged(&item))))
     }
 
     /// Reads the base row of an activity with strong consistency.

@@ -138,9 +138,9 @@ impl<'a> Import<'a> {
     }
 
     /// Adds or changes the employees of the next lines.
-    async fn place(&self, rows: &[Row], at: &mut ImportProgress, stop: Deadline) -> Result<(), Error> {
+    async fn place(&self, rows: &[Row], job: &Job, at: &mut ImportProgress, stop: Deadline) -> Result<(), Error> {
         for page in rows[at.next.min(rows.len())..rows.len().min(at.next + STEP)].chunks(PAGE) {
-            self.place_page(page, at).await?;
+            self.place_page(page, job, at).await?;
             if stop.has_passed() {
                 break;
             }
@@ -148,9 +148,9 @@ impl<'a> Import<'a> {
         Ok(())
     }
 
-    async fn place_page(&self, page: &[Row], at: &mut ImportProgress) -> Result<(), Error> {
+    async fn place_page(&self, page: &[Row], job: &Job, at: &mut ImportProgress) -> Result<(), Error> {
         let valid = page.iter().filter_map(|row| row.content.as_ref().ok());
-        let places: Vec<_> = valid.map(|placed| self.place_one(placed)).collect();
+        let places: Vec<_> = valid.map(|placed| self.place_one(placed, job.started_at)).collect();
         let placements: Vec<Placement> = stream::iter(places).buffer_unordered(SIDE_BY_SIDE).try_collect().await?;
         for placement in placements {
             match placement {
@@ -171,15 +171,15 @@ impl<'a> Import<'a> {
         Ok(())
     }
 
-    async fn place_one(&self, placed: &PutEmployeeInput) -> Result<Placement, Error> {
-        let (placement, _) = optimistically(|| self.wellness.place(placed)).await?;
+    async fn place_one(&self, placed: &PutEmployeeInput, now: TimestampSeconds) -> Result<Placement, Error> {
+        let (placement, _) = optimistically(|| self.wellness.place(placed, now)).await?;
         Ok(placement)
     }
 
     async fn end_one(&self, user: &UserId, now: TimestampSeconds) -> Result<Option<Job>, Error> {
         let key = EmployeeKey { company: self.object.company.clone(), user: user.clone() };
         let run = RequestId::new(now.instant(), self.wellness.dynamo.random());
-        self.wellness.remove(&key, run, now).await
+        optimistically(|| self.wellness.remove(&key, &run, now)).await
     }
 
     /// Removes the next employees who are not in the file.
@@ -247,7 +247,7 @@ impl<'a> Import<'a> {
             None => self.read().await?,
         };
         if at.next < rows.len() {
-            self.place(&rows, at, stop).await?;
+            self.place(&rows, job, at, stop).await?;
         } else if self.missing == Missing::Keep {
             at.is_complete = true;
         } else if at.outcome.counts.rejected > 0 {

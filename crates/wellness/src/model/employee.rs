@@ -29,7 +29,8 @@ pub struct Employee {
     /// filter cannot compare the old and the new image of an item
     /// (docs/decisions/wellness-registrations.md).
     pub last_change: LastChange,
-    /// Version number, starting at 1.
+    /// Version number. It starts at the time of creation in seconds, so that an employee who is
+    /// added again does not repeat the version of an earlier one.
     pub version: i64,
 }
 
@@ -41,6 +42,11 @@ impl Employee {
     /// Primary key of an employee.
     pub fn key_of(EmployeeKey { company, user }: &EmployeeKey) -> Key {
         Key::new(&EmployeesPartition::of(company.clone(), user), &EmployeeSort(user.clone()))
+    }
+
+    /// The condition that the employee has not changed.
+    pub(crate) fn is_unchanged(&self) -> [Condition; 1] {
+        [Condition::is(Self::VERSION, self.version)]
     }
 
     /// The employing company.

@@ -71,7 +71,7 @@ impl Wellness {
         jobs.insert(id, run.clone());
         let partition = CompanyPartition(company.clone());
         let starts = Starts { partition, sort: StartsSort, jobs, run, expires_at: job.expires_at };
-        Ok(unchanged.into_iter().fold(self.jobs.table().put(&starts)?, Change::only_if))
+        Ok(self.jobs.table().put(&starts)?.only_if_all(unchanged))
     }
 
     /// Requires that a caller may start another job.

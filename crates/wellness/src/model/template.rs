@@ -7,7 +7,7 @@ use keys::{
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use table::{Attributes, Item, JsonText, Key};
+use table::{Attributes, Condition, Item, JsonText, Key};
 
 /// A template for activities. It is either global or owned by one company.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
@@ -44,6 +44,12 @@ impl Template {
 
     pub(crate) fn key_of(owner: &Owner, id: &TemplateId) -> Key {
         Key::new(owner, &TemplateSort(id.clone()))
+    }
+
+    /// The condition that the template has not changed. Its version alone could be that of a
+    /// template of the same id that was loaded later.
+    pub(crate) fn is_unchanged(&self) -> [Condition; 2] {
+        [Condition::is(Self::VERSION, self.version), Condition::is(Self::CREATED_AT, &self.created_at)]
     }
 
     pub(crate) fn content(&self) -> Result<Content, Error> {

@@ -40,6 +40,6 @@ pub const PATTERN: Pattern = Pattern {
 /// An unreadable employee is replaced.
 pub async fn put_employee(wellness: Wellness, request: Request<PutEmployeeInput>) -> Result<Put<EmployeeBody>, Error> {
     request.caller.must_belong_to(&request.input.key.company, DOMAIN)?;
-    let (placement, employee) = optimistically(|| wellness.place(&request.input)).await?;
+    let (placement, employee) = optimistically(|| wellness.place(&request.input, request.now)).await?;
     Ok(Put { is_new: placement == Placement::Added, body: employee.into() })
 }

@@ -18,7 +18,7 @@ use keys::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use table::{
-    Change, Condition, Item, JsonText,
+    Condition, Item, JsonText,
     cost::{Cost, read, write},
 };
 
@@ -113,7 +113,7 @@ impl Wellness {
             Ok(Some(Old { last, revision })) => {
                 let unchanged = [last.is_unchanged(), Condition::unchanged(Record::REVISION, revision.as_ref())];
                 let record = Record { used_by: last.used_by, ..record.clone() };
-                let put = unchanged.into_iter().fold(self.table.replace(&record)?, Change::only_if);
+                let put = self.table.replace(&record)?.only_if_all(unchanged);
                 self.dynamo.write_once_as(put, &record).await?;
                 return Ok(false);
             }

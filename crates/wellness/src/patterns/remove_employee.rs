@@ -9,13 +9,13 @@ use crate::{
     model::job::{Task, job_key},
     patterns::{get_employee::EmployeeInput, get_job::accepted},
 };
-use function::{Accepted, Error, Problem, Request, Route, Trigger};
+use function::{Accepted, Error, Problem, Request, Route, Trigger, optimistically};
 use jobs::{Job, JobBody};
 use keys::{
     RequestId, TimestampSeconds,
     wellness::{EmployeeKey, JobId},
 };
-use table::cost::{Cost, write};
+use table::cost::{Cost, read, write};
 
 pub const PATTERN: Pattern = Pattern {
     id: "W23",
@@ -29,6 +29,7 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls::new("", |case| {
         Cost::default()
+            .read(cost::ACTIVITIES, read(case.employee))
             .write(cost::ACTIVITIES, write(case.employee).times(2))
             .write(cost::JOBS, write(case.job).times(2))
     })],
@@ -44,25 +45,29 @@ pub const PATTERN: Pattern = Pattern {
 pub async fn remove_employee(wellness: Wellness, request: Request<EmployeeInput>) -> Result<Accepted<JobBody>, Error> {
     let EmployeeInput(key) = &request.input;
     request.caller.must_belong_to(&key.company, DOMAIN)?;
-    let job = wellness.remove(key, request.id, request.now).await?.ok_or(Error::NotFound("employee"))?;
+    let removed = optimistically(|| wellness.remove(key, &request.id, request.now)).await?;
+    let job = removed.ok_or(Error::NotFound("employee"))?;
     Ok(accepted(&key.company, job))
 }
 
 impl Wellness {
     /// Removes an employee. Returns the job that ends the registrations, or `None` if there is no
     /// such employee.
+    ///
+    /// # Errors
+    /// [`table::Error::Refused`] if the employee has changed in the meantime.
     pub(crate) async fn remove(
         &self,
         key: &EmployeeKey,
-        run: RequestId,
+        run: &RequestId,
         now: TimestampSeconds,
     ) -> Result<Option<Job>, Error> {
+        let Some(delete) = self.deletion(Employee::key_of(key), Employee::is_unchanged).await? else {
+            return Ok(None);
+        };
         let id = JobId::Departure(key.user.clone());
-        let job = Job::new(&job_key(&key.company, &id), &id, &run, &Task::Depart, now)?;
-        let delete = self.table.delete(Employee::key_of(key));
-        match self.dynamo.transact(vec![delete, self.jobs.table().put(&job)?]).await {
-            Err(table::Error::Refused(_)) => Ok(None),
-            removed => Ok(removed.map(|()| Some(job))?),
-        }
+        let job = Job::new(&job_key(&key.company, &id), &id, run, &Task::Depart, now)?;
+        self.dynamo.transact(vec![delete, self.jobs.table().put(&job)?]).await?;
+        Ok(Some(job))
     }
 }

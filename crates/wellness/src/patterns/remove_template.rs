@@ -7,8 +7,8 @@ use crate::{
     model::template::must_be_allowed,
     patterns::get_template::TemplateInput,
 };
-use function::{Error, NoContent, Problem, Request, Route, Trigger};
-use table::cost::{Cost, write};
+use function::{Error, NoContent, Problem, Request, Route, Trigger, optimistically};
+use table::cost::{Cost, read, write};
 
 pub const PATTERN: Pattern = Pattern {
     id: "W32",
@@ -29,7 +29,10 @@ pub const PATTERN: Pattern = Pattern {
             problems: &[Problem::NotFound],
         },
     ]),
-    calls: &[Calls::new("", |case| Cost::default().write(cost::ACTIVITIES, write(case.own).times(2)))],
+    calls: &[Calls::new("", |case| {
+        let (read, write) = (read(case.own), write(case.own).times(2));
+        Cost::default().read(cost::ACTIVITIES, read).write(cost::ACTIVITIES, write)
+    })],
     contract: function::contract(&remove_template),
     function: || function::http(remove_template, Wellness::warm_by_get),
 };
@@ -43,10 +46,11 @@ pub const PATTERN: Pattern = Pattern {
 pub async fn remove_template(wellness: Wellness, request: Request<TemplateInput>) -> Result<NoContent, Error> {
     let TemplateInput { owner, id } = &request.input;
     must_be_allowed(&request.caller, owner)?;
-    // The client token of the transaction makes the SDK's retry idempotent.
-    let delete = wellness.table.delete(Template::key_of(owner, id));
-    match wellness.dynamo.transact(vec![delete]).await {
-        Err(table::Error::Refused(_)) => Err(Error::NotFound("template")),
-        outcome => Ok(outcome.map(|()| NoContent)?),
-    }
+    optimistically(async || {
+        let delete = wellness.deletion(Template::key_of(owner, id), Template::is_unchanged).await?;
+        // The client token of the transaction tells a repeated deletion from another request's.
+        wellness.dynamo.transact(vec![delete.ok_or(Error::NotFound("template"))?]).await?;
+        Ok(NoContent)
+    })
+    .await
 }

@@ -76,13 +76,9 @@ impl Wellness {
         };
         if let Some(user) = &owner.user {
             let key = Employee::key_of(&EmployeeKey { company: company.clone(), user: user.clone() });
-            let is_stored = match self.table.get::<Employee>(&key).await {
-                Err(table::Error::Unreadable(..)) => true,
-                found => found?.is_some(),
-            };
-            if is_stored {
+            if let Some(delete) = self.deletion(key, Employee::is_unchanged).await? {
                 let job = job(true)?;
-                self.dynamo.transact(vec![self.table.delete(key), self.jobs.table().put(&job)?]).await?;
+                self.dynamo.transact(vec![delete, self.jobs.table().put(&job)?]).await?;
                 return Ok(job);
             }
         }

@@ -14,10 +14,7 @@ use function::{Contract, Error, Fields, Input, Json, Problem, Request, Route, Tr
 use keys::wellness::{CompanyId, Owner, TemplateId};
 use serde_json::json;
 use std::collections::BTreeSet;
-use table::{
-    Condition,
-    cost::{Cost, read, write},
-};
+use table::cost::{Cost, read, write};
 
 pub const PATTERN: Pattern = Pattern {
     id: "W32",
@@ -121,7 +118,7 @@ impl Wellness {
         }
         let new = Template { version: old.version + 1, ..new };
         must_fit(&new, MAX_TEMPLATE)?;
-        let change = self.table.replace(&new)?.only_if(Condition::is(Template::VERSION, old.version));
+        let change = self.table.replace(&new)?.only_if_all(old.is_unchanged());
         self.dynamo.write_once_as(change, &new).await?;
         Ok(new)
     }

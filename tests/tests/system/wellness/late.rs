@@ -11,7 +11,7 @@ use system_tests::{
     send, text,
     wellness::{admin, create, event_at, of_company, references::by_hand},
 };
-use wellness::patterns::{move_activity, put_plan, put_reference, put_section, update_template};
+use wellness::patterns::{move_activity, put_plan, put_reference, put_section, remove_employee, update_template};
 
 const COMPANY: &str = "123";
 
@@ -87,13 +87,19 @@ fn numbered() -> impl FnMut(&Call) -> Option<usize> {
     }
 }
 
+/// The event of a function, for the company of the tests.
+fn event(name: &str, parameters: &Value) -> Value {
+    let mut event = system_tests::events::event(name, "");
+    event["pathParameters"] = parameters.clone();
+    event["pathParameters"]["companyId"] = COMPANY.into();
+    event["requestContext"]["authorizer"]["jwt"]["claims"]["company_id"] = COMPANY.into();
+    event
+}
+
 impl Write {
     /// The event of the first request.
     fn event(&self) -> Value {
-        let mut event = system_tests::events::event(self.name, "");
-        event["pathParameters"] = self.parameters.clone();
-        event["pathParameters"]["companyId"] = COMPANY.into();
-        event["requestContext"]["authorizer"]["jwt"]["claims"]["company_id"] = COMPANY.into();
+        let mut event = event(self.name, &self.parameters);
         event["body"] = self.bodies[0].to_string().into();
         event
     }
@@ -153,5 +159,26 @@ async fn no_attempt_of_a_write_of_one_item_changes_what_was_written_after_it() {
         assert_eq!(after, before, "{name}: the response was lost");
         proxy.heal();
     }
+    stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_late_deletion_keeps_an_employee_who_was_added_again() {
+    let (stack, proxy) = by_hand().await;
+    let (client, path) = (admin(&stack, COMPANY), of("employees/user-1"));
+    let add = async || client.put(&path, &json!({"role": "EmployeeOnPlan", "department": "Sales"})).await.status;
+    assert_eq!(add().await, 201);
+    let process = Process::start(&stack, &proxy, "remove-employee", &(remove_employee::PATTERN.function)());
+
+    let mut number = numbered();
+    proxy.rule(move |call| if number(call) == Some(1) { Fault::Held } else { Fault::None });
+    let event = event("remove-employee", &json!({"userId": "user-1"}));
+    let gave_up = process.run(&event, Duration::from_secs(2)).await.expect("alive");
+    assert_eq!(gave_up.answer.expect("an answer")["statusCode"], 503);
+    assert_eq!(send(client.request("DELETE", &path)).await.status, 202);
+    assert_eq!(add().await, 201);
+
+    proxy.arrive().await;
+    assert_eq!(client.get(&path).await.status, 200, "the deletion arrives late");
     stack.stop().await;
 }
