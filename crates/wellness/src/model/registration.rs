@@ -123,6 +123,7 @@ pub struct RegistrationBody {
     progress: Progress,
     #[schemars(length(max = 200))]
     progress_text: String,
+    #[schemars(range(max = u32::MAX))]
     earned_points: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     attended_at: Option<TimestampSeconds>,

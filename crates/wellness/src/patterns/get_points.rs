@@ -70,7 +70,13 @@ pub struct PointsBody {
 enum Entry {
     #[serde(rename_all = "camelCase")]
     #[schemars(title = "AwardEntry")]
-    Award { activity_id: ActivityId, kind: RewardKind, points: u32, at: TimestampSeconds },
+    Award {
+        activity_id: ActivityId,
+        kind: RewardKind,
+        #[schemars(range(max = u32::MAX))]
+        points: u32,
+        at: TimestampSeconds,
+    },
     #[schemars(title = "CorrectionEntry")]
     Correction(CorrectionBody),
 }

@@ -61,6 +61,7 @@ pub struct ParticipantBody {
     status: RegistrationStatus,
     progress: Progress,
     progress_text: String,
+    #[schemars(range(max = u32::MAX))]
     earned_points: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     group_id: Option<GroupId>,

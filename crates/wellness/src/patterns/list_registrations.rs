@@ -121,6 +121,7 @@ pub struct OnHomePage {
     progress: Progress,
     #[schemars(length(max = 200))]
     progress_text: String,
+    #[schemars(range(max = u32::MAX))]
     earned_points: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     group_id: Option<GroupId>,

@@ -89,6 +89,7 @@ struct Attendee {
     outcome: Outcome,
     /// The points of the registration. Absent if nothing was recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = u32::MAX))]
     earned_points: Option<u32>,
 }
 
