@@ -113,7 +113,7 @@ impl Registration {
     }
 }
 
-/// A registration in the response to a progress report.
+/// A registration, with its status at the time of the request.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RegistrationBody {
@@ -140,7 +140,9 @@ pub struct RegistrationBody {
     place: Option<u64>,
 }
 
-/// The status of a registration in a response (docs/decisions/wellness-activities.md).
+/// The status of a registration (docs/decisions/wellness-activities.md). It is `completed` if the
+/// goal is reached or the attendance is recorded. Otherwise, it is `not-completed` after the end of
+/// the activity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum RegistrationStatus {

@@ -114,7 +114,6 @@ pub struct OnHomePage {
     name: Name,
     end_date: TimestampSeconds,
     activity_status: ShownStatus,
-    /// The status of the registration.
     status: RegistrationStatus,
     #[serde(skip_serializing_if = "Option::is_none")]
     section_id: Option<SectionId>,

@@ -93,6 +93,7 @@ struct Attendee {
     earned_points: Option<u32>,
 }
 
+/// Whether the attendance was recorded. It is `skipped` if the registration is unreadable.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 enum Outcome {
