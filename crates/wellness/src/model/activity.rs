@@ -219,6 +219,7 @@ pub struct ActivityBody {
     section_id: Option<SectionId>,
     filters: FiltersBody,
     enrolment: Enrolment,
+    /// Number of seats. Absent if it has no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = crate::model::ticket::MAX_CAPACITY))]
     capacity: Option<u32>,

@@ -139,6 +139,7 @@ pub(crate) struct RewardBody {
     /// Unique among the rewards of the activity.
     pub(crate) kind: RewardKind,
     name: Name,
+    /// Number of points.
     amount: Points,
     #[serde(skip_serializing_if = "Option::is_none")]
     percent: Option<Milestone>,
@@ -151,6 +152,7 @@ struct AnyReward {
     /// Unique among the rewards of the activity.
     kind: RewardKind,
     name: Name,
+    /// Number of points.
     amount: Points,
     #[serde(default, deserialize_with = "not_null")]
     #[schemars(!default)]
@@ -239,7 +241,7 @@ impl Input for RewardBody {
     fn describe(contract: &mut Contract) {
         contract.path::<RewardKind>("kind", "");
         contract.body::<Name>("name", "", true);
-        contract.body::<Points>("amount", "", true);
+        contract.body::<Points>("amount", "Number of points.", true);
         contract.body::<Milestone>("percent", "", false);
     }
 }

@@ -92,7 +92,8 @@ impl Levels {
 const REFERENCES: [Level; 6] =
     [Level::Program, Level::Courses, Level::Files, Level::Notifications, Level::Trackers, Level::Venues];
 
-/// The requested levels of an activity. The response omits other levels and missing parts.
+/// The requested levels of an activity. The response omits other levels and missing parts. Without
+/// the level `Program`, the activity itself has only its ids.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "ActivityParts", transform = function::requires(["activityId", "companyId"]))]

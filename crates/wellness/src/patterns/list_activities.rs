@@ -65,7 +65,7 @@ impl Item for Entry {
     const TYPE: &'static str = "activity or section";
 }
 
-/// The activities and sections of a company.
+/// The activities and sections of a company that end within the period.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct Programme {
     items: Vec<ActivityBody>,

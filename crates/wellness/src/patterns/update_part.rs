@@ -188,7 +188,8 @@ pub struct PartBody {
     version: i64,
     #[serde(flatten)]
     content: Option<ContentBody>,
-    /// The id of the job that awards a reward to the employees who have already earned it.
+    /// The id of the job that awards a reward to the employees who have already earned it. Present
+    /// for a new reward, and for a reward with another percentage.
     #[serde(skip_serializing_if = "Option::is_none")]
     job_id: Option<JobId>,
 }
