@@ -201,7 +201,9 @@ pub enum Next {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct JobBody {
+    /// The id of the job. It is percent-encoded in paths.
     job_id: String,
+    /// What the job does, such as `close` or `export`. Other kinds may be added.
     kind: String,
     status: State,
     done: u64,

@@ -70,7 +70,7 @@ impl CreateEmployeeImportInput {
 pub struct NewImportBody {
     import_id: FacetId,
     status: FileStatus,
-    /// The request that uploads the content.
+    /// The request that uploads the content. It is valid for 15 minutes.
     upload: UploadBody,
 }
 

@@ -62,7 +62,7 @@ pub struct CreateFileInput {
 pub struct FileBody {
     file_id: FacetId,
     status: FileStatus,
-    /// The request that uploads the content.
+    /// The request that uploads the content. It is valid for 15 minutes.
     upload: UploadBody,
 }
 

@@ -59,6 +59,7 @@ pub struct ErasureBody {
 /// A number of removed items.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Removed {
+    /// Type of an item, `Object` for a file in S3, or `FailedEvent`.
     kind: String,
     #[schemars(range(min = 1))]
     count: u64,

@@ -65,6 +65,7 @@ pub struct RowBody {
     end_date: Option<TimestampSeconds>,
     /// The time of the report.
     as_of: TimestampSeconds,
+    /// A CSV file has a line for each department.
     departments: Vec<DepartmentBody>,
 }
 
