@@ -389,6 +389,8 @@ impl CartItem {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CartItemBody {
+    /// The item. An update may merge it into another item of the same product. The response then
+    /// has the id of that item.
     item_id: ItemId,
     account_id: AccountId,
     sku: Sku,

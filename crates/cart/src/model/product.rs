@@ -182,6 +182,7 @@ pub struct ProductBody {
     name: ProductName,
     price: Decimal,
     currency: Currency,
+    /// Whether customers can see and buy the product. Operators see all products.
     active: bool,
     #[schemars(range(min = 1))]
     version: i64,
