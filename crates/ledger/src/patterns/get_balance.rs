@@ -48,7 +48,7 @@ pub struct GetBalanceInput {
     at: Option<Bound>,
 }
 
-/// The balance of an account at a time.
+/// The balance of an account after the last leg at or before a time.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BalanceBody {

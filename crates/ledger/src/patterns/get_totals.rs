@@ -67,7 +67,7 @@ impl GetTotalsInput {
     }
 }
 
-/// The totals of a merchant in a period.
+/// The totals of a merchant in a period. Transactions of the last second may not be counted yet.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "MerchantTotals")]

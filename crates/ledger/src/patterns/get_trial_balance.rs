@@ -41,7 +41,8 @@ pub struct GetTrialBalanceInput(
     Option<Day>,
 );
 
-/// The trial balance as of a date.
+/// The trial balance as of a date: the sums of all transactions through its end. Transactions of
+/// the last second may not be counted yet.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct TrialBalance {
     date: Day,

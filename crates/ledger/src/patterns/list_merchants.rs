@@ -20,7 +20,7 @@ pub const PATTERN: Pattern = Pattern {
         method: "GET",
         path: "/ledger/merchants",
         scopes: &["ledger:read", "ledger:operate"],
-        summary: "List the merchants",
+        summary: "List the merchants by id",
         problems: &[],
     }]),
     calls: &[Calls::new("", |case| {
