@@ -129,6 +129,7 @@ impl<T: JsonSchema> JsonSchema for List<T> {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         json_schema!({
+            "description": "A page of a list.",
             "type": "object",
             "required": ["items"],
             "properties": {
