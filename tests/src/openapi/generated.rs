@@ -141,7 +141,10 @@ impl Components {
             let name = http::StatusCode::from_u16(*status).expect("a status");
             let mut answer = answer.clone();
             answer.get_mut("content").into_iter().for_each(clean);
-            answer["description"] = name.canonical_reason().into();
+            let reason = name.canonical_reason().unwrap_or_default();
+            let about = answer.pointer("/content/application~1json/schema").and_then(|schema| self.about(schema));
+            answer["description"] =
+                about.map_or_else(|| reason.to_owned(), |about| format!("{reason}: {about}")).into();
             answers.insert(status.to_string(), answer);
         }
         let mut problems: BTreeMap<u16, Vec<Problem>> = BTreeMap::new();
@@ -169,6 +172,14 @@ impl Components {
         answers.into()
     }
 
+    /// The description of a schema, or of the one that it is based on.
+    fn about(&self, schema: &Value) -> Option<String> {
+        let name = schema["$ref"].as_str().and_then(|to| to.rsplit('/').next());
+        let schema = name.map_or(Some(schema), |name| self.schemas.get(name))?;
+        let own = schema["description"].as_str().map(str::to_owned);
+        own.or_else(|| schema["allOf"].as_array()?.iter().find_map(|part| self.about(part)))
+    }
+
     /// Adds the response with these problem types, and the schema of its body.
     fn add_problems(&mut self, name: &str, status: u16, problems: &[Problem], contract: &Contract) {
         let types: Vec<_> = problems.iter().map(|problem| format!("/problems/{}", problem.name())).collect();
@@ -192,6 +203,14 @@ impl Components {
         let schema_name = format!("{name}Problem");
         add(&mut self.schemas, &schema_name, &schema);
         let when = problems.iter().zip(types).map(|(problem, kind)| format!("`{kind}`: {}.", problem.when()));
+        let of_gateway = match status {
+            403 => Some("API Gateway itself: the token has none of the scopes of the route."),
+            404 => Some("API Gateway itself: the route does not exist."),
+            413 => Some("API Gateway itself: the body is over 10 MB."),
+            429 => Some("API Gateway itself: it throttled the request."),
+            _ => None,
+        };
+        let when = when.chain(of_gateway.map(str::to_owned));
         let mut response = json!({
             "description": when.collect::<Vec<_>>().join(" "),
             "content": {"application/problem+json": {"schema": reference("schemas", &schema_name)}},
@@ -256,10 +275,12 @@ impl Components {
         }
     }
 
+    /// The members that the response always has.
     fn members(&self, schema: &Value) -> Vec<String> {
         let name = schema["$ref"].as_str().and_then(|reference| reference.rsplit('/').next());
         let schema = name.map_or(schema, |name| &self.schemas[name]);
-        let own = schema["properties"].as_object().into_iter().flatten().map(|(name, _)| name.clone());
+        let own =
+            schema["required"].as_array().into_iter().flatten().filter_map(|name| Some(name.as_str()?.to_owned()));
         let parts = schema["allOf"].as_array().into_iter().flatten();
         own.chain(parts.flat_map(|part| self.members(part))).collect()
     }
@@ -337,19 +358,24 @@ fn rename(schema: &mut Value, renamed: &BTreeSet<String>) {
 }
 
 /// The link to an operation whose path ends with a member of the response, at most one more name
-/// behind it.
+/// behind it. The response to a retry may have another id than its path.
 fn link(from: &str, to: &str, id: &Value, members: &[String]) -> Option<(String, Value)> {
     let names = |path: &str| -> Vec<String> {
         path.split('/').filter_map(|part| Some(part.strip_prefix('{')?.strip_suffix('}')?.to_owned())).collect()
     };
     let (known, wanted) = (names(from), names(to));
-    let last = wanted.last().filter(|last| members.contains(last) && !known.contains(last))?;
+    let is_new = |last: &&String| {
+        if from.ends_with("/retry") { known.last() == Some(*last) } else { !known.contains(*last) }
+    };
+    let last = wanted.last().filter(|last| members.contains(last)).filter(is_new)?;
     let service = |path: &str| path.split('/').nth(1).map(str::to_owned);
     let behind = to.split(&format!("{{{last}}}")).nth(1)?.matches('/').count();
-    if service(from) != service(to) || behind > 1 {
+    // What belongs to a company is not found without the company.
+    let leaves_company = known.iter().any(|name| name == "companyId") && !wanted.iter().any(|name| name == "companyId");
+    if service(from) != service(to) || behind > 1 || leaves_company {
         return None;
     }
-    let of = |name: &String| match (known.contains(name), members.contains(name)) {
+    let of = |name: &String| match (known.contains(name) && name != last, members.contains(name)) {
         (true, _) => Some(format!("$request.path.{name}")),
         (_, true) => Some(format!("$response.body#/{name}")),
         _ => None,
