@@ -17,18 +17,19 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// Reads the claims `sub`, `scope` and `scp`, `account_ids` and `company_id`.
+    /// Reads the claims `sub`, `scope` and `scp`, `account_ids` and `company_id`. Only scopes that
+    /// begin with `prefix` count, without it.
     ///
     /// API Gateway passes every claim as a string. A list has the form `a b` or `[a b]`. No
     /// identifier contains white space or brackets, so the values that are not identifiers are
     /// dropped (docs/decisions/input.md).
-    pub(crate) fn from_claims(claims: &HashMap<String, String>) -> Self {
-        let list = |claim: &str| claims.get(claim).map(|text| values(text)).unwrap_or_default();
+    pub(crate) fn from_claims(claims: &HashMap<String, String>, prefix: &str) -> Self {
+        let list = |claim: &str, prefix| claims.get(claim).map(|text| values(text, prefix)).unwrap_or_default();
         let id = |claim: &str| claims.get(claim).filter(|id| is_value(id)).cloned();
         Self {
             subject: id("sub").unwrap_or_default(),
-            scopes: &list("scope") | &list("scp"),
-            accounts: list("account_ids"),
+            scopes: &list("scope", prefix) | &list("scp", prefix),
+            accounts: list("account_ids", ""),
             company: id("company_id"),
         }
     }
@@ -116,14 +117,18 @@ fn is_value(text: &str) -> bool {
     is_identifier(text) && !NULLS.contains(&text)
 }
 
-/// The values of a list claim. Brackets within a list come from a list or an object in it, such as
+/// The values of a list claim that begin with `prefix`, without it. Brackets within a list come from a list or an object in it, such as
 /// `map[a:b]`, so that its values are not those that the issuer listed.
-fn values(text: &str) -> BTreeSet<String> {
+fn values(text: &str, prefix: &str) -> BTreeSet<String> {
     let text = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
     if text.contains(['[', ']']) {
         return BTreeSet::new();
     }
-    text.split(' ').filter(|value| is_value(value)).map(str::to_owned).collect()
+    text.split(' ')
+        .filter_map(|value| value.strip_prefix(prefix))
+        .filter(|value| is_value(value))
+        .map(str::to_owned)
+        .collect()
 }
 
 #[cfg(test)]
@@ -148,7 +153,7 @@ mod tests {
             let list = format!("[{}]", texts.join(" "));
             let claims = ["sub", "company_id"].map(|name| (name.to_owned(), company.clone()));
             let lists = ["scope", "account_ids"].map(|name| (name.to_owned(), list.clone()));
-            let caller = Caller::from_claims(&claims.into_iter().chain(lists).collect());
+            let caller = Caller::from_claims(&claims.into_iter().chain(lists).collect(), "");
             // Only a plain space separates values. Brackets within the outer pair end the list.
             let has_brackets = texts.iter().any(|text| text.contains(['[', ']']));
             let listed = if has_brackets { &[][..] } else { &texts[..] };
@@ -164,7 +169,7 @@ mod tests {
             prop_assert!(caller.must_be(&"", "cart").is_err());
             for single in &texts {
                 // A claim that is one string, and not a list.
-                let caller = Caller::from_claims(&[("account_ids".to_owned(), single.clone())].into());
+                let caller = Caller::from_claims(&[("account_ids".to_owned(), single.clone())].into(), "");
                 let bare = single.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(single);
                 let account: AccountId = "A-1".parse().expect("an account");
                 let is_listed = !bare.contains(['[', ']']) && bare.split(' ').any(|value| value == "A-1");
@@ -175,7 +180,7 @@ mod tests {
 
     fn caller(scope: &str, accounts: &str) -> Caller {
         let claims = [("sub", "u"), ("scope", scope), ("account_ids", accounts)];
-        Caller::from_claims(&claims.map(|(name, value)| (name.to_owned(), value.to_owned())).into())
+        Caller::from_claims(&claims.map(|(name, value)| (name.to_owned(), value.to_owned())).into(), "")
     }
 
     #[test]
@@ -192,16 +197,24 @@ mod tests {
     #[test]
     fn scopes_come_from_either_claim() {
         for (name, text) in [("scope", "bank:operate a"), ("scp", "bank:operate"), ("scp", "[a bank:operate]")] {
-            let caller = Caller::from_claims(&[(name.to_owned(), text.to_owned())].into());
+            let caller = Caller::from_claims(&[(name.to_owned(), text.to_owned())].into(), "");
             assert!(caller.operates("bank"), "{name}: {text}");
         }
         let both = [("scope", "[bank:read]"), ("scp", "cart:operate")];
-        let caller = Caller::from_claims(&both.map(|(name, text)| (name.to_owned(), text.to_owned())).into());
+        let caller = Caller::from_claims(&both.map(|(name, text)| (name.to_owned(), text.to_owned())).into(), "");
         assert!(caller.operates("cart") && !caller.operates("bank"));
         for (name, text) in [("roles", "bank:operate"), ("scp", "map[a:x bank:operate b:y]")] {
-            let caller = Caller::from_claims(&[(name.to_owned(), text.to_owned())].into());
+            let caller = Caller::from_claims(&[(name.to_owned(), text.to_owned())].into(), "");
             assert!(!caller.operates("bank"), "{name}: {text}");
         }
+    }
+
+    #[test]
+    fn only_scopes_with_the_prefix_count() {
+        let claims = [("scope".to_owned(), "api/bank:operate cart:operate other/ledger:operate".to_owned())].into();
+        let caller = Caller::from_claims(&claims, "api/");
+        assert!(caller.operates("bank") && !caller.operates("cart") && !caller.operates("ledger"));
+        assert!(!Caller::from_claims(&claims, "").operates("bank"));
     }
 
     /// A null, an object or a list within a list names nobody.
@@ -211,7 +224,7 @@ mod tests {
             ["null", "<nil>", "[null]", "[<nil>]", "[a null]", "map[x:a A-2 y:b]", "[[a A-2 b]]", "[a [A-2 b] c]"]
         {
             let claims = ["sub", "account_ids", "company_id"].map(|name| (name.to_owned(), text.to_owned()));
-            let caller = Caller::from_claims(&claims.into());
+            let caller = Caller::from_claims(&claims.into(), "");
             for id in ["null", "<nil>", "A-2"] {
                 let account: AccountId = id.parse().expect("an account");
                 assert!(caller.must_own(&account, "bank").is_err(), "{text} {id}");
@@ -224,7 +237,7 @@ mod tests {
     #[test]
     fn caller_accesses_only_their_company_and_user() {
         let claims = [("sub", "u"), ("scope", "wellness:read"), ("company_id", "C-1")];
-        let caller = Caller::from_claims(&claims.map(|(name, value)| (name.to_owned(), value.to_owned())).into());
+        let caller = Caller::from_claims(&claims.map(|(name, value)| (name.to_owned(), value.to_owned())).into(), "");
         assert!(caller.must_belong_to(&"C-1", "wellness").is_ok() && caller.must_be(&"u", "wellness").is_ok());
         for other in ["C-11", "C-", "", "u"] {
             assert!(caller.must_belong_to(&other, "wellness").is_err(), "{other}");

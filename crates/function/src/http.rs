@@ -58,7 +58,7 @@ pub struct Request<I> {
 }
 
 impl<I: Input> Request<I> {
-    fn read(request: &lambda_http::Request, random: Random) -> Result<Self, Error> {
+    fn read(request: &lambda_http::Request, random: Random, scope_prefix: &str) -> Result<Self, Error> {
         let mut fields = Fields::of_request::<I>(request)?;
         let creates = request.method() == Method::POST;
         let idempotency_key = if creates { fields.header("idempotency-key") } else { None };
@@ -76,7 +76,7 @@ impl<I: Input> Request<I> {
         let route = context.and_then(|context| context.route_key.as_deref()).unwrap_or_default();
         Ok(Self {
             input,
-            caller: claims.map(|jwt| Caller::from_claims(&jwt.claims)).unwrap_or_default(),
+            caller: claims.map(|jwt| Caller::from_claims(&jwt.claims, scope_prefix)).unwrap_or_default(),
             now: second(instant)?,
             first_page: second(first)?,
             milli: TimestampMillis::containing(instant).map_err(|error| Error::Internal(error.to_string()))?,
@@ -142,14 +142,15 @@ where
     F: Future<Output = Result<R, Error>> + Send + 'static,
     W: Future<Output = ()> + Send + 'static,
 {
-    Function::new(warm_up, move |app: A, random| {
-        let handler = handler.clone();
+    Function::new(warm_up, move |app: A, random, settings| {
+        let (handler, scope_prefix) = (handler.clone(), Arc::<str>::from(settings.text("SCOPE_PREFIX")));
         Handler::Http(Arc::new(move |request| {
             let (app, handler, random) = (app.clone(), handler.clone(), random.clone());
+            let scope_prefix = Arc::clone(&scope_prefix);
             Box::pin(async move {
                 let context = request.lambda_context();
                 let answer = async {
-                    let request = Request::read(&request, random)?;
+                    let request = Request::read(&request, random, &scope_prefix)?;
                     let path = request.path.clone();
                     // The futures around the handler are copied. The box keeps the handler out of
                     // the copies.

@@ -171,7 +171,7 @@ pub struct Invocation {
 impl Function {
     fn new<A, W>(
         warm_up: impl Fn(A) -> W + Send + Sync + 'static,
-        handler: impl Fn(A, Random) -> Handler + Send + Sync + 'static,
+        handler: impl Fn(A, Random, &Settings) -> Handler + Send + Sync + 'static,
     ) -> Self
     where
         A: App,
@@ -181,7 +181,7 @@ impl Function {
             let app: A = settings.read(|reader| A::start(reader, &clients))?;
             Ok(Started {
                 warm_up: Box::pin(warm_up(app.clone())),
-                service: Service(handler(app, clients.random().clone())),
+                service: Service(handler(app, clients.random().clone(), settings)),
             })
         };
         Self { start: Box::new(start) }
@@ -198,7 +198,7 @@ impl Function {
         F: Future<Output = Result<R, Error>> + Send + 'static,
         W: Future<Output = ()> + Send + 'static,
     {
-        Self::new(warm_up, move |app: A, random| {
+        Self::new(warm_up, move |app: A, random, _| {
             let handler = handler.clone();
             Handler::Event(Arc::new(move |event, context| {
                 let (app, handler) = (app.clone(), handler.clone());

@@ -17,6 +17,11 @@ impl FromIterator<(String, String)> for Settings {
 pub struct SettingsError(Vec<String>);
 
 impl Settings {
+    /// A setting, or an empty text.
+    pub(crate) fn text(&self, name: &str) -> &str {
+        self.0.get(name).map_or("", String::as_str)
+    }
+
     /// Calls `read` to read settings.
     ///
     /// # Errors
