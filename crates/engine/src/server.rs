@@ -1,6 +1,7 @@
 //! HTTP servers, by default on the loopback interface. Every listener of the stack is one of these
 //! servers, so all listeners have the same guard, the same limits and the same protocols: HTTP/1.1,
 //! and HTTP/2 with prior knowledge (docs/decisions/local-security.md).
+mod cors;
 mod guard;
 
 use std::{
@@ -31,8 +32,11 @@ use tokio::{
     task::{JoinHandle, JoinSet, yield_now},
     time::{sleep, timeout},
 };
+use tower::{Layer, ServiceExt};
 
+pub use cors::cors;
 pub use guard::Origins;
+pub use tower_http::cors::CorsLayer;
 
 /// Maximum time to wait for a complete request.
 pub const PATIENCE: Duration = Duration::from_secs(30);
@@ -50,6 +54,12 @@ pub trait Endpoint: Send + Sync + 'static {
     const MAX_BODY: usize;
     /// Web pages that may send requests.
     const ORIGINS: Origins;
+
+    /// What web pages of another origin on this machine may do with this request. `None` if the
+    /// template allows none.
+    fn pages(&self, _: &Parts) -> Option<&CorsLayer> {
+        None
+    }
 
     /// Responds to a complete request from this machine.
     fn answer(&self, request: Received) -> impl Future<Output = Response> + Send;
@@ -352,9 +362,23 @@ async fn idle(running: &mut watch::Receiver<usize>, patience: Duration) {
 impl<E: Endpoint> Service<E> {
     async fn respond(&self, peer: SocketAddr, request: Request) -> Response {
         let (mut parts, body) = request.into_parts();
-        if let Err(refusal) = guard::check(&mut parts, E::ORIGINS, &self.hosts) {
+        let pages = self.endpoint.pages(&parts).cloned();
+        let origins = if pages.is_some() { Origins::Loopback } else { E::ORIGINS };
+        if let Err(refusal) = guard::check(&mut parts, origins, &self.hosts) {
             return E::refuse(refusal);
         }
+        let Some(pages) = pages else { return self.pass(peer, parts, body).await };
+        let pass = tower::service_fn(|request: Request| async move {
+            let (parts, body) = request.into_parts();
+            Ok::<_, Infallible>(self.pass(peer, parts, body).await)
+        });
+        match pages.layer(pass).oneshot(Request::from_parts(parts, body)).await {
+            Ok(response) => response,
+            Err(never) => match never {},
+        }
+    }
+
+    async fn pass(&self, peer: SocketAddr, parts: Parts, body: Body) -> Response {
         if E::streams(&parts) {
             let body = Arriving::within(self.patience, body);
             return self.endpoint.receive(parts, body).await;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use axum::response::Response;
 use http::{HeaderValue, request::Parts};
 
-use crate::server::{Arriving, Endpoint, Origins, Received, Refusal};
+use crate::server::{Arriving, CorsLayer, Endpoint, Origins, Received, Refusal};
 
 /// Endpoint that passes each request to DynamoDB or to the other services.
 pub(super) struct Services<D, O> {
@@ -15,6 +15,10 @@ pub(super) struct Services<D, O> {
 impl<D: Endpoint, O: Endpoint> Endpoint for Services<D, O> {
     const MAX_BODY: usize = if D::MAX_BODY > O::MAX_BODY { D::MAX_BODY } else { O::MAX_BODY };
     const ORIGINS: Origins = Origins::None;
+
+    fn pages(&self, parts: &Parts) -> Option<&CorsLayer> {
+        if is_for_others(parts) { self.others.pages(parts) } else { None }
+    }
 
     async fn answer(&self, request: Received) -> Response {
         if is_for_others(&request.parts) {

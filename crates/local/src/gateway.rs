@@ -32,7 +32,7 @@ use crate::{
 };
 use console::{Console, Outcome, length};
 use engine::{
-    server::{Endpoint, Origins, Received, Refusal},
+    server::{CorsLayer, Endpoint, Origins, Received, Refusal},
     store::Store,
 };
 use events::auth::{self, Auth, Claims, Tokens};
@@ -51,6 +51,7 @@ pub(crate) struct Gateway {
     pub(crate) tokens: Tokens,
     pub(crate) auth: Auth,
     pub(crate) scopes: Vec<String>,
+    pub(crate) pages: Option<CorsLayer>,
     pub(crate) stack: String,
     /// Fixed time of the requests. `None` is the current time.
     pub(crate) clock: Option<Timestamp>,
@@ -63,6 +64,10 @@ pub(crate) struct Gateway {
 impl Endpoint for Gateway {
     const MAX_BODY: usize = 10 * 1024 * 1024;
     const ORIGINS: Origins = Origins::Loopback;
+
+    fn pages(&self, _: &Parts) -> Option<&CorsLayer> {
+        self.pages.as_ref()
+    }
 
     async fn answer(&self, request: Received) -> Response {
         match self.respond(request).await {

@@ -157,6 +157,7 @@ impl InProcess {
             tokens: Tokens::new(template.authorizer.clone().unwrap_or_else(Authorizer::local)),
             auth: Auth::Required,
             scopes: template.scopes(),
+            pages: None,
             stack: "local".to_owned(),
             clock: None,
             health: OnceLock::new(),

@@ -29,7 +29,7 @@ use crate::{
 use console::{Console, Recorder};
 use engine::{
     Engine,
-    server::{Near, PATIENCE, Port, Server},
+    server::{Near, PATIENCE, Port, Server, cors},
 };
 use events::{
     Events,
@@ -426,6 +426,7 @@ impl Builder {
             tokens,
             auth: self.auth,
             scopes: template.scopes(),
+            pages: template.api_pages.as_ref().map(cors),
             stack: self.name.clone(),
             clock: self.clock,
             health: OnceLock::new(),

@@ -27,7 +27,7 @@ pub use events::Events;
 pub use events::{Pending, pending};
 pub use objects::Fault;
 
-use engine::server::{Arriving, Endpoint, Origins, Received, Refusal};
+use engine::server::{Arriving, CorsLayer, Endpoint, Origins, Received, Refusal, cors};
 use template::{DeliveryStream, Template};
 
 /// Whether the policy of a function allows a request to S3: method, path and query.
@@ -48,6 +48,8 @@ pub struct Lake {
     pub events: Events,
     /// The roles of the functions, by name. They check presigned URLs.
     roles: OnceLock<BTreeMap<String, Allows>>,
+    /// What web pages of another origin may do.
+    pages: Option<CorsLayer>,
 }
 
 struct Object {
@@ -69,6 +71,7 @@ impl Lake {
             writing: Mutex::default(),
             events: Events::of(template),
             roles: OnceLock::new(),
+            pages: template.bucket_pages.as_ref().map(cors),
         };
         fs::create_dir_all(&lake.folder)?;
         for bucket in &lake.buckets {
@@ -176,6 +179,10 @@ pub struct Services(pub Arc<Lake>);
 impl Endpoint for Services {
     const MAX_BODY: usize = 64 * 1024 * 1024;
     const ORIGINS: Origins = Origins::None;
+
+    fn pages(&self, _: &Parts) -> Option<&CorsLayer> {
+        self.0.pages.as_ref()
+    }
 
     async fn answer(&self, request: Received) -> Response {
         let Received { parts, body, .. } = request;

@@ -19,7 +19,11 @@ impl Authorizer {
     }
 
     pub(crate) fn read(api: &Node) -> Result<Self> {
-        api.only(WHAT, &["Auth"], &["DefaultRouteSettings", "AccessLogSettings"])?;
+        api.only(
+            WHAT,
+            &["Auth", "CorsConfiguration"],
+            &["AccessLogSettings", "DefaultRouteSettings", "FailOnWarnings"],
+        )?;
         let auth = api.need(WHAT, "Auth")?;
         auth.only("Auth", &["DefaultAuthorizer", "Authorizers"], &[])?;
         let default = auth.need("Auth", "DefaultAuthorizer")?;

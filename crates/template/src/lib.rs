@@ -11,6 +11,7 @@ mod mapping;
 pub mod nearest;
 mod node;
 mod objects;
+mod pages;
 mod parameters;
 mod prefix;
 mod resolve;
@@ -32,6 +33,7 @@ pub use nearest::{nearest, suggest};
 pub use node::yaml;
 use node::{Entry, Fault, Node, fault};
 pub use objects::ObjectTrigger;
+pub use pages::Pages;
 pub use prefix::Prefix;
 use resolve::Scope;
 pub use table::Table;
@@ -74,6 +76,10 @@ pub struct Template {
     pub delivery_streams: Vec<DeliveryStream>,
     /// JWT authorizer of the API.
     pub authorizer: Option<Authorizer>,
+    /// Web pages that may call the API.
+    pub api_pages: Option<Pages>,
+    /// Web pages that may read and write objects of a bucket.
+    pub bucket_pages: Option<Pages>,
 }
 
 /// Prefix of the objects that a service imports.
@@ -255,6 +261,8 @@ impl Template {
             (None, Some(other)) => self.authorizer = Some(other),
             _ => {}
         }
+        self.api_pages = self.api_pages.take().or(nested.api_pages);
+        self.bucket_pages = self.bucket_pages.take().or(nested.bucket_pages);
         self.tables.extend(nested.tables);
         self.lambdas.extend(nested.lambdas);
         self.buckets.extend(nested.buckets);
@@ -282,12 +290,17 @@ impl Template {
             "AWS::Serverless::HttpApi" if self.authorizer.is_some() => {
                 return fault(kind.line, "the local stack supports only one HTTP API");
             }
-            "AWS::Serverless::HttpApi" => self.authorizer = Some(Authorizer::read(properties)?),
+            "AWS::Serverless::HttpApi" => {
+                self.authorizer = Some(Authorizer::read(properties)?);
+                self.api_pages = properties.get("CorsConfiguration").map(Pages::of_api).transpose()?;
+            }
             "AWS::Logs::LogGroup" => {
                 properties.only("AWS::Logs::LogGroup", &[], &LOG_GROUP_MEANINGLESS)?;
             }
             "AWS::S3::Bucket" => {
                 lake::check_bucket(properties)?;
+                let pages = properties.get("CorsConfiguration").map(Pages::of_bucket).transpose()?;
+                self.bucket_pages = self.bucket_pages.take().or(pages);
                 self.buckets.push(scope.physical_name(key, kind.line)?);
             }
             "AWS::KinesisFirehose::DeliveryStream" => {

@@ -169,6 +169,41 @@ async fn until<F: Future<Output = (StatusCode, Value)>>(ask: impl Fn() -> F, is_
     unreachable!("the condition is never met: {}", ask().await.1)
 }
 
+#[tokio::test]
+async fn only_pages_of_the_declared_origin_may_call_the_api() {
+    const WEB: &str = "http://localhost:5173";
+    let cors = "CorsConfiguration: {AllowOrigins: [http://localhost:5173], AllowMethods: [POST], \
+         AllowHeaders: [authorization], ExposeHeaders: [location], MaxAge: 300}";
+    let text = TEMPLATE.replace("      Auth:\n        Default", &format!("      {cors}\n      Auth:\n        Default"));
+    let api = Api::of(Stack::of_text(&text)).await;
+    let ask = |method: Method, origin: &'static str| {
+        let request = api.request(method, "/made").header("origin", origin);
+        request.header("access-control-request-method", "POST").send()
+    };
+    let header = |response: &reqwest::Response, name: &str| {
+        response.headers().get(format!("access-control-{name}")).map(|value| value.to_str().unwrap().to_owned())
+    };
+    // A preflight request has no token, and its path need not have the method OPTIONS.
+    let preflight = ask(Method::OPTIONS, WEB).await.unwrap();
+    assert!(preflight.status().is_success());
+    let allowed = ["allow-origin", "allow-methods", "allow-headers", "max-age"].map(|name| header(&preflight, name));
+    assert_eq!(allowed, [WEB, "POST", "authorization", "300"].map(|value| Some(value.to_owned())));
+    let answered = ask(Method::GET, WEB).await.unwrap();
+    assert_eq!(answered.status(), 201);
+    assert_eq!(header(&answered, "allow-origin").as_deref(), Some(WEB));
+    assert_eq!(header(&answered, "expose-headers").as_deref(), Some("location"));
+    for method in [Method::OPTIONS, Method::GET] {
+        let other = ask(method, "http://localhost:5174").await.unwrap();
+        assert_eq!(header(&other, "allow-origin"), None);
+    }
+    assert_eq!(ask(Method::GET, "https://example.com").await.unwrap().status(), 403);
+    api.stack.stop().await;
+    let without = Api::start(Auth::Open).await;
+    let request = without.request(Method::GET, "/made").header("origin", WEB);
+    assert_eq!(header(&request.send().await.unwrap(), "allow-origin"), None);
+    without.stack.stop().await;
+}
+
 /// An event can be any JSON. Whatever it is, the next invocation is recorded as well.
 #[tokio::test]
 async fn the_console_records_every_event_that_is_json() {
