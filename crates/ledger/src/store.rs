@@ -61,7 +61,8 @@ impl Item for Row {
 }
 
 impl Ledger {
-    /// Puts the account as [`Books::make`] does, and counts it as opened by its user.
+    /// Puts the account as [`Books::make`] does, and increments the number of accounts that its
+    /// user has opened.
     ///
     /// # Errors
     /// Returns 422 if a different request created the existing account, and 409 if the user has
@@ -340,7 +341,8 @@ impl Collection {
     }
 
     /// Whether the caller may access the account of at least one readable leg, as its owner or as
-    /// an operator. If a leg is unreadable, the caller may also have posted the transaction.
+    /// an operator. If a leg is unreadable, it is enough that the caller has posted the
+    /// transaction.
     fn concerns(&self, caller: &Caller) -> bool {
         let of_posted = |posted: &Posted| {
             let created_by = &posted.transaction.created_by;

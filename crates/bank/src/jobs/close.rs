@@ -6,7 +6,8 @@
 //! 4. Count and sum the payments of the day in the history that are not listed as open.
 //! 5. Put the certificate.
 //!
-//! If the ledger executes the payments, steps 2 and 4 compare each payment with it.
+//! If the ledger executes the payments, steps 2 and 4 compare each payment with its transaction in
+//! the ledger.
 
 use crate::{
     Bank, Transaction,

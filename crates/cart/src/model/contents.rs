@@ -108,13 +108,13 @@ pub(crate) struct InCart {
 }
 
 impl InCart {
-    /// Returns the items without some of them.
+    /// Returns the items except those in `some`.
     pub(crate) fn without(mut self, some: &[CartItem]) -> Self {
         self.cart_items.retain(|cart_item| some.iter().all(|other| other.id() != cart_item.id()));
         self
     }
 
-    /// Returns the items with new ones, or with new versions of the same items.
+    /// Adds the items in `new`. An item replaces an earlier version with the same id.
     pub(crate) fn with(self, new: Vec<CartItem>) -> Self {
         let mut all = self.without(&new);
         all.cart_items.extend(new);

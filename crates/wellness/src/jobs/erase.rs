@@ -83,7 +83,7 @@ struct ErasePage {
     kinds: BTreeMap<String, u64>,
 }
 
-/// A part of the data of the owner.
+/// A place where data of the company or employee may be stored.
 enum Place {
     /// Items of `Activities` or `WellnessJobs`, except for this job.
     Items(Table, Partition),
@@ -95,7 +95,7 @@ enum Place {
     Failures,
 }
 
-/// What a look at a place has found.
+/// The result of one read of a place.
 #[derive(Default)]
 struct Look {
     keys: Vec<String>,

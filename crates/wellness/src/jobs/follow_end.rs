@@ -13,8 +13,9 @@ use table::{Attributes, Change, Condition, Item, Key, Page, Query};
 
 /// The registrations of an activity.
 ///
-/// A registration may be added with the end date before the change. Its request then checks the end
-/// date itself, unless it crashes. The last pass finds its registration.
+/// A request may read the old end date before the change, and put a registration with it during the
+/// job. The request then corrects the registration itself. If the request crashes before that, the
+/// last pass of the job finds the registration.
 pub(crate) struct Registrations<'a> {
     wellness: &'a Wellness,
     company: CompanyId,
