@@ -358,7 +358,7 @@ impl Executor {
     }
 
     /// The record of an attempt that leaves the payment `PENDING`. It requires that the payment is
-    /// unchanged since it was read: a later attempt knows more.
+    /// unchanged since it was read, so that it cannot overwrite a later attempt.
     fn held(&self, payment: &Payment, to: Execution, reason: &Reason, by: RequestId) -> Result<Change, Error> {
         let update = Payment::update(&self.bank.payments, payment.key()).set(Payment::EXECUTION, Value::of(&to)?);
         let update = update.set(Payment::ATTEMPTS, i64::from(payment.attempts.saturating_add(1)));

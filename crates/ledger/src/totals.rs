@@ -187,8 +187,8 @@ impl Totals {
         Ok(false)
     }
 
-    /// Records in its totals that they lack a transaction, because no shard has room for it.
-    /// Returns `false` if no shard can record it.
+    /// Marks the totals of a transaction as incomplete, because no shard has room for the
+    /// transaction. Returns `false` if no shard can store the mark.
     pub(crate) async fn leave_out(&self, entry: &ToCount) -> Result<bool, Error> {
         for shard in self.shards.read() {
             let mut changes = vec![self.table.put_new(&self.marker(entry))?];

@@ -108,7 +108,7 @@ impl Cart {
     }
 
     /// Wakes up the job that moves the items of an order, unless the order changed less than a
-    /// minute ago. Creates a job that has expired again.
+    /// minute ago. If the job item has expired, creates it again.
     async fn wake_up(&self, order: &Order, run: RequestId, now: TimestampMillis) -> Result<(), Error> {
         if now.instant().duration_since(order.status_changed_at.instant()) >= PATIENCE {
             self.jobs.start(Task::of(order).job(run, now.second())?, &run).await?;

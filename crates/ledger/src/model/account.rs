@@ -39,7 +39,8 @@ pub struct Account {
     pub account_type: AccountType,
     /// The balance, in the account's currency.
     pub balance: Decimal,
-    /// The sum of what remains of the open holds. `None` means 0: the account never had a hold.
+    /// The sum of the remaining amounts of the open holds. `None` means 0: the account never had a
+    /// hold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<Decimal>,
     /// The currency. Legs in a different currency are rejected.

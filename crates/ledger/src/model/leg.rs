@@ -95,7 +95,8 @@ pub struct ReversedLeg {
     pub(crate) reversed_amount: Option<Decimal>,
 }
 
-/// What a new leg has from its transaction.
+/// The position of a new leg in its transaction, and the values that it copies from the
+/// transaction.
 #[derive(Debug)]
 pub(crate) struct NewLeg<'a> {
     pub(crate) transaction: &'a TransactionId,

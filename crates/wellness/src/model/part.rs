@@ -59,7 +59,7 @@ pub(crate) fn name(part: &ProgramSort) -> &'static str {
     }
 }
 
-/// The stored rows of the level that contains a part.
+/// The stored rows of a part's level: the detail, the goal, all rewards, or all groups.
 pub(crate) struct PartLevel {
     pub(crate) rows: Vec<Row>,
     pub(crate) unreadable: Vec<Key>,

@@ -73,7 +73,8 @@ struct Kept {
     until: TimestampSeconds,
 }
 
-/// Reads an erasure: what it has removed, and what stays until when.
+/// Reads an erasure: the number of removed items, and the copies that remain with the time of their
+/// deletion.
 ///
 /// # Errors
 /// 404 if there is no erasure of the company or employee in the last 30 days.

@@ -105,7 +105,7 @@ enum Outcome {
 }
 
 /// Records the attendance of employees, and awards the rewards for it. With `attended` set to
-/// false, removes an attendance that was recorded by mistake. This takes no awards away.
+/// false, removes an attendance that was recorded by mistake. The awards stay.
 ///
 /// A repeated request awards only rewards that were added since. If the response is an error, a
 /// retry completes the request.
