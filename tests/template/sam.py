@@ -15,10 +15,10 @@ POLICIES = {"AWSLambdaBasicExecutionRole": "arn:aws:iam::aws:policy/service-role
 
 
 def transform(template: dict) -> dict:
-    """Returns the CloudFormation template. The code of each function is the object with the name of its binary."""
+    """Returns the CloudFormation template. The code of each function is the object with the name of its binary, or inline."""
     logging.disable(logging.WARNING)
     for resource in template["Resources"].values():
-        if resource["Type"] == "AWS::Serverless::Function":
+        if resource["Type"] == "AWS::Serverless::Function" and "CodeUri" in resource["Properties"]:
             # CodeUri as `sam package` writes it.
             resource["Properties"]["CodeUri"] = f"s3://{BUCKET}/" + Path(resource["Properties"]["CodeUri"]).name
     return Translator(POLICIES, Parser()).translate(template, {})
