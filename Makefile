@@ -13,7 +13,7 @@ LAKE ?= lake
 # first `make dev` or `cargo build` starts it, and later builds keep it
 # (docs/decisions/build-time.md).
 export CARGO_INCREMENTAL ?= $(if $(wildcard target/debug/incremental/*),1,0)
-TEMPLATES = template.yaml $(wildcard stacks/*.yaml)
+TEMPLATES = template.yaml $(wildcard stacks/*.yaml stacks/issuers/*.yaml)
 FUNCTIONS ?= $(basename $(notdir $(wildcard crates/*/src/bin/*.rs)))
 # Without link-time optimisation, the zip file of this function would exceed 4 MB
 # (docs/decisions/profile.md).
@@ -106,6 +106,7 @@ lint-template: .venv/sam/bin/sam .venv/checkov/bin/checkov ## Check template.yam
 	.venv/sam/bin/python tests/template/test_template.py
 	.venv/sam/bin/python tests/template/test_events.py
 	.venv/sam/bin/python tests/template/test_deploy.py
+	.venv/sam/bin/python tests/template/test_issuers.py
 	.venv/sam/bin/python tests/template/draw.py --check
 	.venv/sam/bin/cfn-lint $(TEMPLATES) target/stacks/*.json
 	.venv/checkov/bin/checkov --file $(TEMPLATES)
