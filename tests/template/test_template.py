@@ -113,7 +113,7 @@ class Stack:
         self.alarms = self.of("AWS::CloudWatch::Alarm")
 
     def faults(self):
-        for check in (self.size, self.calls, self.keeps, self.encrypts, self.writes, self.watches, self.shows, self.streams, self.logs, self.releases, self.analyst):
+        for check in (self.size, self.calls, self.keeps, self.encrypts, self.writes, self.watches, self.shows, self.streams, self.logs, self.releases, self.imports, self.analyst):
             yield from check()
 
     def of(self, kind: str) -> dict:
@@ -256,6 +256,12 @@ class Stack:
             stopping = names(group.get("AlarmConfiguration")) & self.alarms.keys()
             if stopping != {"FunctionsFail", "Defects"}:
                 yield f"the alarms {sorted(stopping)} roll back {name}; expected Defects and FunctionsFail"
+
+    def imports(self):
+        """Checks that API Gateway refuses an API that it cannot import as a whole. Otherwise it skips routes, and the deployment succeeds."""
+        for name, api in self.of("AWS::ApiGatewayV2::Api").items():
+            if api.get("FailOnWarnings") is not True:
+                yield f"{name} is deployed without the routes that API Gateway cannot import"
 
     def analyst(self):
         """Checks that analysts can only query the lake in the workgroup with the scan limit."""
