@@ -76,6 +76,8 @@ def root_faults(root: dict, templates: dict):
             if root["Parameters"].get(name) != declared:
                 yield f"{name} is declared differently in template.yaml and {file.name}"
     yield from (f"template.yaml declares the parameter {name}, but no stack does" for name in set(root["Parameters"]) - passed)
+    if root["Parameters"].get("ProtectTables", {}).get("Default") != "true":
+        yield "ProtectTables does not protect the tables by default"
 
 
 def lines(file: Path):
@@ -132,11 +134,18 @@ class Stack:
                 yield from (f"{name} invokes {one} instead of its alias" for one in self.functions & names(resource))
 
     def keeps(self):
+        for name, resource in self.resources.items():
+            if resource["Type"] not in ("AWS::DynamoDB::Table", "AWS::S3::Bucket"):
+                continue
+            # Retain would also keep what a failed first deployment has created, and the next one would find its name in use.
+            kept = (resource.get("DeletionPolicy"), resource.get("UpdateReplacePolicy"))
+            if kept != ("RetainExceptOnCreate", "Retain"):
+                yield f"{name} has the policies {kept}"
         for name, table in self.of("AWS::DynamoDB::Table").items():
-            if not table["DeletionProtectionEnabled"] or not table["SSESpecification"]["SSEEnabled"]:
-                yield f"{name} is not protected or not encrypted"
-            if self.resources[name].get("DeletionPolicy") != "Retain":
-                yield f"{name} is deleted with the stack"
+            if table["DeletionProtectionEnabled"] != {"Ref": "ProtectTables"}:
+                yield f"ProtectTables does not protect {name}"
+            if not table["SSESpecification"]["SSEEnabled"]:
+                yield f"{name} is not encrypted"
             if table.get("StreamSpecification", {}).get("StreamViewType", "NEW_AND_OLD_IMAGES") != "NEW_AND_OLD_IMAGES":
                 yield f"the stream of {name} does not contain old and new images"
         for name, mapping in self.of("AWS::Lambda::EventSourceMapping").items():
