@@ -115,7 +115,7 @@ class Stack:
         self.alarms = self.of("AWS::CloudWatch::Alarm")
 
     def faults(self):
-        for check in (self.size, self.calls, self.keeps, self.encrypts, self.writes, self.watches, self.shows, self.streams, self.logs, self.releases, self.imports, self.analyst):
+        for check in (self.size, self.calls, self.keeps, self.encrypts, self.writes, self.watches, self.shows, self.streams, self.logs, self.releases, self.imports, self.workgroups, self.analyst):
             yield from check()
 
     def of(self, kind: str) -> dict:
@@ -271,6 +271,12 @@ class Stack:
         for name, api in self.of("AWS::ApiGatewayV2::Api").items():
             if api.get("FailOnWarnings") is not True:
                 yield f"{name} is deployed without the routes that API Gateway cannot import"
+
+    def workgroups(self):
+        """Checks that a deletion of the stack also deletes the history of the queries. Without it, CloudFormation cannot delete a workgroup."""
+        for name, group in self.of("AWS::Athena::WorkGroup").items():
+            if group.get("RecursiveDeleteOption") is not True:
+                yield f"{name} cannot be deleted after its first query"
 
     def analyst(self):
         """Checks that analysts can only query the lake in the workgroup with the scan limit."""
