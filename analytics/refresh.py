@@ -124,7 +124,7 @@ class Refresh:
             shutil.copyfile(path, hour / f"snapshot-{export}-{path.name}")
 
     def verify(self, table, export, at):
-        """Returns the differences between an export and the lake: kind, item, version and detail."""
+        """Returns the differences between an export and the lake: kind, item, version, detail, and the total of the kind."""
         state, since = self.previous(table)
         text = table.sql("verify", state=state, since=since, snapshot=self.snapshot(table, export), at=f"{at:%Y-%m-%d %H:%M:%S}")
         return self.database.execute(text).fetchall()
@@ -159,10 +159,11 @@ def main(arguments=None):
             refresh.compact(table, at)
         else:
             differences = refresh.verify(table, exports[table.source], at)
-            serious = [one for one in differences if one[0] not in HARMLESS]
-            found += len(serious)
-            print(f"{table.items}: {len(serious)} differences, {len(differences) - len(serious)} repeated or late rows")
-            for kind, item, version, detail in differences[:20]:
+            totals = {kind: total for kind, *_, total in differences}
+            serious = sum(total for kind, total in totals.items() if kind not in HARMLESS)
+            found += serious
+            print(f"{table.items}: {serious} differences, {sum(totals.values()) - serious} repeated or late rows")
+            for kind, item, version, detail, _ in differences[:20]:
                 print(f"  {kind}: {item}, version {version} {detail}")
     sys.exit(f"{found} differences" if found else 0)
 

@@ -3,22 +3,31 @@
 
     make lake-sql && python analytics/test_lake.py
 
-Requires duckdb. If sqlglot is installed, the SQL is also parsed as Trino SQL and translated to DuckDB SQL.
+Requires duckdb. If sqlglot is installed, the SQL is also parsed as Trino SQL and translated to DuckDB SQL. If jsonata is
+installed, the expressions of the state machine are evaluated.
 """
 
+import contextlib
 import datetime
 import importlib.util
 import json
 import pathlib
 import random
+import re
 import tempfile
 import unittest
+from collections import Counter
 
 import duckdb
+
+with contextlib.suppress(ImportError):
+    import jsonata
 
 import lake
 import refresh
 
+# Step Functions, "Task, Map, Parallel and Activity execution quotas": the maximum result of a task.
+MAX_TASK_RESULT_BYTES = 262_144
 START = datetime.datetime(2026, 3, 1)
 COMMON = ("event_id", "operation", "sequence_number", "changed_at")
 SCHEMAS = {one["items"]: one for one in json.loads((lake.FOLDER / "schema.json").read_text())}
@@ -207,7 +216,7 @@ class Verification(unittest.TestCase):
         write_snapshot(bucket, table, "E", source.snapshot(quiet(source)))
         opened = refresh.Refresh(bucket)
         opened.open()
-        found = [(kind, item, version) for kind, item, version, _ in opened.verify(table, "E", quiet(source))]
+        found = [(kind, item, version) for kind, item, version, *_ in opened.verify(table, "E", quiet(source))]
         return sorted(found), sorted(expected)
 
     def test_lake_without_faults_has_no_differences(self):
@@ -354,6 +363,56 @@ class Evolution(unittest.TestCase):
 
     def test_added_column_is_null_in_older_parquet(self):
         self.check("parquet")
+
+
+def expression(state, name):
+    """Returns a JSONata expression of a state of the state machine."""
+    found = re.search(rf'^ +{state}:\n(?:.*\n)*?.*\b{name}: "{{% (.*) %}}"', lake.TEMPLATE.read_text(), re.MULTILINE)
+    return found[1]
+
+
+def evaluated(text, **states):
+    compiled = jsonata.Jsonata(text)
+    compiled.assign("states", states)
+    return compiled.evaluate(None)
+
+
+@unittest.skipUnless(importlib.util.find_spec("jsonata"), "jsonata is not installed")
+class Metric(unittest.TestCase):
+    """The metric Differences, computed from the first rows of the result of the verification."""
+
+    def metric(self, found):
+        text = lake.TEMPLATE.read_text()
+        count = int(re.search(r"Arguments: {QueryExecutionId: .*, MaxResults: (\d+)}", text)[1])
+        # Athena returns all values as text, and the names of the columns as the first row.
+        rows = [("kind", "item", "version", "detail", "total"), *found][:count]
+        page = {"ResultSet": {"Rows": [{"Data": [{"VarCharValue": str(value)} for value in row]} for row in rows]}}
+        self.assertLess(len(json.dumps(page)), MAX_TASK_RESULT_BYTES)
+        counts = evaluated(expression("Differences", "Output"), result=page)
+        return counts, evaluated(expression("Report", "Value"), input=counts)
+
+    def test_late_rows_do_not_hide_a_lost_row(self):
+        table = TABLES["ledger_transactions"]
+        source = Source(table, random.Random(1))
+        for _ in range(2_500):
+            source.step()
+        with tempfile.TemporaryDirectory() as bucket:
+            write(bucket, table, hour_of(source.rows[-1], hours=9), source.rows[1:])
+            write_snapshot(bucket, table, "E", source.snapshot(quiet(source)))
+            opened = refresh.Refresh(bucket)
+            opened.open()
+            found = opened.verify(table, "E", quiet(source))
+        self.assertEqual(self.metric(found), ({"late": 2_499, "missing": 1}, 1))
+        self.assertLessEqual(max(Counter(kind for kind, *_ in found).values()), 1_000)
+
+    def test_lake_without_differences_has_the_metric_0(self):
+        self.assertEqual(self.metric([]), ({}, 0))
+
+    def test_kinds_fit_into_the_first_rows(self):
+        kinds = re.findall(r"^\| `(\w+)` \| ", lake.TEMPLATE.parents[1].joinpath("docs/lake.md").read_text().partition("## Verification")[2], re.MULTILINE)
+        found = [(kind, "item " * 50, 1, "column " * 40, 2_000_000) for kind in sorted(kinds)]
+        serious = len(kinds) - len(refresh.HARMLESS)
+        self.assertEqual(self.metric(found), (dict.fromkeys(sorted(kinds), 2_000_000), serious * 2_000_000))
 
 
 class Dialects(unittest.TestCase):

@@ -11,6 +11,9 @@ const NEWEST: &str = "version DESC, lpad(coalesce(sequence_number, ''), 40, '0')
 /// Columns of every row that do not belong to the item.
 const OF_CHANGE: [&str; 3] = ["event_id", "operation", "sequence_number"];
 
+/// Maximum number of listed differences of a kind. Their total has no limit.
+const MAX_LISTED: u32 = 1_000;
+
 /// Hours after which the arrival of a row is reported as late.
 const LATE_HOURS: u32 = 2;
 
@@ -128,7 +131,8 @@ fn current(schema: &Schema) -> String {
     )
 }
 
-/// The differences between a snapshot and the lake (docs/lake.md#verification).
+/// The differences between a snapshot and the lake (docs/lake.md#verification). The result starts
+/// with one row of each kind, so that the workflow reads all totals from its first rows.
 fn verify(schema: &Schema) -> String {
     let pairs = |left: &str, right: &str| {
         let same = |name: &&str| format!("{left}.{name} = {right}.{name}");
@@ -162,6 +166,7 @@ fn verify(schema: &Schema) -> String {
         ("<before>", before(schema)),
         ("<old differs>", any(&tracked(schema), |name| format!("r.old_{name} <> r.before_{name}"))),
         ("<late>", LATE_HOURS.to_string()),
+        ("<listed>", MAX_LISTED.to_string()),
     ]
     .into_iter()
     .fold(template, |text, (name, value)| text.replace(name, &value))
@@ -269,10 +274,18 @@ const REST: &str = "    SELECT 'repeated' AS kind, <item r> AS item, r.version A
     FROM merged AS r
     WHERE r.delivery = 1 AND r.operation <> 'snapshot'
         AND TRY_CAST(substr(r.hour, 1, 10) || ' ' || substr(r.hour, 12, 2) || ':00:00' AS timestamp) > r.changed_at + interval '<late>' hour
+),
+numbered AS (
+    SELECT
+        *,
+        count(*) OVER (PARTITION BY kind) AS total,
+        row_number() OVER (PARTITION BY kind ORDER BY item, version) AS place
+    FROM findings
 )
-SELECT kind, item, version, detail
-FROM findings
-ORDER BY kind, item, version
+SELECT kind, item, version, detail, total
+FROM numbered
+WHERE place <= <listed>
+ORDER BY place > 1, kind, place
 ";
 
 /// The values of the tracked columns in the row before.
