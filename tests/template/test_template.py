@@ -44,7 +44,7 @@ def main(root: Path, made: Path) -> None:
     made.mkdir(parents=True, exist_ok=True)
     files = sorted((root.parent / "stacks").glob("*.yaml"))
     templates = {file: yaml_parse(file.read_text()) for file in files}
-    faults = [*root_faults(yaml_parse(root.read_text()), templates)]
+    faults = [*root_faults(yaml_parse(root.read_text()), templates), *advice(root.parent / "docs")]
     for file, template in templates.items():
         translated = transform(template)
         (made / f"{file.stem}.json").write_text(json.dumps({"AWSTemplateFormatVersion": "2010-09-09", **translated}, indent=1))
@@ -78,6 +78,13 @@ def root_faults(root: dict, templates: dict):
     yield from (f"template.yaml declares the parameter {name}, but no stack does" for name in set(root["Parameters"]) - passed)
     if root["Parameters"].get("ProtectTables", {}).get("Default") != "true":
         yield "ProtectTables does not protect the tables by default"
+
+
+def advice(docs: Path):
+    """Checks that no page tells operators to redrive an execution. The query that creates a state would find its own files."""
+    for page in sorted(docs.rglob("*.md")):
+        if re.search(r"(?i)(?<!do not )\bredrive\b", " ".join(page.read_text().split())):
+            yield f"{page} advises to redrive an execution; a new execution writes a state with a new name"
 
 
 def lines(file: Path):
