@@ -12,6 +12,7 @@ from functools import reduce
 from pathlib import Path
 
 import yaml
+from athena import CHANGE, CONSOLE, NAMES, QUERY
 from sam import transform
 from samtranslator.yaml_helper import yaml_parse
 
@@ -286,11 +287,11 @@ class Stack:
                 yield f"{name} cannot be deleted after its first query"
 
     def analyst(self):
-        """Checks that analysts can only query the lake in the workgroup with the scan limit."""
-        role = self.of("AWS::IAM::Role").get("AnalystRole")
-        if role is None:
+        """Checks that analysts can only query the lake in the workgroup with the scan limit, also with the console or a JDBC driver."""
+        roles = self.of("AWS::IAM::Role")
+        if "AnalystRole" not in roles:
             return
-        [policy] = role["Policies"]
+        [policy] = roles["AnalystRole"]["Policies"]
         for statement in policy["PolicyDocument"]["Statement"]:
             resources = json.dumps(statement["Resource"])
             for action in statement["Action"]:
@@ -299,8 +300,12 @@ class Stack:
                 writes_results = service == "s3" and "athena-results/*" in resources and "changes" not in resources
                 if service not in ("athena", "glue", "s3") or not (reads or writes_results):
                     yield f"analysts may {action} on {resources}"
-            if statement["Resource"] == "*" or ("athena" in statement["Action"][0] and "${BiWorkGroup}" not in resources):
+            own = any(one in resources for one in ("${BiWorkGroup}", ":datacatalog/AwsDataCatalog", "${LakeDatabase}", "Lake.Arn", '["Lake", "Arn"]'))
+            if not own and not NAMES.issuperset(statement["Action"]):
                 yield f"the resources of {statement['Action'][0]} are not specific: {resources}"
+        for name, needed in {"AnalystRole": QUERY | CONSOLE | NAMES, "RefreshRole": QUERY | CHANGE}.items():
+            if lacking := needed - set(allowed(roles[name])):
+                yield f"{name} lacks {sorted(lacking)}"
         limit = self.of("AWS::Athena::WorkGroup")["BiWorkGroup"]["WorkGroupConfiguration"]
         if limit["BytesScannedCutoffPerQuery"] != {"Ref": "QueryScanLimitBytes"} or limit["EnforceWorkGroupConfiguration"] is not True:
             yield "the workgroup of analysts has no enforced scan limit"
@@ -312,6 +317,13 @@ class Stack:
 def service_of(function: str) -> str:
     [source] = Path("crates").glob(f"*/src/bin/{function}.rs")
     return source.parts[1]
+
+
+def allowed(role: dict):
+    """Returns the actions that a role allows."""
+    for policy in role["Policies"]:
+        for statement in policy["PolicyDocument"]["Statement"]:
+            yield from statement["Action"]
 
 
 def names(node) -> set[str]:
