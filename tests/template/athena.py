@@ -25,3 +25,5 @@ glue:GetDatabases
 """)
 # Actions of queries that create, fill and delete tables.
 CHANGE = actions("glue:CreateTable UpdateTable DeleteTable CreatePartition BatchCreatePartition")
+# Actions of the role of a traced state machine (Step Functions Developer Guide, "Trace Step Functions request data in AWS X-Ray").
+TRACE = actions("xray:PutTraceSegments PutTelemetryRecords GetSamplingRules GetSamplingTargets")

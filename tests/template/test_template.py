@@ -12,7 +12,7 @@ from functools import reduce
 from pathlib import Path
 
 import yaml
-from athena import CHANGE, CONSOLE, NAMES, QUERY
+from athena import CHANGE, CONSOLE, NAMES, QUERY, TRACE
 from sam import transform
 from samtranslator.yaml_helper import yaml_parse
 
@@ -123,7 +123,7 @@ class Stack:
         self.alarms = self.of("AWS::CloudWatch::Alarm")
 
     def faults(self):
-        for check in (self.size, self.calls, self.keeps, self.encrypts, self.writes, self.watches, self.shows, self.streams, self.logs, self.releases, self.imports, self.workgroups, self.analyst):
+        for check in (self.size, self.calls, self.keeps, self.encrypts, self.writes, self.watches, self.shows, self.streams, self.logs, self.releases, self.imports, self.workgroups, self.workflows, self.analyst):
             yield from check()
 
     def of(self, kind: str) -> dict:
@@ -285,6 +285,13 @@ class Stack:
         for name, group in self.of("AWS::Athena::WorkGroup").items():
             if group.get("RecursiveDeleteOption") is not True:
                 yield f"{name} cannot be deleted after its first query"
+
+    def workflows(self):
+        """Checks that the role of a traced state machine can write the traces."""
+        for name, machine in self.of("AWS::StepFunctions::StateMachine").items():
+            role = self.of("AWS::IAM::Role")[machine["RoleArn"]["Fn::GetAtt"][0]]
+            if machine["TracingConfiguration"]["Enabled"] and (lacking := TRACE - set(allowed(role))):
+                yield f"the role of {name} lacks {sorted(lacking)}"
 
     def analyst(self):
         """Checks that analysts can only query the lake in the workgroup with the scan limit, also with the console or a JDBC driver."""
