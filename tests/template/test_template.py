@@ -287,8 +287,10 @@ class Stack:
                 yield f"{name} cannot be deleted after its first query"
 
     def workflows(self):
-        """Checks that the role of a traced state machine can write the traces."""
+        """Checks that the state machine works in every partition, and that its role can write the traces."""
         for name, machine in self.of("AWS::StepFunctions::StateMachine").items():
+            if "arn:aws:" in json.dumps(machine):
+                yield f"{name} names the partition aws"
             role = self.of("AWS::IAM::Role")[machine["RoleArn"]["Fn::GetAtt"][0]]
             if machine["TracingConfiguration"]["Enabled"] and (lacking := TRACE - set(allowed(role))):
                 yield f"the role of {name} lacks {sorted(lacking)}"
