@@ -28,6 +28,8 @@ MAX_STREAM_AGE_MS = 900_000
 ABOUT = {"AWS::Lambda::Alias", "AWS::Lambda::Version", "AWS::CloudWatch::Alarm", "AWS::CloudWatch::Dashboard"}
 # The property of an encrypted resource. Without a key, AWS uses its own keys.
 KEY = {"Fn::If": ["HasKey", {"Ref": "KmsKeyArn"}, {"Ref": "AWS::NoValue"}]}
+# The encryption of a table with this key.
+SSE = {"SSEEnabled": True, "SSEType": "KMS", "KMSMasterKeyId": {"Ref": "KmsKeyArn"}}
 # Parameters of a nested stack that the root stack sets itself.
 SET_BY_ROOT = {
     "Name",
@@ -152,8 +154,9 @@ class Stack:
         for name, table in self.of("AWS::DynamoDB::Table").items():
             if table["DeletionProtectionEnabled"] != {"Ref": "ProtectTables"}:
                 yield f"ProtectTables does not protect {name}"
-            if not table["SSESpecification"]["SSEEnabled"]:
-                yield f"{name} is not encrypted"
+            # SSEEnabled without a key chooses the AWS managed key, whose use is billed.
+            if table["SSESpecification"] != {"Fn::If": ["HasKey", SSE, {"Ref": "AWS::NoValue"}]}:
+                yield f"{name} is not encrypted with the free key of DynamoDB by default"
             if table.get("StreamSpecification", {}).get("StreamViewType", "NEW_AND_OLD_IMAGES") != "NEW_AND_OLD_IMAGES":
                 yield f"the stream of {name} does not contain old and new images"
         for name, mapping in self.of("AWS::Lambda::EventSourceMapping").items():
@@ -168,7 +171,7 @@ class Stack:
     def encrypts(self):
         """Checks that KmsKeyArn encrypts everything that is stored, and that every role may use this key."""
         stored = {
-            "AWS::DynamoDB::Table": ("SSESpecification", "KMSMasterKeyId"),
+            "AWS::DynamoDB::Table": ("SSESpecification", "Fn::If", 1, "KMSMasterKeyId"),
             "AWS::Logs::LogGroup": ("KmsKeyId",),
             "AWS::S3::Bucket": ("BucketEncryption", "Fn::If", 1, "ServerSideEncryptionConfiguration", 0, "ServerSideEncryptionByDefault", "KMSMasterKeyID"),
             "AWS::KinesisFirehose::DeliveryStream": ("DeliveryStreamEncryptionConfigurationInput", "KeyARN"),
