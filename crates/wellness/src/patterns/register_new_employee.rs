@@ -171,8 +171,8 @@ impl Run<'_> {
         found.into_iter().flat_map(|(start, found)| found.into_iter().map(move |one| (start, one))).collect()
     }
 
-    /// Lists the activities of each company that may not have ended at the earliest start. `None`
-    /// if the list is too large, so that a retry cannot read it.
+    /// For each company, lists the activities that may not have ended at the earliest `since` of
+    /// its employees. `None` if the list is too large, so that a retry cannot read it.
     async fn options(&mut self, employees: &[(usize, Employee)]) -> HashMap<CompanyId, Option<Vec<ActivityOption>>> {
         let mut first = BTreeMap::new();
         for (start, employee) in employees {
@@ -267,9 +267,11 @@ impl Run<'_> {
         }
     }
 
-    /// Withdraws employees, and then reads the activities again. If an activity admits an employee
-    /// again, its job may have seen the registration before it was deleted. The record is then
-    /// retried, and registers the employee.
+    /// Withdraws employees, and then reads the activities again.
+    ///
+    /// A change of an activity may admit the employee again in the meantime. The job that this
+    /// change starts puts no registration if it still finds the old one. The record of the employee
+    /// is therefore retried, and the retry registers the employee.
     async fn withdraw(&mut self, left: Work<Leaving>, employees: &HashMap<usize, &Employee>) {
         let wellness = self.wellness;
         let found = self.each(left, |(keys, since)| wellness.leave(keys, since)).await;
