@@ -121,9 +121,9 @@ impl Statuses {
 }
 
 impl Statuses {
-    /// Returns the ranges of the references of a venue to activities with these statuses that end
-    /// within the period, in the order of their keys. Active and completed activities share a
-    /// range.
+    /// Returns the key ranges that contain a venue's references to activities with these statuses.
+    /// The activities end within the period. The ranges are in the order of their keys. Active and
+    /// completed activities share a range.
     pub(crate) fn ranges(&self, period: Period, now: TimestampSeconds) -> Vec<KeyRange> {
         let of = |stored: Status| {
             let mut shown = self.0.iter().filter(|status| status.stored() == stored);
