@@ -70,7 +70,8 @@ impl Start {
         &self.job
     }
 
-    /// A replacement is a job that a caller starts. A write needs every other job on references.
+    /// Returns the changes that start the job. Only a replacement counts towards the company's
+    /// limit of running jobs. All other jobs on references complete a write of the service.
     async fn changes(&self, wellness: &Wellness) -> Result<Vec<Change>, Error> {
         let mut changes = vec![wellness.jobs.table().put(&self.job)?.only_if(Job::is_not_running())];
         changes.extend(wellness.claims(&self.company, &self.of, self.target.as_ref(), &self.job)?);

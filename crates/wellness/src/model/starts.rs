@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, fmt::Display};
 use table::{Attributes, Change, Condition, Item, Key};
 
-/// Maximum number of running jobs that callers of a company have started. A job that a write needs
-/// does not count.
+/// Maximum number of running jobs that callers of a company have started. A job that completes
+/// a write does not count.
 const MAX_RUNNING: usize = 10;
 
 /// The last jobs that callers of a company have started. The jobs themselves say whether they are
