@@ -1,10 +1,12 @@
 // Uses the console in Chromium: each page, each form, a trace from a request to its stream effects,
-// many traces and items, errors, and a stack that stops and starts.
+// many traces and items, errors, a stack that stops and starts, and a page of another origin.
 // Usage: node test_console.mjs <local binary> <folder of the npm packages>
 //   ITEMS=1000000 sets the number of items of the large table, TRACES that of the requests.
 //   SHOTS=folder writes screenshots.
 import { spawn } from 'node:child_process'
 import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { createServer as createPages } from 'node:http'
 import { createServer } from 'node:net'
 import { createRequire } from 'node:module'
 import { readFileSync, unlinkSync, writeFileSync } from 'node:fs'
@@ -374,6 +376,46 @@ async function faults (browser) {
   await stack.stop()
 }
 
+/** A page of another origin, which is served until `use` ends. */
+async function served (browser, port, use) {
+  const server = createPages((_, answer) => answer.setHeader('content-type', 'text/html').end('<title>Shop</title>'))
+  await new Promise(done => server.listen(port, '127.0.0.1', done))
+  const page = await browser.newPage()
+  try {
+    await page.goto(`http://127.0.0.1:${port}/`)
+    return await use(page)
+  } finally {
+    await page.close()
+    server.closeAllConnections()
+    await new Promise(done => server.close(done))
+  }
+}
+
+/** Runs in the page: creates a file with the API, and uploads its content. */
+async function uploadFile ([url, sha256]) {
+  try {
+    const body = JSON.stringify({ name: 'Plan', contentType: 'text/plain', bytes: 5, sha256 })
+    const headers = { 'content-type': 'application/json', 'idempotency-key': 'page-1' }
+    const made = await fetch(`${url}/wellness/companies/123/files`, { method: 'POST', headers, body })
+    const { upload } = await made.json()
+    const sent = await fetch(upload.url, { method: upload.method, headers: upload.headers, body: 'hello' })
+    return [made.status, made.headers.get('location') !== null, sent.status]
+  } catch (error) {
+    return [error.message]
+  }
+}
+
+/** `WebOrigin` lets one page of another origin call the API and upload files. */
+async function otherOrigin (browser) {
+  const [own, other] = [await freePort(), await freePort()]
+  const stack = await Stack.start('--stack', 'wellness', '--parameter', `WebOrigin=http://127.0.0.1:${own}`)
+  const file = [stack.url, createHash('sha256').update('hello').digest('hex')]
+  const upload = async port => (await served(browser, port, page => page.evaluate(uploadFile, file))).join()
+  check('a page of WebOrigin calls the API and uploads a file', await upload(own) === '201,true,200')
+  check('a page of another origin cannot', await upload(other) === 'Failed to fetch')
+  await stack.stop()
+}
+
 function chromiumPath () {
   for (const name of ['chromium', 'chromium-browser', 'google-chrome']) {
     try {
@@ -389,6 +431,7 @@ try {
   for (const part of [home, forms, trace, tables, jobs, pages, keyboard, manyTraces, largeTable, restart]) await part(browser, stack)
   await guarded(browser)
   await faults(browser)
+  await otherOrigin(browser)
   console.log(`${count} checks of the console passed`)
 } finally {
   await browser.close()

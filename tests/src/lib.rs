@@ -132,7 +132,7 @@ impl Client {
     }
 
     /// A caller with any claims.
-    pub(crate) fn with_claims(stack: &Stack, claims: Value) -> Self {
+    pub fn with_claims(stack: &Stack, claims: Value) -> Self {
         Self::operator(stack).with_token(stack, claims)
     }
 

@@ -49,6 +49,7 @@ impl<'a> Scope<'a> {
             None => self.plain(node).map(Some),
             Some("!Ref") if node.text()? == "AWS::NoValue" => Ok(None),
             Some("!Ref") => self.reference(node).map(|text| Some(Node::of_text(node.line, text))),
+            Some("!Split") => self.split(node).map(Some),
             Some("!Sub") => self.substitute(node).map(|text| Some(Node::of_text(node.line, text))),
             Some("!GetAtt") => self.attribute_of(node).map(|text| Some(Node::of_text(node.line, text))),
             Some("!If") => self.choose(node),
@@ -98,6 +99,15 @@ impl<'a> Scope<'a> {
         // Resolve both branches, so that an error in the other branch is found as well.
         let (yes, no) = (self.resolve(yes)?, self.resolve(no)?);
         Ok(if self.named_condition(condition.text()?, condition.line)? { yes } else { no })
+    }
+
+    fn split(&self, node: &Node) -> Result<Node> {
+        let [separator, text] = node.list()? else {
+            return fault(node.line, "!Split needs a separator and a text");
+        };
+        let (separator, text) = (separator.text()?, self.value(text)?);
+        let parts = text.text()?.split(separator).map(|part| Node::of_text(node.line, part)).collect();
+        Ok(Node::new(node.line, Value::List(parts)))
     }
 
     fn reference(&self, node: &Node) -> Result<String> {

@@ -13,6 +13,7 @@ mod faults;
 mod hostile;
 mod http_page;
 mod inputs;
+mod issuers;
 mod jobs;
 mod lake;
 mod lake_tables;
