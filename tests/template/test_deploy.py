@@ -1,81 +1,164 @@
 """Tests `make deploy`: the order of the stacks, their settings, and the functions that a changed setting affects.
 
-A fake sam records its calls and returns the outputs of all stacks.
+A fake sam records its calls, and reads the parameters with SAM's own parser.
 """
 
-import json
+import contextlib
+import copy
+import io
+import itertools
 import os
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
+from unittest import mock
 
+os.environ.setdefault("AWS_DEFAULT_REGION", "us-east-1")
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "stacks"))
+
+import deploy  # noqa: E402
+from deployment import settings  # noqa: E402
+from deployment.settings import Stack  # noqa: E402
+from samcli.cli.types import CfnParameterOverridesType  # noqa: E402
+
 ARN = "arn:aws:dynamodb:us-east-1:123456789012:table/app-%s/stream/2026-12-01T00:00:00.000"
 STREAMS = {f"{table}StreamArn": ARN % table for table in ("Cart", "PaymentScheduler", "TransactionHistory", "FinancialTransactions")}
-OUTPUTS = [{"OutputKey": key, "OutputValue": value} for key, value in {**STREAMS, "LedgerTableName": "app-Books"}.items()]
-SAM = f"""#!/bin/sh
-echo "$@" >> "$CALLS"
-case "$*" in
-*"$FAILS"*) exit 1 ;;
-list*) echo '{json.dumps(OUTPUTS)}' ;;
-esac
-"""
+SECTIONS = settings.read()
 
 
-class Checkout:
-    """A copy of the deployed files, with a fake sam."""
+class OtherStacks:
+    """An account in which all other stacks are deployed."""
 
-    def __init__(self, folder):
-        self.folder = folder
-        shutil.copytree(ROOT / "stacks", folder / "stacks", ignore=shutil.ignore_patterns("__pycache__"))
-        for name in ("template.yaml", "samconfig.toml"):
-            shutil.copy(ROOT / name, folder / name)
-        for template in (folder / "stacks").glob("*.yaml"):
-            for function in re.findall(r"target/lambda/(\S+)", template.read_text()):
-                binary = folder / "target/lambda" / function / "bootstrap"
-                binary.parent.mkdir(parents=True)
-                binary.touch()
-        (folder / "sam").write_text(SAM)
-        (folder / "sam").chmod(0o755)
+    def __init__(self, section):
+        pass
 
-    def deploy(self, stack, *options, fails="nothing"):
-        """Returns the calls of sam and the error output."""
-        calls = self.folder / "calls"
-        calls.write_text("")
-        command = [sys.executable, self.folder / "stacks/deploy.py", self.folder / "sam", stack, *options]
-        environment = {**os.environ, "CALLS": str(calls), "FAILS": fails}
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-        return calls.read_text().splitlines(), done.stderr.strip()
-
-    def marks(self):
-        return {file.parent.name: file.read_text() for file in self.folder.glob("target/lambda/*/settings")}
-
-    def change(self, old, new):
-        config = self.folder / "samconfig.toml"
-        assert old in config.read_text()
-        config.write_text(config.read_text().replace(old, new))
+    def outputs(self, _):
+        return {**STREAMS, "LedgerTableName": "app-Books"}
 
 
-def functions(stack):
-    return set(re.findall(r"target/lambda/(\S+)", (ROOT / f"stacks/{stack}.yaml").read_text()))
+class Sam:
+    """Records each deployment, with its parameters as SAM reads them."""
+
+    def __init__(self, fails=None):
+        self.fails = fails
+        self.calls = []
+
+    def run(self, command, check):
+        stack = command[command.index("--config-env") + 1]
+        at = command.index("--parameter-overrides")
+        self.calls.append((stack, read(command[at + 1]), command[at + 2 :]))
+        if stack == self.fails:
+            raise subprocess.CalledProcessError(1, command)
 
 
-def warnings(checkout):
-    """Checks that a deployment of the bank warns below what its day needs. Leaves the bank with enough."""
-    begin = "warning: the bank is deployed with less than "
-    paying = "warning: the ledger is deployed with less than WarmWriteUnits=8000. "
+def read(value):
+    return CfnParameterOverridesType().convert((value,), None, None)
 
-    def warned(stack):
-        said = checkout.deploy(stack)[1]
-        assert said == "" or said.startswith(begin), said
+
+def config(stack=None, given=""):
+    """Returns samconfig.toml with more settings of a stack."""
+    found = copy.deepcopy(SECTIONS)
+    if stack:
+        found[stack]["deploy"]["parameters"]["parameter_overrides"] += f" {given}"
+    return found
+
+
+def run(name, *options, given=SECTIONS, fails=None):
+    """Deploys to a temporary folder. Returns the calls of sam, the marks of the functions, and what was printed."""
+    sam, said = Sam(fails), io.StringIO()
+    with contextlib.ExitStack() as held:
+        root = pathlib.Path(held.enter_context(tempfile.TemporaryDirectory()))
+        for function in (one for part in settings.STACKS if name in ("", "system", part) for one in settings.functions(part)):
+            (root / "target/lambda" / function).mkdir(parents=True)
+            (root / "target/lambda" / function / "bootstrap").touch()
+        for target, value in [
+            ("deploy.ROOT", root), ("deploy.Account", OtherStacks),
+            ("deploy.settings.read", lambda: given), ("deploy.subprocess.run", sam.run),
+        ]:
+            held.enter_context(mock.patch(target, value))
+        held.enter_context(contextlib.redirect_stdout(io.StringIO()))
+        held.enter_context(contextlib.redirect_stderr(said))
+        try:
+            deploy.main("sam", name, *options)
+        except SystemExit as error:
+            said.write(error.code)
+        marks = {file.parent.name: file.read_text() for file in root.glob("target/lambda/*/settings")}
+    return sam.calls, marks, said.getvalue().strip()
+
+
+def values_survive_the_parser_of_sam():
+    """SAM reads exactly the given value, for every text of up to four of these characters."""
+    texts = ["".join(one) for length in range(5) for one in itertools.product("a \\\"',=", repeat=length)]
+    values = {f"P{number}": text for number, text in enumerate([*texts, "cron(0 2 * * ? *)", "é\n", "file://x"])}
+    with settings.overrides(values) as file:
+        assert read(file) == values
+    command = read("P=cron(0 2 * * ? *)")
+    assert command == {"P": "cron(0"}, f"without the file, SAM cuts a value: {command}"
+
+
+def every_parameter_is_passed():
+    for stack in [*settings.STACKS, "system"]:
+        declared = settings.template_of(stack)["Parameters"]
+        [(_, passed, _)], _, _ = run(stack)
+        assert passed.keys() == declared.keys(), stack
+        for name, one in declared.items():
+            assert "Default" not in one or name in ("Name", *STREAMS) or passed[name] == settings.text(one["Default"]), (stack, name)
+    quoted = "RefreshSchedule='cron(0 3 * * ? *)' AccountTokenKey='a b=c,d\"' CartStreamArn= LakeRetentionDays="
+    [(_, passed, _)], _, _ = run("lake", given=config("lake", quoted))
+    assert passed["RefreshSchedule"] == "cron(0 3 * * ? *)" and passed["AccountTokenKey"] == 'a b=c,d"', passed
+    assert passed["CartStreamArn"] == "", "an empty setting leaves out the source"
+    assert passed["LakeRetentionDays"] == "1095", "an empty setting means the default"
+    assert passed["PaymentSchedulerStreamArn"] == STREAMS["PaymentSchedulerStreamArn"], passed
+    said = run("lake", given=config("lake", "RefreshSchedule='cron(0"))[2]
+    assert said == "parameter_overrides of [lake.deploy.parameters] in samconfig.toml cannot be read: No closing quotation. Quote it as in a shell", said
+    assert settings.text(True) == "true" and settings.text(5) == "5"
+
+
+def an_empty_value_never_differs_from_the_default():
+    """An empty setting means the default. No parameter may have another use for an empty value."""
+    for stack in [*settings.STACKS, "system"]:
+        for name, one in settings.template_of(stack)["Parameters"].items():
+            if one.get("Default", "") != "":
+                assert "" not in one.get("AllowedValues", []), f"{stack} {name}"
+                assert "AllowedPattern" not in one or not re.fullmatch(one["AllowedPattern"], ""), f"{stack} {name}"
+
+
+def a_setting_affects_its_functions():
+    """A changed, an added and a removed setting change the checksum of the functions of its stack only."""
+    def affected(one, given):
+        before, after = run(one)[1], run(one, given=given)[1]
+        return {function for function in before if before[function] != after[function]}
+
+    other = config()
+    other["bank"]["deploy"]["parameters"]["stack_name"] = "other-bank"
+    assert not affected("", other), "the name of a stack is no setting of its functions"
+    assert affected("", config("bank", "ReadShards=7")) == set(settings.functions("bank"))
+    assert affected("system", config("system", "CartDays=9")) == set(settings.functions("cart"))
+    assert not affected("", config("bank", "ReadShards=5")), "a setting that equals the default"
+
+
+def outputs_become_parameters():
+    [(_, passed, _)], _, _ = run("lake")
+    assert STREAMS.items() <= passed.items(), passed
+    assert run("bank")[0][0][1]["LedgerTableName"] == ""
+    assert run("bank", given=config("bank", "TransactionService=ledger"))[0][0][1]["LedgerTableName"] == "app-Books"
+    with mock.patch.object(OtherStacks, "outputs", lambda *_: {}):
+        said = run("lake")[2]
+    assert said == "lake is not deployed: the stack app-cart has no output CartStreamArn. Deploy it: make deploy STACK=cart", said
+
+
+def the_bank_warns_below_what_its_day_needs():
+    def warned(stack, service="bank", given=SECTIONS):
+        said = run(stack, given=given)[2]
+        begin = f"warning: the {service} is deployed with less than "
+        assert said == "" or said.startswith(begin) and "\n" not in said, said
         return said.removeprefix(begin).partition(". ")[0]
 
-    assert [warned(stack) for stack in ("cart", "ledger", "system")] == ["", "", "WarmWriteUnits=21000"]
-    given = "Name=app"
-    for settings, least in [
+    assert [warned(stack) for stack in ("", "cart", "ledger", "system")] == ["WarmWriteUnits=21000", "", "", "WarmWriteUnits=21000"]
+    for given, least in [
         ("WarmWriteUnits=20999", "WarmWriteUnits=21000"),
         ("WarmWriteUnits=x", ""),
         ("WriteShards=3 WarmWriteUnits=30000", "WriteShards=4"),
@@ -85,59 +168,36 @@ def warnings(checkout):
         ("IndexProjection=ALL WriteShards=32 WarmWriteUnits=32000", ""),
         ("WarmWriteUnits=21000", ""),
     ]:
-        wanted = f"Name=app {settings}"
-        checkout.change(f'"{given} JwtIssuer=https://issuer.example JwtAudience=app"\n\n[cart', f'"{wanted} JwtIssuer=https://issuer.example JwtAudience=app"\n\n[cart')
-        assert warned("bank") == least, settings
-        given = wanted
-    service = " TransactionService=ledger"
-    checkout.change(given, given + service)
-    said = checkout.deploy("ledger")[1]
-    assert said.startswith(paying), said
-    checkout.change(given + service, given)
+        assert warned("bank", given=config("bank", given)) == least, given
+    assert warned("ledger", "ledger", config("bank", "TransactionService=ledger")) == "WarmWriteUnits=8000"
+    assert warned("system", given=config("system", "WarmWriteUnits=21000")) == ""
+
+
+def stacks_are_deployed_in_turn():
+    calls, _, _ = run("", "--no-confirm-changeset")
+    assert [stack for stack, _, _ in calls] == ["ledger", "bank", "cart", "lake", "wellness"], calls
+    assert all(rest == ["--no-confirm-changeset"] for _, _, rest in calls), calls
+    calls, _, said = run("", fails="cart")
+    assert ([stack for stack, _, _ in calls], said.splitlines()[-1]) == (["ledger", "bank", "cart"], "cart is not deployed: sam deploy failed"), said
+    assert run("bnak") == ([], {}, "there is no stack bnak: choose one of ledger, bank, cart, lake, wellness, or system for all of them as one")
+
+
+def an_old_python_is_refused():
+    code = "import runpy, sys; sys.version_info = (3, 10, 12); sys.path.insert(0, sys.argv[1]); runpy.run_module('deploy', run_name='__main__')"
+    done = subprocess.run([sys.executable, "-c", code, ROOT / "stacks"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.splitlines()[0]) == (1, "make deploy needs Python 3.11 or later. Install it as python3, and run: rm -r .venv/sam && make deploy"), done
 
 
 def main():
-    with tempfile.TemporaryDirectory() as name:
-        checkout = Checkout(pathlib.Path(name))
-        calls, said = checkout.deploy("")
-        order = [re.search(r"--config-env (\w+)", call)[1] for call in calls if call.startswith("deploy")]
-        assert order == ["ledger", "bank", "cart", "lake", "wellness"], order
-        assert said.startswith("warning: the bank is deployed with less than WarmWriteUnits=21000. "), said
-        assert said.count("\n") == 0, said
-        [lake] = [call for call in calls if "--config-env lake" in call]
-        given = " ".join(f"{name}={arn}" for name, arn in STREAMS.items())
-        assert lake.endswith(f"stacks/lake.yaml --parameter-overrides Name=app {given}"), lake
-
-        warnings(checkout)
-        assert checkout.deploy("")[1] == ""
-
-        before = checkout.marks()
-        checkout.change('stack_name = "app-bank"', 'stack_name = "other-bank"')
-        checkout.change("WarmWriteUnits=21000 JwtIssuer=https://issuer.example JwtAudience=app\"\n\n[cart", "WarmWriteUnits=21000 ReadShards=7 JwtIssuer=https://issuer.example JwtAudience=app\"\n\n[cart")
-        checkout.deploy("")
-        after = checkout.marks()
-        assert {one for one in before if before[one] != after[one]} == functions("bank"), "a setting of the bank affects only the bank"
-
-        checkout.change('"JwtIssuer=https://issuer.example JwtAudience=app"', '"WarmWriteUnits=21000 JwtIssuer=https://issuer.example JwtAudience=app"')
-        assert checkout.deploy("system")[1] == ""
-        before = checkout.marks()
-        checkout.change('"WarmWriteUnits=21000 JwtIssuer=https://issuer.example JwtAudience=app"', '"WarmWriteUnits=21000 JwtIssuer=https://issuer.example JwtAudience=app CartDays=9"')
-        calls, _ = checkout.deploy("system", "--no-confirm-changeset")
-        [call] = calls
-        assert call.endswith("--template-file " + str(checkout.folder / "template.yaml") + " --no-confirm-changeset"), call
-        after = checkout.marks()
-        assert {one for one in before if before[one] != after[one]} == functions("cart"), "a setting of the cart affects only the cart, also in the stack with all services"
-
-        checkout.change(" ReadShards=7", " TransactionService=ledger ReadShards=7")
-        calls, _ = checkout.deploy("bank")
-        assert calls[-1].endswith(" LedgerTableName=app-Books") and "TransactionService=ledger" in calls[-1], calls
-        checkout.change(" TransactionService=ledger ReadShards=7", " ReadShards=7")
-
-        calls, said = checkout.deploy("", fails="--config-env cart")
-        assert (len(calls), said) == (3, "cart is not deployed: sam deploy failed"), (calls, said)
-        assert checkout.deploy("bnak") == ([], "there is no stack bnak: choose one of ledger, bank, cart, lake, wellness, or system for all of them as one")
-        (checkout.folder / "target/lambda/get-payment/bootstrap").unlink()
-        assert checkout.deploy("bank") == ([], "target/lambda/get-payment/bootstrap is missing: make build")
+    values_survive_the_parser_of_sam()
+    every_parameter_is_passed()
+    an_empty_value_never_differs_from_the_default()
+    a_setting_affects_its_functions()
+    outputs_become_parameters()
+    the_bank_warns_below_what_its_day_needs()
+    stacks_are_deployed_in_turn()
+    an_old_python_is_refused()
+    assert Stack("system", SECTIONS).values()["TransactionService"] == "ledger"
     print("make deploy: order, settings and failures are right")
 
 

@@ -1,0 +1,27 @@
+"""An AWS account in a region."""
+
+import boto3
+from botocore.exceptions import ClientError
+
+
+class Account:
+    """The account and the region of a section of samconfig.toml."""
+
+    def __init__(self, section):
+        self.session = boto3.Session(profile_name=section.get("profile"), region_name=section.get("region"))
+
+    def client(self, service):
+        return self.session.client(service)
+
+    def stack(self, name):
+        """Returns the description of a stack, or None if there is no such stack."""
+        try:
+            return self.client("cloudformation").describe_stacks(StackName=name)["Stacks"][0]
+        except ClientError as error:
+            if "does not exist" in str(error):
+                return None
+            raise
+
+    def outputs(self, name):
+        stack = self.stack(name) or {}
+        return {one["OutputKey"]: one["OutputValue"] for one in stack.get("Outputs", [])}
