@@ -92,7 +92,7 @@ build: need .venv/bin/cargo-zigbuild ## Build the release binaries of all functi
 	@for name in $(FUNCTIONS); do mkdir -p target/lambda/$$name && cp $(TARGET)/$(TRIPLE)/$(PROFILE)/$$name target/lambda/$$name/bootstrap || exit 1; done
 	@python3 stacks/symbols.py $(GLIBC) $(FUNCTIONS:%=target/lambda/%/bootstrap)
 
-deploy: .venv/sam/bin/sam ## Deploy the built functions with the settings of samconfig.toml: all five stacks in turn, one with STACK=bank, or one stack of all services with STACK=system
+deploy: .venv/sam/bin/sam ## Deploy the built functions with the settings of samconfig.toml: all five stacks in turn, one with STACK=bank, or one stack of all services with STACK=system; ARGS=--check only checks
 	@.venv/sam/bin/python stacks/deploy.py .venv/sam/bin/sam '$(STACK)' $(ARGS)
 
 lint: need ## Check the formatting and run clippy
@@ -107,6 +107,7 @@ lint-template: .venv/sam/bin/sam .venv/checkov/bin/checkov ## Check template.yam
 	.venv/sam/bin/python tests/template/test_events.py
 	.venv/sam/bin/python tests/template/test_deploy.py
 	.venv/sam/bin/python tests/template/test_issuers.py
+	.venv/sam/bin/python tests/template/test_checks.py
 	.venv/sam/bin/python tests/template/draw.py --check
 	.venv/sam/bin/cfn-lint $(TEMPLATES) target/stacks/*.json
 	.venv/checkov/bin/checkov --file $(TEMPLATES)

@@ -1,6 +1,7 @@
 """Deploys a stack with its section of samconfig.toml, or the five stacks in turn.
 
-Usage: deploy.py <sam> <stack, or nothing for all> [options of sam deploy]
+Usage: deploy.py <sam> <stack, or nothing for all> [--check] [options of sam deploy]
+--check only prints what would prevent the deployment.
 
 A version of a function keeps its settings, and SAM publishes a version only for changed code
 (docs/decisions/stacks.md).
@@ -13,7 +14,7 @@ import pathlib
 import subprocess
 import sys
 
-from deployment import settings
+from deployment import checks, settings
 from deployment.account import Account
 from deployment.settings import ROOT, STACKS, Stack
 
@@ -57,8 +58,6 @@ def mark(stack):
         own = {name: value for name, value in values.items() if name in settings.template_of(part)["Parameters"]}
         checksum = hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()
         for function in settings.functions(part):
-            if not (ROOT / "target/lambda" / function / "bootstrap").exists():
-                sys.exit(f"target/lambda/{function}/bootstrap is missing: make build")
             (ROOT / "target/lambda" / function / "settings").write_text(f"{checksum}\n")
 
 
@@ -87,6 +86,10 @@ def main(sam, name, *options):
         sys.exit(f"there is no stack {name}: choose one of {', '.join(STACKS)}, or system for all of them as one")
     config = settings.read()
     stacks = [Stack(one, config) for one in ([name] if name else STACKS)]
+    if problems := checks.problems(stacks, Account):
+        sys.exit("\n".join(problems))
+    if "--check" in options:
+        return print("nothing prevents the deployment")
     for stack in stacks:
         try:
             deploy(sam, stack, options)

@@ -3,6 +3,9 @@
 import boto3
 from botocore.exceptions import ClientError
 
+# States of a stack that can only be deleted.
+FAILED = ("CREATE_FAILED", "ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "DELETE_FAILED", "IMPORT_ROLLBACK_FAILED")
+
 
 class Account:
     """The account and the region of a section of samconfig.toml."""
@@ -25,3 +28,10 @@ class Account:
     def outputs(self, name):
         stack = self.stack(name) or {}
         return {one["OutputKey"]: one["OutputValue"] for one in stack.get("Outputs", [])}
+
+    def has_stream(self, arn):
+        streams = self.client("dynamodbstreams")
+        try:
+            return bool(streams.describe_stream(StreamArn=arn))
+        except streams.exceptions.ResourceNotFoundException:
+            return False

@@ -73,9 +73,8 @@ def run(name, *options, given=SECTIONS, fails=None):
         root = pathlib.Path(held.enter_context(tempfile.TemporaryDirectory()))
         for function in (one for part in settings.STACKS if name in ("", "system", part) for one in settings.functions(part)):
             (root / "target/lambda" / function).mkdir(parents=True)
-            (root / "target/lambda" / function / "bootstrap").touch()
         for target, value in [
-            ("deploy.ROOT", root), ("deploy.Account", OtherStacks),
+            ("deploy.ROOT", root), ("deploy.Account", OtherStacks), ("deploy.checks.problems", lambda *_: []),
             ("deploy.settings.read", lambda: given), ("deploy.subprocess.run", sam.run),
         ]:
             held.enter_context(mock.patch(target, value))
@@ -180,6 +179,7 @@ def stacks_are_deployed_in_turn():
     calls, _, said = run("", fails="cart")
     assert ([stack for stack, _, _ in calls], said.splitlines()[-1]) == (["ledger", "bank", "cart"], "cart is not deployed: sam deploy failed"), said
     assert run("bnak") == ([], {}, "there is no stack bnak: choose one of ledger, bank, cart, lake, wellness, or system for all of them as one")
+    assert run("cart", "--check")[:2] == ([], {}), "--check changes nothing"
 
 
 def an_old_python_is_refused():

@@ -1,0 +1,204 @@
+"""Tests the checks of `make deploy`, with stubbed answers of AWS."""
+
+import contextlib
+import copy
+import http.server
+import os
+import pathlib
+import sys
+import tempfile
+import threading
+from unittest import mock
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "stacks"))
+
+import boto3  # noqa: E402
+from botocore.exceptions import NoCredentialsError  # noqa: E402
+from botocore.stub import Stubber  # noqa: E402
+from deployment import checks, settings  # noqa: E402
+from deployment.account import Account  # noqa: E402
+from deployment.settings import Stack  # noqa: E402
+
+SECTIONS = settings.read()
+STREAM = "arn:aws:dynamodb:us-east-1:123456789012:table/app-Cart/stream/2026-12-01T00:00:00.000"
+
+
+def stack(name, given="", issuer="https://login.example.com"):
+    """Returns a stack with more settings."""
+    found = copy.deepcopy(SECTIONS)
+    section = found[name]["deploy"]["parameters"]
+    section["parameter_overrides"] = section["parameter_overrides"].replace("https://issuer.example", issuer) + f" {given}"
+    return Stack(name, found)
+
+
+class Stubbed(Account):
+    """An account that gives prepared answers: (service, operation, answer or error code), in order."""
+
+    def __init__(self, *answers, region="us-east-1"):
+        super().__init__({})
+        with mock.patch.dict(os.environ, {}, clear=True):
+            self.session = boto3.Session("key", "secret", region_name=region)
+        self.stubs = {}
+        for service, operation, answer in answers:
+            if service not in self.stubs:
+                self.stubs[service] = Stubber(self.session.client(service))
+                self.stubs[service].activate()
+            if isinstance(answer, str):
+                code, _, message = answer.partition(": ")
+                self.stubs[service].add_client_error(operation, code, message)
+            else:
+                self.stubs[service].add_response(operation, answer)
+
+    def client(self, service):
+        return self.stubs[service].client
+
+
+def described(status):
+    return {"Stacks": [{"StackName": "app-cart", "StackStatus": status, "CreationTime": "2026-12-01T00:00:00Z"}]}
+
+
+ABSENT = ("cloudformation", "describe_stacks", "ValidationError: Stack with id app-cart does not exist")
+
+
+@contextlib.contextmanager
+def serving(document):
+    """Serves one document as the configuration of an issuer. Yields the issuer's URL, which the document may contain."""
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            is_found = self.path == "/tenant/.well-known/openid-configuration"
+            self.send_response(200 if is_found else 404)
+            self.end_headers()
+            self.wfile.write(document.replace("URL", url).encode() if is_found else b"")
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    url = f"http://127.0.0.1:{server.server_port}/tenant"
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield url
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def expect(lines, *parts):
+    """Checks that each line contains the text at its place, and that there are no other lines."""
+    assert len(lines) == len(parts) and all(part in line for part, line in zip(parts, lines, strict=True)), (lines, parts)
+    assert all("\n" not in line for line in lines), lines
+
+
+def settings_are_checked():
+    expect(checks.settings(stack("cart")))
+    expect(checks.settings(stack("cart", "Nmae=x")), "the template has no parameter Nmae. Remove it from [cart.deploy.parameters]")
+    expect(checks.settings(stack("cart", "JwtAudience=")), "JwtAudience has no value. Add JwtAudience=…")
+
+
+def the_issuer_is_checked():
+    emulated = "EndpointUrl=http://127.0.0.1:1"
+    expect(checks.issuer(stack("lake")))
+    expect(checks.issuer(stack("cart", issuer="https://issuer.example")), "JwtIssuer is the placeholder https://issuer.example")
+    expect(checks.issuer(stack("cart", issuer="http://127.0.0.1:1")), "API Gateway needs an https URL")
+    expect(checks.issuer(stack("cart", emulated, "http://127.0.0.1:1")), "the token issuer cannot be reached")
+    with serving('{"issuer": "URL", "jwks_uri": "URL/jwks.json"}') as url:
+        expect(checks.issuer(stack("cart", emulated, url)))
+        expect(checks.issuer(stack("cart", emulated, f"{url}/")), f"has the issuer '{url}', and needs '{url}/'")
+        expect(checks.issuer(stack("cart", emulated, f"{url}/none")), "HTTP Error 404")
+    for document, part in [("<html>", "cannot be reached"), ("[]", "has the issuer None"), ('{"issuer": "URL"}', "and a jwks_uri")]:
+        with serving(document) as url:
+            expect(checks.issuer(stack("cart", emulated, url)), part)
+
+
+def the_processor_is_checked():
+    header = {"x86_64": b"\x3e\x00", "arm64": b"\xb7\x00", "of another machine": b"\xf3\x00"}
+    with tempfile.TemporaryDirectory() as folder, mock.patch("deployment.checks.ROOT", pathlib.Path(folder)):
+        expect(checks.binaries(stack("lake")), "target/lambda/export-changes/bootstrap (and 2 more) is missing. Build again: make build ARCHITECTURE=x86_64")
+        for function in settings.functions("lake"):
+            file = pathlib.Path(folder, "target/lambda", function, "bootstrap")
+            file.parent.mkdir(parents=True)
+            file.write_bytes(b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x03\x00" + header["x86_64"])
+        expect(checks.binaries(stack("lake")))
+        expect(checks.binaries(stack("lake", "Architecture=arm64")), "Architecture is arm64, but target/lambda/export-changes/bootstrap (and 2 more) is x86_64")
+        file.write_bytes(b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x03\x00" + header["of another machine"])
+        expect(checks.binaries(stack("lake")), f"target/lambda/{file.parent.name}/bootstrap is of another machine")
+        file.write_bytes(b"#!/bin/sh")
+        expect(checks.binaries(stack("lake")), "is no ELF file")
+
+
+def access_is_checked():
+    expect(checks.access(Stubbed(region=None)), "no region is set")
+    caller = {"UserId": "1", "Account": "123456789012", "Arn": "arn:aws:iam::123456789012:user/one"}
+    expect(checks.access(Stubbed(("sts", "get_caller_identity", caller))))
+    expect(checks.access(Stubbed(("sts", "get_caller_identity", "ExpiredToken: The token has expired"))), "there are no valid credentials (An error occurred (ExpiredToken)")
+    with mock.patch.object(Stubbed, "client", side_effect=NoCredentialsError):
+        expect(checks.access(Stubbed()), "there are no valid credentials (Unable to locate credentials)")
+
+
+def the_state_of_the_stack_is_checked():
+    assert checks.status(Stubbed(ABSENT), stack("cart")) == []
+    for status, part in [
+        ("CREATE_COMPLETE", None), ("UPDATE_ROLLBACK_COMPLETE", None), ("IMPORT_COMPLETE", None), ("REVIEW_IN_PROGRESS", None),
+        ("ROLLBACK_COMPLETE", "aws cloudformation delete-stack"), ("ROLLBACK_FAILED", "aws cloudformation delete-stack"), ("CREATE_FAILED", "aws cloudformation delete-stack"),
+        ("DELETE_FAILED", "aws cloudformation delete-stack"), ("UPDATE_IN_PROGRESS", "Wait"), ("ROLLBACK_IN_PROGRESS", "Wait"),
+        ("UPDATE_ROLLBACK_FAILED", "aws cloudformation continue-update-rollback --stack-name app-cart"),
+    ]:
+        expect(checks.status(Stubbed(("cloudformation", "describe_stacks", described(status))), stack("cart")), *[part] * bool(part))
+
+
+def sources_and_streams_are_checked():
+    lake = stack("lake", "PaymentSchedulerStreamArn= TransactionHistoryStreamArn= FinancialTransactionsStreamArn=")
+    expect(checks.sources(Stubbed(ABSENT), lake, {"lake"}), "CartStreamArn: the stack app-cart does not exist. Deploy it: make deploy STACK=cart, or leave it out: CartStreamArn=")
+    bank = stack("bank", "TransactionService=ledger")
+    [line] = checks.sources(Stubbed(ABSENT), bank, {"bank"})
+    assert line == "LedgerTableName: the stack app-ledger does not exist. Deploy it: make deploy STACK=ledger", line
+    expect(checks.sources(Stubbed(ABSENT), lake, {"lake", "cart"}))
+    expect(checks.sources(Stubbed(("cloudformation", "describe_stacks", described("CREATE_COMPLETE"))), lake, {"lake"}))
+    given = stack("lake", f"CartStreamArn={STREAM} PaymentSchedulerStreamArn=")
+    missing = ("dynamodbstreams", "describe_stream", "ResourceNotFoundException: no stream")
+    expect(checks.streams(Stubbed(missing), given), f"CartStreamArn names a stream that does not exist: {STREAM}")
+    expect(checks.streams(Stubbed(("dynamodbstreams", "describe_stream", {"StreamDescription": {"StreamArn": STREAM}})), given))
+
+
+def concurrency_is_checked():
+    def found(quota, *stacks):
+        limit = {"AccountLimit": {"ConcurrentExecutions": quota}}
+        return checks.concurrency(Stubbed(("lambda", "get_account_settings", limit)), stacks)
+
+    factors = sum(sum(factors) for factors, _ in checks.mappings(stack("ledger")))
+    needed = factors * 4 + 100
+    expect(found(needed, stack("ledger")))
+    expect(found(needed - 1, stack("ledger")), f"needs {needed}: 0 reserved by StreamConcurrency, {factors * 4} for batches of streams (4 shards each), and 100 for requests")
+    functions = len(checks.mappings(stack("ledger")))
+    limited = stack("ledger", "StreamConcurrency=5")
+    expect(found(100 + 5 * functions, limited))
+    expect(found(99 + 5 * functions, limited), f"{5 * functions} reserved by StreamConcurrency, 0 for batches")
+    expect(found(10, stack("cart"), stack("bank")), "--quota-code L-B99A9384 --desired-value 1000")
+    parts = [stack(name, "TransactionService=ledger" * (name == "bank")) for name in settings.STACKS]
+    assert sorted(one for part in parts for one in checks.mappings(part)) == sorted(checks.mappings(stack("system"))), "the root stack has the mappings of all stacks"
+    assert checks.mappings(stack("lake")) and checks.mappings(stack("bank")), "no stream is found"
+
+
+def all_problems_are_reported_at_once():
+    """Without credentials, the checks that need none are still reported, each once."""
+    with tempfile.TemporaryDirectory() as folder, mock.patch("deployment.checks.ROOT", pathlib.Path(folder)):
+        found = checks.problems([stack(name, issuer="https://issuer.example") for name in ("cart", "ledger")], lambda _: Stubbed(region=None))
+    expect(found, "cart: JwtIssuer", "cart: Architecture", "ledger: JwtIssuer", "ledger: Architecture", "no region is set")
+    denied = checks.answered(checks.status, Stubbed(("cloudformation", "describe_stacks", "AccessDenied: not authorized")), stack("cart"))
+    expect(denied, "a check failed: An error occurred (AccessDenied)")
+
+
+def main():
+    settings_are_checked()
+    the_issuer_is_checked()
+    the_processor_is_checked()
+    access_is_checked()
+    the_state_of_the_stack_is_checked()
+    sources_and_streams_are_checked()
+    concurrency_is_checked()
+    all_problems_are_reported_at_once()
+    print("make deploy: every check reports its problem and the command that mends it")
+
+
+main()
