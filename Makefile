@@ -1,6 +1,6 @@
 # On a new machine, start with `make run` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help run sim sim-night sim-mutants mutants coverage sam-env dev load bench bench-counts own-code demo test invoke event plan token docs models picture build deploy lint lint-template deny lake-sql report sql backfill verify compact test-analytics test-lake test-slow test-whole test-lambda test-openapi test-clients test-sam test-tools test-console console-vendor tools test-dev test-smoke test-deploy test-dynamodb-local smoke need need-java need-python need-valgrind need-peers need-postgres need-clients
+.PHONY: help run sim sim-night sim-mutants mutants coverage sam-env dev load bench bench-counts own-code demo test invoke event plan token docs models picture build deploy undeploy lint lint-template deny lake-sql report sql backfill verify compact test-analytics test-lake test-slow test-whole test-lambda test-openapi test-clients test-sam test-tools test-console console-vendor tools test-dev test-smoke test-deploy test-dynamodb-local smoke need need-java need-python need-valgrind need-peers need-postgres need-clients
 
 # The Runtime Interface Emulator, which `sam local invoke` also uses.
 EMULATOR = $(CURDIR)/.venv/sam/lib/*/site-packages/samcli/local/rapid/aws-lambda-rie-$(if $(filter arm64 aarch64,$(shell uname -m)),arm64,x86_64)
@@ -92,8 +92,11 @@ build: need .venv/bin/cargo-zigbuild ## Build the release binaries of all functi
 	@for name in $(FUNCTIONS); do mkdir -p target/lambda/$$name && cp $(TARGET)/$(TRIPLE)/$(PROFILE)/$$name target/lambda/$$name/bootstrap || exit 1; done
 	@python3 stacks/symbols.py $(GLIBC) $(FUNCTIONS:%=target/lambda/%/bootstrap)
 
-deploy: .venv/sam/bin/sam ## Deploy the built functions with the settings of samconfig.toml: all five stacks in turn, one with STACK=bank, or one stack of all services with STACK=system; ARGS=--check only checks
+deploy: .venv/sam/bin/sam ## Deploy the built functions with the settings of samconfig.toml: all five stacks in turn, one with STACK=bank, or one stack of all services with STACK=system; ARGS=--check only checks, ARGS=--take-over uses the tables of a deleted stack
 	@.venv/sam/bin/python stacks/deploy.py .venv/sam/bin/sam '$(STACK)' $(ARGS)
+
+undeploy: .venv/sam/bin/sam ## Delete a stack and keep its tables and buckets: STACK=bank; ARGS=--delete-data also deletes them, ARGS=--yes does not ask
+	@.venv/sam/bin/python stacks/undeploy.py '$(STACK)' $(ARGS)
 
 lint: need ## Check the formatting and run clippy
 	cargo fmt --all --check

@@ -1,7 +1,8 @@
 """Deploys a stack with its section of samconfig.toml, or the five stacks in turn.
 
-Usage: deploy.py <sam> <stack, or nothing for all> [--check] [options of sam deploy]
---check only prints what would prevent the deployment.
+Usage: deploy.py <sam> <stack, or nothing for all> [--check] [--take-over] [options of sam deploy]
+--check only prints what would prevent the deployment. --take-over imports the tables that a deleted
+stack has left.
 
 A version of a function keeps its settings, and SAM publishes a version only for changed code
 (docs/decisions/stacks.md).
@@ -14,7 +15,7 @@ import pathlib
 import subprocess
 import sys
 
-from deployment import checks, settings
+from deployment import checks, leftovers, settings
 from deployment.account import Account
 from deployment.settings import ROOT, STACKS, Stack
 
@@ -86,13 +87,16 @@ def main(sam, name, *options):
         sys.exit(f"there is no stack {name}: choose one of {', '.join(STACKS)}, or system for all of them as one")
     config = settings.read()
     stacks = [Stack(one, config) for one in ([name] if name else STACKS)]
-    if problems := checks.problems(stacks, Account):
+    takes_over = "--take-over" in options
+    if problems := checks.problems(stacks, Account, takes_over):
         sys.exit("\n".join(problems))
     if "--check" in options:
         return print("nothing prevents the deployment")
     for stack in stacks:
         try:
-            deploy(sam, stack, options)
+            if takes_over:
+                leftovers.take_over(Account(stack.section), stack)
+            deploy(sam, stack, [one for one in options if one != "--take-over"])
         except subprocess.CalledProcessError as error:
             sys.exit(f"{stack.name} is not deployed: {pathlib.Path(error.cmd[0]).name} {error.cmd[1]} failed")
 

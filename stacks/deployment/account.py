@@ -1,4 +1,4 @@
-"""An AWS account in a region."""
+"""An AWS account in a region: stacks, and resources that a stack may have left behind."""
 
 import boto3
 from botocore.exceptions import ClientError
@@ -28,6 +28,36 @@ class Account:
     def outputs(self, name):
         stack = self.stack(name) or {}
         return {one["OutputKey"]: one["OutputValue"] for one in stack.get("Outputs", [])}
+
+    def resources(self, name):
+        """Returns the existing resources of a stack and of the stacks that it nests."""
+        pages = self.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName=name)
+        found = [one for page in pages for one in page["StackResourceSummaries"] if one["ResourceStatus"] != "DELETE_COMPLETE"]
+        nested = [one["PhysicalResourceId"] for one in found if one["ResourceType"] == "AWS::CloudFormation::Stack"]
+        return found + [one for stack in nested for one in self.resources(stack)]
+
+    def owner(self, name):
+        """Returns the name of the stack that has a resource with this physical name, or None."""
+        try:
+            found = self.client("cloudformation").describe_stack_resources(PhysicalResourceId=name)["StackResources"]
+        except ClientError as error:
+            if error.response["Error"]["Code"] == "ValidationError":
+                return None
+            raise
+        owners = [one["StackName"] for one in found if one["PhysicalResourceId"] == name and one["ResourceStatus"] != "DELETE_SKIPPED"]
+        return owners[0] if owners else None
+
+    def table(self, name):
+        """Returns the description of a table, or None if there is no such table."""
+        tables = self.client("dynamodb")
+        try:
+            return tables.describe_table(TableName=name)["Table"]
+        except tables.exceptions.ResourceNotFoundException:
+            return None
+
+    def has_log_group(self, name):
+        found = self.client("logs").describe_log_groups(logGroupNamePrefix=name)["logGroups"]
+        return any(one["logGroupName"] == name for one in found)
 
     def has_stream(self, arn):
         streams = self.client("dynamodbstreams")

@@ -8,6 +8,7 @@ import urllib.request
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from . import leftovers
 from .account import FAILED
 from .settings import ROOT, functions
 
@@ -20,7 +21,7 @@ SHARDS = 4
 UNRESERVED = 100
 
 
-def problems(stacks, account_of):
+def problems(stacks, account_of, takes_over=False):
     """Returns the problems of all stacks, each once."""
     found = [f"{stack.name}: {line}" for stack in stacks for check in (settings, issuer, binaries) for line in check(stack)]
     accounts = {stack: account_of(stack.section) for stack in stacks}
@@ -28,9 +29,9 @@ def problems(stacks, account_of):
     if missing:
         return list(dict.fromkeys(found + missing))
     deployed = {stack.name for stack in stacks}
+    last = (functools.partial(sources, deployed=deployed), functools.partial(leftovers.problems, takes_over=takes_over))
     for stack, account in accounts.items():
-        for check in (status, streams, functools.partial(sources, deployed=deployed)):
-            found += [f"{stack.name}: {line}" for line in answered(check, account, stack)]
+        found += [f"{stack.name}: {line}" for check in (status, streams, *last) for line in answered(check, account, stack)]
     found += answered(concurrency, accounts[stacks[0]], stacks)
     return list(dict.fromkeys(found))
 
@@ -75,7 +76,8 @@ def configuration(url):
     wrong = not isinstance(found, dict) or found.get("issuer") != url
     if wrong or not found.get("jwks_uri"):
         issuer = found.get("issuer") if isinstance(found, dict) else None
-        return [f"{document} has the issuer {issuer!r}, and needs {url!r} and a jwks_uri. Set JwtIssuer to the issuer of the document, to the letter"]
+        needs = f"has the issuer {issuer!r}, and needs {url!r} and a jwks_uri"
+        return [f"{document} {needs}. Set JwtIssuer to the issuer of the document, to the letter"]
     return []
 
 
@@ -85,7 +87,8 @@ def binaries(stack):
     lines = []
     for other in sorted(set(found.values()) - {wanted}):
         names = [name for name, one in found.items() if one == other]
-        lines.append(f"Architecture is {wanted}, but target/lambda/{names[0]}/bootstrap{more(names)} is {other}. Build again: make build ARCHITECTURE={wanted}")
+        file = f"target/lambda/{names[0]}/bootstrap{more(names)}"
+        lines.append(f"Architecture is {wanted}, but {file} is {other}. Build again: make build ARCHITECTURE={wanted}")
     return lines
 
 
@@ -116,12 +119,13 @@ def status(account, stack):
     """Checks that the stack can be updated. SAM creates a stack that is in review, such as after a rejected change set."""
     found = account.stack(stack.stack_name)
     status = found["StackStatus"] if found else ""
+    is_in = f"the stack {stack.stack_name} is {status}"
     if status in FAILED:
-        return [f"the stack {stack.stack_name} is {status}. Delete it: aws cloudformation delete-stack --stack-name {stack.stack_name}"]
+        return [f"{is_in}. Delete it; its tables and buckets stay: make undeploy STACK={stack.name}"]
     if status == "UPDATE_ROLLBACK_FAILED":
-        return [f"the stack {stack.stack_name} is {status}. Finish the rollback: aws cloudformation continue-update-rollback --stack-name {stack.stack_name}"]
+        return [f"{is_in}. Finish the rollback: aws cloudformation continue-update-rollback --stack-name {stack.stack_name}"]
     if status.endswith("_IN_PROGRESS") and status != "REVIEW_IN_PROGRESS":
-        return [f"the stack {stack.stack_name} is {status}. Wait until this command names no step: aws cloudformation describe-stacks --stack-name {stack.stack_name} --query 'Stacks[].StackStatus'"]
+        return [f"{is_in}. Wait for its end: aws cloudformation describe-stacks --stack-name {stack.stack_name} --query 'Stacks[].StackStatus'"]
     return []
 
 
@@ -132,7 +136,8 @@ def sources(account, stack, deployed):
         if account.stack(stack.stack_name_of(source)) is None:
             names = [name for name, one in stack.sources().items() if one == source]
             omit = f", or leave it out: {' '.join(f'{name}=' for name in names)}" if stack.name == "lake" else ""
-            lines.append(f"{' and '.join(names)}: the stack {stack.stack_name_of(source)} does not exist. Deploy it: make deploy STACK={source}{omit}")
+            missing = f"{' and '.join(names)}: the stack {stack.stack_name_of(source)} does not exist"
+            lines.append(f"{missing}. Deploy it: make deploy STACK={source}{omit}")
     return lines
 
 
@@ -163,8 +168,9 @@ def concurrency(account, stacks):
         return []
     return [
         f"the account may run {quota} functions at the same time, and needs {needed}: {reserved} reserved by StreamConcurrency, "
-        f"{batches} for batches of streams ({SHARDS} shards each), and {UNRESERVED} for requests. Limit the streams with StreamConcurrency, or request more: aws "
-        f"service-quotas request-service-quota-increase --service-code lambda --quota-code L-B99A9384 --desired-value {max(1000, needed)}"
+        f"{batches} for batches of streams ({SHARDS} shards each), and {UNRESERVED} for requests. Limit the streams with "
+        "StreamConcurrency, or request more: aws service-quotas request-service-quota-increase --service-code lambda "
+        f"--quota-code L-B99A9384 --desired-value {max(1000, needed)}"
     ]
 
 

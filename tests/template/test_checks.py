@@ -1,4 +1,4 @@
-"""Tests the checks of `make deploy`, with stubbed answers of AWS."""
+"""Tests the checks of `make deploy`, with stubbed answers of AWS. tests/deploy/test_lifecycle.py uses ministack."""
 
 import contextlib
 import copy
@@ -16,7 +16,7 @@ sys.path.insert(0, str(ROOT / "stacks"))
 import boto3  # noqa: E402
 from botocore.exceptions import NoCredentialsError  # noqa: E402
 from botocore.stub import Stubber  # noqa: E402
-from deployment import checks, settings  # noqa: E402
+from deployment import checks, leftovers, settings  # noqa: E402
 from deployment.account import Account  # noqa: E402
 from deployment.settings import Stack  # noqa: E402
 
@@ -58,6 +58,7 @@ def described(status):
     return {"Stacks": [{"StackName": "app-cart", "StackStatus": status, "CreationTime": "2026-12-01T00:00:00Z"}]}
 
 
+TABLES = ("app-Cart", "app-CartJobs", "app-Products")
 ABSENT = ("cloudformation", "describe_stacks", "ValidationError: Stack with id app-cart does not exist")
 
 
@@ -140,8 +141,8 @@ def the_state_of_the_stack_is_checked():
     assert checks.status(Stubbed(ABSENT), stack("cart")) == []
     for status, part in [
         ("CREATE_COMPLETE", None), ("UPDATE_ROLLBACK_COMPLETE", None), ("IMPORT_COMPLETE", None), ("REVIEW_IN_PROGRESS", None),
-        ("ROLLBACK_COMPLETE", "aws cloudformation delete-stack"), ("ROLLBACK_FAILED", "aws cloudformation delete-stack"), ("CREATE_FAILED", "aws cloudformation delete-stack"),
-        ("DELETE_FAILED", "aws cloudformation delete-stack"), ("UPDATE_IN_PROGRESS", "Wait"), ("ROLLBACK_IN_PROGRESS", "Wait"),
+        ("ROLLBACK_COMPLETE", "make undeploy STACK=cart"), ("ROLLBACK_FAILED", "make undeploy STACK=cart"), ("CREATE_FAILED", "make undeploy STACK=cart"),
+        ("DELETE_FAILED", "make undeploy STACK=cart"), ("UPDATE_IN_PROGRESS", "Wait"), ("ROLLBACK_IN_PROGRESS", "Wait"),
         ("UPDATE_ROLLBACK_FAILED", "aws cloudformation continue-update-rollback --stack-name app-cart"),
     ]:
         expect(checks.status(Stubbed(("cloudformation", "describe_stacks", described(status))), stack("cart")), *[part] * bool(part))
@@ -149,7 +150,8 @@ def the_state_of_the_stack_is_checked():
 
 def sources_and_streams_are_checked():
     lake = stack("lake", "PaymentSchedulerStreamArn= TransactionHistoryStreamArn= FinancialTransactionsStreamArn=")
-    expect(checks.sources(Stubbed(ABSENT), lake, {"lake"}), "CartStreamArn: the stack app-cart does not exist. Deploy it: make deploy STACK=cart, or leave it out: CartStreamArn=")
+    missing = "CartStreamArn: the stack app-cart does not exist. Deploy it: make deploy STACK=cart, or leave it out: CartStreamArn="
+    expect(checks.sources(Stubbed(ABSENT), lake, {"lake"}), missing)
     bank = stack("bank", "TransactionService=ledger")
     [line] = checks.sources(Stubbed(ABSENT), bank, {"bank"})
     assert line == "LedgerTableName: the stack app-ledger does not exist. Deploy it: make deploy STACK=ledger", line
@@ -169,7 +171,8 @@ def concurrency_is_checked():
     factors = sum(sum(factors) for factors, _ in checks.mappings(stack("ledger")))
     needed = factors * 4 + 100
     expect(found(needed, stack("ledger")))
-    expect(found(needed - 1, stack("ledger")), f"needs {needed}: 0 reserved by StreamConcurrency, {factors * 4} for batches of streams (4 shards each), and 100 for requests")
+    batches = f"{factors * 4} for batches of streams (4 shards each), and 100 for requests"
+    expect(found(needed - 1, stack("ledger")), f"needs {needed}: 0 reserved by StreamConcurrency, {batches}")
     functions = len(checks.mappings(stack("ledger")))
     limited = stack("ledger", "StreamConcurrency=5")
     expect(found(100 + 5 * functions, limited))
@@ -178,6 +181,47 @@ def concurrency_is_checked():
     parts = [stack(name, "TransactionService=ledger" * (name == "bank")) for name in settings.STACKS]
     assert sorted(one for part in parts for one in checks.mappings(part)) == sorted(checks.mappings(stack("system"))), "the root stack has the mappings of all stacks"
     assert checks.mappings(stack("lake")) and checks.mappings(stack("bank")), "no stream is found"
+
+
+def table(name):
+    return {"Table": {"TableName": name}}
+
+
+def resource(name, status="CREATE_COMPLETE", kind="AWS::DynamoDB::Table"):
+    return {"LogicalResourceId": name, "PhysicalResourceId": name, "ResourceType": kind, "ResourceStatus": status, "LastUpdatedTimestamp": "2026-12-01T00:00:00Z"}
+
+
+def leftovers_are_found():
+    """An account with the table app-Cart, the log group /app/cart, and no other resource of the cart."""
+    def account(*formation, own=()):
+        tables = [("dynamodb", "describe_table", table(name) if name == "app-Cart" else "ResourceNotFoundException: no table") for name in TABLES if name not in own]
+        groups = [("logs", "describe_log_groups", {"logGroups": [{"logGroupName": name} for name in names]}) for names in ([], ["/app/cart", "/app/cart-2"])]
+        return Stubbed(*formation, *tables, *groups)
+
+    nobody = ("cloudformation", "describe_stack_resources", "ValidationError: Stack for app-Cart does not exist")
+    times = {"LastUpdatedTimestamp": None, "Timestamp": "2026-12-01T00:00:00Z", "StackName": "app-Cart-1A2B"}
+    other = {"StackResources": [{name: value for name, value in {**resource("app-Cart"), **times}.items() if value}]}
+    use = (
+        "the tables of a deleted or failed stack exist already: app-Cart. Use them with their items: make deploy STACK=cart "
+        "ARGS=--take-over. Delete them with their items: make undeploy STACK=cart ARGS=--delete-data"
+    )
+    group = "the log group /app/cart exists already. Delete it: aws logs delete-log-group --log-group-name /app/cart"
+    new = account(ABSENT, nobody, nobody, ABSENT)
+    assert leftovers.problems(new, stack("cart"), False) == [group, use]
+    new = account(ABSENT, nobody, nobody, ABSENT)
+    assert leftovers.problems(new, stack("cart"), True) == [group], "--take-over imports tables only"
+    owned = ("cloudformation", "describe_stack_resources", other)
+    found = leftovers.problems(account(ABSENT, owned, nobody), stack("cart"), True)
+    assert found == ["the table app-Cart belongs to the stack app-Cart-1A2B. Delete that stack, or set another Name", group], found
+    for status, kept, found in [("CREATE_COMPLETE", "CREATE_COMPLETE", []), ("ROLLBACK_COMPLETE", "DELETE_SKIPPED", [use])]:
+        live = ("cloudformation", "describe_stacks", described(status))
+        listed = {"StackResourceSummaries": [resource("app-Cart", kept), resource("/app/cart", kind="AWS::Logs::LogGroup")]}
+        one = account(live, ("cloudformation", "list_stack_resources", listed), nobody, live, own=["app-Cart"] * (not found))
+        assert leftovers.problems(one, stack("cart"), False) == found, status
+    live = ("cloudformation", "describe_stacks", described("UPDATE_COMPLETE"))
+    update = account(live, ("cloudformation", "list_stack_resources", {"StackResourceSummaries": [resource("/app/cart")]}), nobody, live)
+    [line] = leftovers.problems(update, stack("cart"), True)
+    assert "--take-over" not in line and "--delete-data" in line, "an existing stack cannot import the tables"
 
 
 def all_problems_are_reported_at_once():
@@ -197,6 +241,7 @@ def main():
     the_state_of_the_stack_is_checked()
     sources_and_streams_are_checked()
     concurrency_is_checked()
+    leftovers_are_found()
     all_problems_are_reported_at_once()
     print("make deploy: every check reports its problem and the command that mends it")
 

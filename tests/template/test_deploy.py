@@ -1,6 +1,6 @@
 """Tests `make deploy`: the order of the stacks, their settings, and the functions that a changed setting affects.
 
-A fake sam records its calls, and reads the parameters with SAM's own parser.
+A fake sam records its calls, and reads the parameters with SAM's own parser. tests/deploy/test_lifecycle.py uses SAM.
 """
 
 import contextlib
@@ -20,6 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "stacks"))
 
 import deploy  # noqa: E402
+import undeploy  # noqa: E402
 from deployment import settings  # noqa: E402
 from deployment.settings import Stack  # noqa: E402
 from samcli.cli.types import CfnParameterOverridesType  # noqa: E402
@@ -188,6 +189,14 @@ def an_old_python_is_refused():
     assert (done.returncode, done.stderr.splitlines()[0]) == (1, "make deploy needs Python 3.11 or later. Install it as python3, and run: rm -r .venv/sam && make deploy"), done
 
 
+def a_deletion_keeps_tables_and_buckets_only():
+    """A retained bucket with a fixed name would also prevent the next creation, as a table does."""
+    for stack in settings.STACKS:
+        for name, one in settings.template_of(stack)["Resources"].items():
+            assert one.get("DeletionPolicy", "Delete").startswith("Retain") == (one["Type"] in undeploy.DATA), f"{stack} {name}"
+            assert one["Type"] != "AWS::S3::Bucket" or "BucketName" not in one["Properties"], f"{stack} {name}"
+
+
 def main():
     values_survive_the_parser_of_sam()
     every_parameter_is_passed()
@@ -197,6 +206,7 @@ def main():
     the_bank_warns_below_what_its_day_needs()
     stacks_are_deployed_in_turn()
     an_old_python_is_refused()
+    a_deletion_keeps_tables_and_buckets_only()
     assert Stack("system", SECTIONS).values()["TransactionService"] == "ledger"
     print("make deploy: order, settings and failures are right")
 

@@ -1,0 +1,84 @@
+"""Tables and log groups that exist although the stack has not created them, so that it cannot create them.
+
+The templates give these two types fixed names, and both outlive a stack: tables have a retain policy,
+and a function that ends late writes its log group again (docs/decisions/stacks.md).
+"""
+
+import json
+
+from .account import FAILED
+from .settings import template_of
+
+WORDS = {"AWS::DynamoDB::Table": "table", "AWS::Logs::LogGroup": "log group"}
+NAMES = {"AWS::DynamoDB::Table": "TableName", "AWS::Logs::LogGroup": "LogGroupName"}
+
+
+def outside(account, stack):
+    """Returns the type and the name of each resource that exists outside of the stack, with the stack that has it."""
+    own = {one.get("PhysicalResourceId") for one in existing(account, stack) if one["ResourceStatus"] != "DELETE_SKIPPED"}
+    exists = {"AWS::DynamoDB::Table": account.table, "AWS::Logs::LogGroup": account.has_log_group}
+    named = [(one["Type"], one["Properties"][NAMES[one["Type"]]]) for _, one in stack.resources if one["Type"] in NAMES]
+    return [(kind, name, account.owner(name)) for kind, name in named if name not in own and exists[kind](name)]
+
+
+def existing(account, stack):
+    return account.resources(stack.stack_name) if account.stack(stack.stack_name) else []
+
+
+def retained(account, stack):
+    """Returns the names of the tables that no stack has."""
+    return [name for kind, name, owner in outside(account, stack) if kind == "AWS::DynamoDB::Table" and not owner]
+
+
+def problems(account, stack, takes_over):
+    """Returns a line for each resource that prevents the creation of the stack."""
+    found = outside(account, stack)
+    lines = []
+    for kind, name, owner in found:
+        if owner:
+            lines.append(f"the {WORDS[kind]} {name} belongs to the stack {owner}. Delete that stack, or set another Name")
+        elif kind == "AWS::Logs::LogGroup":
+            lines.append(f"the log group {name} exists already. Delete it: aws logs delete-log-group --log-group-name {name}")
+    tables = [name for kind, name, owner in found if kind == "AWS::DynamoDB::Table" and not owner]
+    importable = bool(tables) and can_import(account, stack)
+    if tables and not (takes_over and importable):
+        use = f"Use them with their items: make deploy STACK={stack.name} ARGS=--take-over. " if importable else ""
+        delete = f"Delete them with their items: make undeploy STACK={stack.name} ARGS=--delete-data"
+        lines.append(f"the tables of a deleted or failed stack exist already: {', '.join(tables)}. {use}{delete}")
+    return lines
+
+
+def can_import(account, stack):
+    """Returns whether the stack is new, or must be deleted first. CloudFormation cannot import into nested stacks."""
+    found = account.stack(stack.stack_name)
+    return stack.name != "system" and (not found or found["StackStatus"] in (*FAILED, "REVIEW_IN_PROGRESS"))
+
+
+def take_over(account, stack):
+    """Creates the stack with the retained tables only, as an import. The deployment then updates the stack."""
+    names = retained(account, stack)
+    found = {logical: one["Properties"]["TableName"] for logical, one in stack.of("AWS::DynamoDB::Table")}
+    tables = {logical: name for logical, name in found.items() if name in names}
+    if not tables:
+        return
+    print(f"importing {', '.join(tables.values())} into {stack.stack_name}", flush=True)
+    formation, change = account.client("cloudformation"), {"StackName": stack.stack_name, "ChangeSetName": "take-over"}
+    formation.create_change_set(
+        **change,
+        ChangeSetType="IMPORT",
+        TemplateBody=json.dumps(only(template_of(stack.name), tables)),
+        Parameters=[{"ParameterKey": name, "ParameterValue": value} for name, value in stack.values().items()],
+        ResourcesToImport=[
+            {"ResourceType": "AWS::DynamoDB::Table", "LogicalResourceId": logical, "ResourceIdentifier": {"TableName": name}}
+            for logical, name in tables.items()
+        ],
+    )
+    formation.get_waiter("change_set_create_complete").wait(**change, WaiterConfig={"Delay": 1})
+    formation.execute_change_set(**change)
+    formation.get_waiter("stack_import_complete").wait(StackName=stack.stack_name, WaiterConfig={"Delay": 5})
+
+
+def only(template, names):
+    """Returns a template with only these resources. An import may not have outputs or other new resources."""
+    kept = {name: template[name] for name in ("AWSTemplateFormatVersion", "Parameters", "Conditions")}
+    return {**kept, "Resources": {name: template["Resources"][name] for name in names}}
