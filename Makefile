@@ -236,6 +236,7 @@ test-smoke: need ## Run the smoke test and the commands of the README on a local
 	python3 tests/smoke/test_local.py target/debug/local
 
 test-deploy: .venv/sam/bin/sam .venv/bin/ministack ## Deploy the built functions to ministack, an emulator of AWS, and test them there: all stacks, each alone, and nested in one; or some of them with STACKS=bank; BINARIES=… names another folder with <function>/bootstrap
+	.venv/sam/bin/python tests/deploy/test_lifecycle.py
 	.venv/sam/bin/python tests/deploy/test_deployed.py $(or $(BINARIES),target/lambda) $(STACKS)
 
 test-dynamodb-local: need need-java .dynamodb-local/DynamoDBLocal.jar ## Run the tests of the services on AWS's DynamoDB Local, or some of them with SUITES='system::cart::* contract::*::who_may'; docs/dynamodb-local.md lists the expected failures
