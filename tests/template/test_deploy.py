@@ -7,6 +7,7 @@ import contextlib
 import copy
 import io
 import itertools
+import json
 import os
 import pathlib
 import re
@@ -197,6 +198,18 @@ def a_deletion_keeps_tables_and_buckets_only():
             assert one["Type"] != "AWS::S3::Bucket" or "BucketName" not in one["Properties"], f"{stack} {name}"
 
 
+def the_policy_of_the_deployer_covers_every_resource():
+    policy = (ROOT / "docs/operations.md").read_text().partition("**Permissions of the deployer.**")[2].partition("```json\n")[2].partition("```")[0]
+    [statement] = json.loads(policy)["Statement"]
+    # The services of a type that do not have its name.
+    other = {"serverless": {"lambda", "apigateway", "codedeploy", "iam", "events"}, "kinesisfirehose": {"firehose"}, "stepfunctions": {"states"}}
+    for stack in settings.STACKS:
+        for name, one in settings.template_of(stack)["Resources"].items():
+            service = one["Type"].split("::")[1].lower()
+            missing = other.get(service, {service}) - {action.removesuffix(":*") for action in statement["Action"]}
+            assert not missing, f"docs/operations.md does not permit {missing}, for {stack} {name}"
+
+
 def main():
     values_survive_the_parser_of_sam()
     every_parameter_is_passed()
@@ -207,6 +220,7 @@ def main():
     stacks_are_deployed_in_turn()
     an_old_python_is_refused()
     a_deletion_keeps_tables_and_buckets_only()
+    the_policy_of_the_deployer_covers_every_resource()
     assert Stack("system", SECTIONS).values()["TransactionService"] == "ledger"
     print("make deploy: order, settings and failures are right")
 
