@@ -14,11 +14,14 @@ BUCKET = "bucket"
 POLICIES = {"AWSLambdaBasicExecutionRole": "arn:aws:iam::aws:policy/service-role/AWSLambdaBasicExecutionRole"}
 
 
-def transform(template: dict) -> dict:
-    """Returns the CloudFormation template. The code of each function is the object with the name of its binary, or inline."""
+def transform(template: dict, parameters: dict | None = None) -> dict:
+    """Returns the CloudFormation template. The code of each function is the object with the name of its binary, or inline.
+
+    In resources of SAM, parameters have the given values, or their defaults.
+    """
     logging.disable(logging.WARNING)
     for resource in template["Resources"].values():
         if resource["Type"] == "AWS::Serverless::Function" and "CodeUri" in resource["Properties"]:
             # CodeUri as `sam package` writes it.
             resource["Properties"]["CodeUri"] = f"s3://{BUCKET}/" + Path(resource["Properties"]["CodeUri"]).name
-    return Translator(POLICIES, Parser()).translate(template, {})
+    return Translator(POLICIES, Parser()).translate(template, parameters or {})

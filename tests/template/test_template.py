@@ -24,6 +24,9 @@ MAX_LINES_OF_A_FUNCTION = 34
 MAX_CONSUMERS_OF_A_STREAM = 2
 # docs/operations.md promises an alarm for records that are older than 15 minutes.
 MAX_STREAM_AGE_MS = 900_000
+# Value of WebOrigin in the translated templates.
+ORIGIN = "https://web.example"
+METHODS = {"get", "post", "put", "patch", "delete"}
 # Resource types that may refer to a function without invoking it.
 ABOUT = {"AWS::Lambda::Alias", "AWS::Lambda::Version", "AWS::CloudWatch::Alarm", "AWS::CloudWatch::Dashboard"}
 # The property of an encrypted resource. Without a key, AWS uses its own keys.
@@ -49,7 +52,7 @@ def main(root: Path, made: Path) -> None:
     templates = {file: yaml_parse(file.read_text()) for file in files}
     faults = [*root_faults(yaml_parse(root.read_text()), templates), *advice(root.parent / "docs")]
     for file, template in templates.items():
-        translated = transform(template)
+        translated = transform(template, {"WebOrigin": ORIGIN})
         (made / f"{file.stem}.json").write_text(json.dumps({"AWSTemplateFormatVersion": "2010-09-09", **translated}, indent=1))
         stack = Stack(file.stem, translated["Resources"])
         found = [*lines(file), *stack.faults()]
@@ -125,7 +128,7 @@ class Stack:
         self.alarms = self.of("AWS::CloudWatch::Alarm")
 
     def faults(self):
-        for check in (self.size, self.calls, self.keeps, self.encrypts, self.writes, self.watches, self.shows, self.streams, self.logs, self.releases, self.imports, self.workgroups, self.workflows, self.analyst):
+        for check in (self.size, self.calls, self.keeps, self.encrypts, self.writes, self.watches, self.shows, self.streams, self.logs, self.releases, self.imports, self.origins, self.workgroups, self.workflows, self.analyst):
             yield from check()
 
     def of(self, kind: str) -> dict:
@@ -282,6 +285,28 @@ class Stack:
         for name, api in self.of("AWS::ApiGatewayV2::Api").items():
             if api.get("FailOnWarnings") is not True:
                 yield f"{name} is deployed without the routes that API Gateway cannot import"
+
+    def origins(self):
+        """Checks that a page of WebOrigin can send every request of openapi.yaml, and read every response header."""
+        openapi = yaml.load(Path("docs/openapi.yaml").read_text(), getattr(yaml, "CSafeLoader", yaml.SafeLoader)) if self.of("AWS::ApiGatewayV2::Api") else {}
+        operations = [operation for path in openapi.get("paths", {}).values() for operation in path.items() if operation[0] in METHODS]
+        parameters = [*openapi.get("components", {}).get("parameters", {}).values(), *(one for _, operation in operations for one in operation.get("parameters", []))]
+        sent = {"authorization", "content-type"} | {one["name"].lower() for one in parameters if one.get("in") == "header"}
+        shown = {name.lower() for _, one in operations for answer in one["responses"].values() for name in answer.get("headers", {})}
+        shown |= {name.lower() for answer in openapi.get("components", {}).get("responses", {}).values() for name in answer.get("headers", {})}
+        for name, api in self.of("AWS::ApiGatewayV2::Api").items():
+            # With cors, API Gateway answers preflight requests itself, unless a route matches OPTIONS.
+            cors = api["Body"].get("x-amazon-apigateway-cors", {}).get("Fn::If", [None, {}, None])
+            if cors[0] != "HasWebOrigin" or cors[1].get("allowOrigins") != [ORIGIN] or cors[2] != {"Ref": "AWS::NoValue"}:
+                yield f"{name} does not admit WebOrigin, or admits pages without it"
+            if preflight := [path for path, one in api["Body"]["paths"].items() if path == "$default" or not METHODS.issuperset(one)]:
+                yield f"{name} requires a token for preflight requests of {preflight}"
+            for key, needed in {"allowMethods": {method.upper() for method, _ in operations}, "allowHeaders": sent, "exposeHeaders": shown}.items():
+                if lacking := needed - set(cors[1].get(key, [])):
+                    yield f"{name} lacks {sorted(lacking)} in {key}"
+        for name, bucket in self.of("AWS::S3::Bucket").items():
+            if "CorsConfiguration" in bucket and "WebOrigin" not in names(bucket["CorsConfiguration"]):
+                yield f"{name} admits another origin than WebOrigin"
 
     def workgroups(self):
         """Checks that a deletion of the stack also deletes the history of the queries. Without it, CloudFormation cannot delete a workgroup."""
