@@ -241,6 +241,13 @@ class Stack:
                 yield f"{name} does not show {wanted}"
         metrics = [metric for widget in body["widgets"] for row in widget["properties"].get("metrics", []) for metric in row]
         searches = [metric["expression"] for metric in metrics if isinstance(metric, dict) and "expression" in metric]
+        if self.resources[name].get("Condition") != "HasDashboard":
+            yield f"{name} is created and billed without the parameter Dashboards"
+        # CloudWatch divides a search term without quotation marks at hyphens, and Name may have hyphens.
+        yield from (f"{name} searches for a name without quotation marks: {search}" for search in searches if re.search(r"=\$", search))
+        for stream in self.of("AWS::KinesisFirehose::DeliveryStream"):
+            if stream not in shown:
+                yield f"{name} does not show {stream}"
         for metric in ("LatencyMs", "Defects", "UnreadableItems"):
             wanted = f"SEARCH('{{\"${{Name}}/{self.service}\",Function}} MetricName=\"{metric}\"',"
             if not any(search.startswith(wanted) for search in searches):
