@@ -199,6 +199,9 @@ class Stack:
     def watches(self):
         """Checks that each kind of failure has an alarm. Metric filters of a log group cover all functions that log to it."""
         yield from (f"{name} has no alarm actions" for name, alarm in self.alarms.items() if "AlarmActions" not in alarm)
+        for name, alarm in self.alarms.items():
+            if alarm["TreatMissingData"] == "breaching" and "fires from the deployment until the first" not in alarm["AlarmDescription"]:
+                yield f"{name} does not say that it fires before its first data point"
         namespace = {"Fn::Sub": f"${{Name}}/{self.service}"}
         filtered = {}
         for one in self.of("AWS::Logs::MetricFilter").values():
