@@ -13,7 +13,7 @@ import textwrap
 FOLDER = pathlib.Path(__file__).resolve().parent.parent / "target/lake-sql"
 # DuckDB's names of the Glue types.
 TYPES = {"string": "varchar", "int": "integer"}
-FIRST_HOUR = "0000"
+FIRST_HOUR = "1970-01-01-00"
 TEMPLATE = pathlib.Path(__file__).resolve().parent.parent / "stacks/lake.yaml"
 SAVED = re.compile(
     r"^  (\w+)Query:\n    Type: AWS::Athena::NamedQuery\n    Properties:\n      Name: .*\n      Description: (.*)\n"

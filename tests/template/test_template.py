@@ -55,7 +55,7 @@ def main(root: Path, made: Path) -> None:
         translated = transform(template, {"WebOrigin": ORIGIN})
         (made / f"{file.stem}.json").write_text(json.dumps({"AWSTemplateFormatVersion": "2010-09-09", **translated}, indent=1))
         stack = Stack(file.stem, translated["Resources"])
-        found = [*lines(file), *stack.faults()]
+        found = [*lines(file), *stack.faults(), *first_hour(stack.of("AWS::Glue::Table"), Path("crates/lake/src/sql.rs"))]
         faults += [f"{file.name}: {fault}" for fault in found]
         print(f"{file.name}: {len(stack.resources)} resources, {len(stack.functions)} functions")
     print("\n".join(faults) if faults else "no faults")
@@ -91,6 +91,15 @@ def advice(docs: Path):
     for page in sorted(docs.rglob("*.md")):
         if re.search(r"(?i)(?<!do not )\bredrive\b", " ".join(page.read_text().split())):
             yield f"{page} advises to redrive an execution; a new execution writes a state with a new name"
+
+
+def first_hour(tables: dict, source: Path):
+    """Checks that FIRST_HOUR has the format of the partition column. Athena parses the value to prune partitions."""
+    value = re.search(r'FIRST_HOUR: &str = "(.*)"', source.read_text())[1]
+    for name, table in tables.items():
+        form = table["TableInput"]["Parameters"].get("projection.hour.format")
+        if form and not re.fullmatch(re.sub(r"[yMdH]", r"\\d", form), value):
+            yield f"FIRST_HOUR is {value}, but the hours of {name} have the format {form}"
 
 
 def lines(file: Path):

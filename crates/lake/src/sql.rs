@@ -17,8 +17,8 @@ const MAX_LISTED: u32 = 1_000;
 /// Hours after which the arrival of a row is reported as late.
 const LATE_HOURS: u32 = 2;
 
-/// An hour before every change.
-pub const FIRST_HOUR: &str = "0000";
+/// An hour before every change, in the format of the partition column `hour`.
+pub const FIRST_HOUR: &str = "1970-01-01-00";
 
 /// The texts of a table, each with its name. They have placeholders in braces.
 pub fn texts(schema: &Schema) -> Vec<(&'static str, String)> {
