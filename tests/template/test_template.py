@@ -50,7 +50,7 @@ def main(root: Path, made: Path) -> None:
     made.mkdir(parents=True, exist_ok=True)
     files = sorted((root.parent / "stacks").glob("*.yaml"))
     templates = {file: yaml_parse(file.read_text()) for file in files}
-    faults = [*root_faults(yaml_parse(root.read_text()), templates), *advice(root.parent / "docs")]
+    faults = [*root_faults(yaml_parse(root.read_text()), templates), *advice(root.parent / "docs"), *pins(root.parent / ".github/workflows")]
     for file, template in templates.items():
         translated = transform(template, {"WebOrigin": ORIGIN})
         (made / f"{file.stem}.json").write_text(json.dumps({"AWSTemplateFormatVersion": "2010-09-09", **translated}, indent=1))
@@ -91,6 +91,14 @@ def advice(docs: Path):
     for page in sorted(docs.rglob("*.md")):
         if re.search(r"(?i)(?<!do not )\bredrive\b", " ".join(page.read_text().split())):
             yield f"{page} advises to redrive an execution; a new execution writes a state with a new name"
+
+
+def pins(workflows: Path):
+    """Checks that each workflow names the commits of its actions. A tag can be moved to other code."""
+    for workflow in sorted(workflows.glob("*.yml")):
+        for action in re.findall(r"uses: (\S+)", workflow.read_text()):
+            if not re.fullmatch(r"[^@]+@[0-9a-f]{40}", action):
+                yield f"{workflow} uses {action} without a commit"
 
 
 def first_hour(tables: dict, source: Path):
