@@ -33,6 +33,8 @@ ABOUT = {"AWS::Lambda::Alias", "AWS::Lambda::Version", "AWS::CloudWatch::Alarm",
 KEY = {"Fn::If": ["HasKey", {"Ref": "KmsKeyArn"}, {"Ref": "AWS::NoValue"}]}
 # The encryption of a table with this key.
 SSE = {"SSEEnabled": True, "SSEType": "KMS", "KMSMasterKeyId": {"Ref": "KmsKeyArn"}}
+# The key of the account tokens. CloudFormation reads the secret.
+TOKEN_KEY = {"Fn::If": ["HasTokenSecret", {"Fn::Sub": "{{resolve:secretsmanager:${AccountTokenSecretArn}}}"}, ""]}
 # Parameters of a nested stack that the root stack sets itself.
 SET_BY_ROOT = {
     "Name",
@@ -293,6 +295,9 @@ class Stack:
             namespace = function["Environment"]["Variables"].get("METRICS_NAMESPACE")
             if namespace != {"Fn::Sub": f"${{Name}}/{self.service}"}:
                 yield f"{name} has the metrics namespace {namespace}"
+            token = function["Environment"]["Variables"].get("ACCOUNT_TOKEN_KEY", TOKEN_KEY)
+            if token != TOKEN_KEY:
+                yield f"{name} does not take its token key from Secrets Manager: {token}"
             # `sam local invoke` drops a variable whose value is not a plain reference.
             if function["Environment"]["Variables"].get("AWS_ENDPOINT_URL") != {"Ref": "EndpointUrl"}:
                 yield f"{name} does not take its endpoint from EndpointUrl"
