@@ -107,9 +107,9 @@ def every_parameter_is_passed():
         assert passed.keys() == declared.keys(), stack
         for name, one in declared.items():
             assert "Default" not in one or name in ("Name", *STREAMS) or passed[name] == settings.text(one["Default"]), (stack, name)
-    quoted = "RefreshSchedule='cron(0 3 * * ? *)' AccountTokenKey='a b=c,d\"' CartStreamArn= LakeRetentionDays="
+    quoted = "RefreshSchedule='cron(0 3 * * ? *)' AccountTokenSecretArn='a b=c,d\"' CartStreamArn= LakeRetentionDays="
     [(_, passed, _)], _, _ = run("lake", given=config("lake", quoted))
-    assert passed["RefreshSchedule"] == "cron(0 3 * * ? *)" and passed["AccountTokenKey"] == 'a b=c,d"', passed
+    assert passed["RefreshSchedule"] == "cron(0 3 * * ? *)" and passed["AccountTokenSecretArn"] == 'a b=c,d"', passed
     assert passed["CartStreamArn"] == "", "an empty setting leaves out the source"
     assert passed["LakeRetentionDays"] == "1095", "an empty setting means the default"
     assert passed["PaymentSchedulerStreamArn"] == STREAMS["PaymentSchedulerStreamArn"], passed
