@@ -6,7 +6,8 @@ def actions(text: str) -> set[str]:
     return {f"{service}:{name}" for service, names in (line.split(":") for line in text.strip().splitlines()) for name in names.split()}
 
 
-# The actions of AWS's policies AmazonAthenaFullAccess and AWSQuicksightAthenaAccess that a query of an existing database needs.
+# The actions of AWS's policies AmazonAthenaFullAccess and AWSQuicksightAthenaAccess that a query of
+# an existing database needs.
 QUERY = actions("""
 athena:StartQueryExecution StopQueryExecution GetQueryExecution GetQueryResults GetDataCatalog
 glue:GetDatabase GetDatabases GetTable GetTables GetPartition GetPartitions BatchGetPartition
@@ -25,5 +26,6 @@ glue:GetDatabases
 """)
 # Actions of queries that create, fill and delete tables.
 CHANGE = actions("glue:CreateTable UpdateTable DeleteTable CreatePartition BatchCreatePartition")
-# Actions of the role of a traced state machine (Step Functions Developer Guide, "Trace Step Functions request data in AWS X-Ray").
+# Actions of the role of a traced state machine (Step Functions Developer Guide, "Trace Step
+# Functions request data in AWS X-Ray").
 TRACE = actions("xray:PutTraceSegments PutTelemetryRecords GetSamplingRules GetSamplingTargets")

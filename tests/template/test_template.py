@@ -169,7 +169,8 @@ class Stack:
         for name, resource in self.resources.items():
             if resource["Type"] not in ("AWS::DynamoDB::Table", "AWS::S3::Bucket"):
                 continue
-            # Retain would also keep what a failed first deployment has created, and the next one would find its name in use.
+            # Retain would also keep what a failed first deployment has created, and the next one
+            # would find its name in use.
             kept = (resource.get("DeletionPolicy"), resource.get("UpdateReplacePolicy"))
             if kept != ("RetainExceptOnCreate", "Retain"):
                 yield f"{name} has the policies {kept}"
@@ -265,7 +266,8 @@ class Stack:
         searches = [metric["expression"] for metric in metrics if isinstance(metric, dict) and "expression" in metric]
         if self.resources[name].get("Condition") != "HasDashboard":
             yield f"{name} is created and billed without the parameter Dashboards"
-        # CloudWatch divides a search term without quotation marks at hyphens, and Name may have hyphens.
+        # CloudWatch divides a search term without quotation marks at hyphens, and Name may have
+        # hyphens.
         yield from (f"{name} searches for a name without quotation marks: {search}" for search in searches if re.search(r"=\$", search))
         for stream in self.of("AWS::KinesisFirehose::DeliveryStream"):
             if stream not in shown:
@@ -327,7 +329,8 @@ class Stack:
         shown = {name.lower() for _, one in operations for answer in one["responses"].values() for name in answer.get("headers", {})}
         shown |= {name.lower() for answer in openapi.get("components", {}).get("responses", {}).values() for name in answer.get("headers", {})}
         for name, api in self.of("AWS::ApiGatewayV2::Api").items():
-            # With cors, API Gateway answers preflight requests itself, unless a route matches OPTIONS.
+            # With cors, API Gateway answers preflight requests itself, unless a route matches
+            # OPTIONS.
             cors = api["Body"].get("x-amazon-apigateway-cors", {}).get("Fn::If", [None, {}, None])
             if cors[0] != "HasWebOrigin" or cors[1].get("allowOrigins") != [ORIGIN] or cors[2] != {"Ref": "AWS::NoValue"}:
                 yield f"{name} does not admit WebOrigin, or admits pages without it"

@@ -117,8 +117,9 @@ fn is_value(text: &str) -> bool {
     is_identifier(text) && !NULLS.contains(&text)
 }
 
-/// The values of a list claim that begin with `prefix`, without it. Brackets within a list come from a list or an object in it, such as
-/// `map[a:b]`, so that its values are not those that the issuer listed.
+/// The values of a list claim that begin with `prefix`, without it. Brackets within a list come
+/// from a list or an object in it, such as `map[a:b]`, so that its values are not those that the
+/// issuer listed.
 fn values(text: &str, prefix: &str) -> BTreeSet<String> {
     let text = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
     if text.contains(['[', ']']) {

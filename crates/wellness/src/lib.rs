@@ -143,8 +143,8 @@ impl Wellness {
     /// Reads an item, and returns its deletion on the condition that it is unchanged. `None` if
     /// there is no such item.
     ///
-    /// An attempt of the SDK may arrive after a refused one. The condition keeps it from deleting an
-    /// item that has been created in the meantime. An unreadable item has no condition
+    /// An attempt of the SDK may arrive after a refused one. The condition keeps it from deleting
+    /// an item that has been created in the meantime. An unreadable item has no condition
     /// (docs/decisions/consistency.md).
     async fn deletion<T: Item, C: IntoIterator<Item = Condition>>(
         &self,

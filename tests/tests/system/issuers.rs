@@ -13,9 +13,9 @@ struct Example {
 
 fn examples() -> Vec<Example> {
     let page = fs::read_to_string(root().join("docs/issuers.md")).expect("the page");
-    let block = Regex::new(r"(?s)<!-- token: ([^\n]+) -->\n\n```json\n(.*?)```").expect("a pattern");
+    let block = Regex::new(r"(?s)<!-- token: (.*?) -->\n\n```json\n(.*?)```").expect("a pattern");
     let example = |found: regex_lite::Captures<'_>| {
-        let pairs = found[1].split(' ').map(|pair| pair.split_once('=').expect("a setting"));
+        let pairs = found[1].split_whitespace().map(|pair| pair.split_once('=').expect("a setting"));
         let mut claims: Map<String, Value> = serde_json::from_str(&found[2]).expect("the claims");
         // The stack adds present times, and no audience to a null.
         claims.retain(|name, _| !["iat", "nbf", "exp"].contains(&name.as_str()));
