@@ -15,6 +15,7 @@ import pathlib
 import subprocess
 import sys
 
+from botocore.exceptions import BotoCoreError, ClientError, WaiterError
 from deployment import checks, leftovers, settings
 from deployment.account import Account
 from deployment.settings import ROOT, STACKS, Stack
@@ -82,16 +83,23 @@ def deploy(sam, stack, options):
         subprocess.run([*command, "--parameter-overrides", overrides, *options], check=True)
 
 
+# Options of SAM that contradict what the checks and the import have used.
+OF_SECTIONS = ("--profile", "--region", "--stack-name", "--config-file", "--config-env", "--parameter-overrides")
+
+
 def main(sam, name, *options):
     if name and name not in (*STACKS, "system"):
         sys.exit(f"there is no stack {name}: choose one of {', '.join(STACKS)}, or system for all of them as one")
+    if wrong := [one for one in options if one.split("=")[0] in OF_SECTIONS]:
+        sys.exit(f"{' '.join(wrong)} cannot be an argument. Set it in the sections of samconfig.toml")
     config = settings.read()
     stacks = [Stack(one, config) for one in ([name] if name else STACKS)]
     takes_over = "--take-over" in options
     if problems := checks.problems(stacks, Account, takes_over):
         sys.exit("\n".join(problems))
     if "--check" in options:
-        return print("nothing prevents the deployment")
+        places = dict.fromkeys(Account(stack.section).place() for stack in stacks)
+        return print(f"nothing prevents the deployment to {' and '.join(places)}")
     for stack in stacks:
         try:
             if takes_over:
@@ -99,6 +107,8 @@ def main(sam, name, *options):
             deploy(sam, stack, [one for one in options if one != "--take-over"])
         except subprocess.CalledProcessError as error:
             sys.exit(f"{stack.name} is not deployed: {pathlib.Path(error.cmd[0]).name} {error.cmd[1]} failed")
+        except (BotoCoreError, ClientError, WaiterError) as error:
+            sys.exit(f"{stack.name} is not deployed: {error}")
 
 
 if __name__ == "__main__":

@@ -44,8 +44,16 @@ class Account:
             if error.response["Error"]["Code"] == "ValidationError":
                 return None
             raise
-        owners = [one["StackName"] for one in found if one["PhysicalResourceId"] == name and one["ResourceStatus"] != "DELETE_SKIPPED"]
-        return owners[0] if owners else None
+        if not found:
+            return None
+        # The answer has only 100 resources of the stack, which may not include this one.
+        own = [one["ResourceStatus"] for one in self.resources(found[0]["StackId"]) if one.get("PhysicalResourceId") == name]
+        return None if "DELETE_SKIPPED" in own else found[0]["StackName"]
+
+    def place(self):
+        """Returns the account and the region, in words."""
+        identity = self.client("sts").get_caller_identity()
+        return f"the account {identity['Account']} in {self.session.region_name}"
 
     def table(self, name):
         """Returns the description of a table, or None if there is no such table."""

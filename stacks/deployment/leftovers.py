@@ -4,7 +4,10 @@ The templates give these two types fixed names, and both outlive a stack: tables
 and a function that ends late writes its log group again (docs/decisions/stacks.md).
 """
 
+import contextlib
 import json
+
+from botocore.exceptions import ClientError
 
 from .account import FAILED
 from .settings import template_of
@@ -43,15 +46,30 @@ def problems(account, stack, takes_over):
     importable = bool(tables) and can_import(account, stack)
     if tables and not (takes_over and importable):
         use = f"Use them with their items: make deploy STACK={stack.name} ARGS=--take-over. " if importable else ""
-        delete = f"Delete them with their items: make undeploy STACK={stack.name} ARGS=--delete-data"
-        lines.append(f"the tables of a deleted or failed stack exist already: {', '.join(tables)}. {use}{delete}")
+        lines.append(f"the tables of a deleted or failed stack exist already: {', '.join(tables)}. {use}{deletion(account, stack, tables)}")
     return lines
+
+
+def deletion(account, stack, tables):
+    """Returns how to delete the tables. The deletion of a stack that works would delete all its tables."""
+    if is_replaceable(account, stack):
+        return f"Delete them with their items: make undeploy STACK={stack.name} ARGS=--delete-data"
+    commands = [
+        f"aws dynamodb update-table --table-name {name} --no-deletion-protection-enabled && aws dynamodb delete-table --table-name {name}"
+        for name in tables
+    ]
+    return f"Delete them with their items: {'; '.join(commands)}"
+
+
+def is_replaceable(account, stack):
+    """Returns whether the stack is missing, or can only be deleted."""
+    found = account.stack(stack.stack_name)
+    return not found or found["StackStatus"] in (*FAILED, "REVIEW_IN_PROGRESS")
 
 
 def can_import(account, stack):
     """Returns whether the stack is new, or must be deleted first. CloudFormation cannot import into nested stacks."""
-    found = account.stack(stack.stack_name)
-    return stack.name != "system" and (not found or found["StackStatus"] in (*FAILED, "REVIEW_IN_PROGRESS"))
+    return stack.name != "system" and is_replaceable(account, stack)
 
 
 def take_over(account, stack):
@@ -63,11 +81,18 @@ def take_over(account, stack):
         return
     print(f"importing {', '.join(tables.values())} into {stack.stack_name}", flush=True)
     formation, change = account.client("cloudformation"), {"StackName": stack.stack_name, "ChangeSetName": "take-over"}
+    if account.stack(stack.stack_name):
+        # An earlier attempt may have left it.
+        with contextlib.suppress(ClientError):
+            formation.delete_change_set(**change)
+    # An import does not change a table. The update after it changes what differs from these values.
+    protected = all(account.table(name).get("DeletionProtectionEnabled") for name in names)
+    values = {**stack.values(), "ProtectTables": str(protected).lower()}
     formation.create_change_set(
         **change,
         ChangeSetType="IMPORT",
         TemplateBody=json.dumps(only(template_of(stack.name), tables)),
-        Parameters=[{"ParameterKey": name, "ParameterValue": value} for name, value in stack.values().items()],
+        Parameters=[{"ParameterKey": name, "ParameterValue": value} for name, value in values.items()],
         ResourcesToImport=[
             {"ResourceType": "AWS::DynamoDB::Table", "LogicalResourceId": logical, "ResourceIdentifier": {"TableName": name}}
             for logical, name in tables.items()

@@ -42,7 +42,7 @@ class Checkout:
                 binary = folder / "stacks" / one["Properties"]["CodeUri"] / "bootstrap"
                 binary.parent.mkdir(parents=True)
                 binary.write_bytes(ELF)
-        self.settings = {"Name": "app", "JwtIssuer": issuer, "JwtAudience": "'a b=c,\"d\"'", "EndpointUrl": cloud.url}
+        self.settings = {"Name": "app", "JwtIssuer": issuer, "JwtAudience": "'a=c,\"d\"'", "EndpointUrl": cloud.url}
 
     def write(self, resources):
         """Writes the template with more resources."""
@@ -108,7 +108,7 @@ def a_failed_creation_does_not_block_the_next(checkout):
     expect("the failed stack is reported", checkout.deploy("--check"), 1, "ROLLBACK_COMPLETE. Delete it; its tables and buckets stay: make undeploy STACK=cart")
     expect("the failed stack is deleted", checkout.undeploy("--yes"), 0, "deleted")
     expect("the next creation succeeds", checkout.deploy("--take-over"), 0, "deploying cart")
-    assert checkout.parameter("JwtAudience") == 'a b=c,"d"', checkout.parameter("JwtAudience")
+    assert checkout.parameter("JwtAudience") == 'a=c,"d"', checkout.parameter("JwtAudience")
 
 
 def a_removed_setting_gets_its_default(checkout):

@@ -14,6 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "stacks"))
 
 import boto3  # noqa: E402
+import undeploy  # noqa: E402
 from botocore.exceptions import NoCredentialsError  # noqa: E402
 from botocore.stub import Stubber  # noqa: E402
 from deployment import checks, leftovers, settings  # noqa: E402
@@ -199,29 +200,42 @@ def leftovers_are_found():
         return Stubbed(*formation, *tables, *groups)
 
     nobody = ("cloudformation", "describe_stack_resources", "ValidationError: Stack for app-Cart does not exist")
-    times = {"LastUpdatedTimestamp": None, "Timestamp": "2026-12-01T00:00:00Z", "StackName": "app-Cart-1A2B"}
-    other = {"StackResources": [{name: value for name, value in {**resource("app-Cart"), **times}.items() if value}]}
+    # The answer has another resource of the stack that has the table.
+    times = {"LastUpdatedTimestamp": None, "Timestamp": "2026-12-01T00:00:00Z", "StackName": "app-Cart-1A2B", "StackId": "arn:app-Cart-1A2B"}
+    other = {"StackResources": [{name: value for name, value in {**resource("Api"), **times}.items() if value}]}
+    has_it = ("cloudformation", "list_stack_resources", {"StackResourceSummaries": [resource("Api"), resource("app-Cart")]})
     use = (
         "the tables of a deleted or failed stack exist already: app-Cart. Use them with their items: make deploy STACK=cart "
         "ARGS=--take-over. Delete them with their items: make undeploy STACK=cart ARGS=--delete-data"
     )
     group = "the log group /app/cart exists already. Delete it: aws logs delete-log-group --log-group-name /app/cart"
-    new = account(ABSENT, nobody, nobody, ABSENT)
+    new = account(ABSENT, nobody, nobody, ABSENT, ABSENT)
     assert leftovers.problems(new, stack("cart"), False) == [group, use]
     new = account(ABSENT, nobody, nobody, ABSENT)
     assert leftovers.problems(new, stack("cart"), True) == [group], "--take-over imports tables only"
     owned = ("cloudformation", "describe_stack_resources", other)
-    found = leftovers.problems(account(ABSENT, owned, nobody), stack("cart"), True)
+    found = leftovers.problems(account(ABSENT, owned, has_it, nobody), stack("cart"), True)
     assert found == ["the table app-Cart belongs to the stack app-Cart-1A2B. Delete that stack, or set another Name", group], found
     for status, kept, found in [("CREATE_COMPLETE", "CREATE_COMPLETE", []), ("ROLLBACK_COMPLETE", "DELETE_SKIPPED", [use])]:
         live = ("cloudformation", "describe_stacks", described(status))
         listed = {"StackResourceSummaries": [resource("app-Cart", kept), resource("/app/cart", kind="AWS::Logs::LogGroup")]}
-        one = account(live, ("cloudformation", "list_stack_resources", listed), nobody, live, own=["app-Cart"] * (not found))
+        one = account(live, ("cloudformation", "list_stack_resources", listed), nobody, live, live, own=["app-Cart"] * (not found))
         assert leftovers.problems(one, stack("cart"), False) == found, status
     live = ("cloudformation", "describe_stacks", described("UPDATE_COMPLETE"))
-    update = account(live, ("cloudformation", "list_stack_resources", {"StackResourceSummaries": [resource("/app/cart")]}), nobody, live)
+    update = account(live, ("cloudformation", "list_stack_resources", {"StackResourceSummaries": [resource("/app/cart")]}), nobody, live, live)
     [line] = leftovers.problems(update, stack("cart"), True)
-    assert "--take-over" not in line and "--delete-data" in line, "an existing stack cannot import the tables"
+    assert "--take-over" not in line, "an existing stack cannot import the tables"
+    assert "--delete-data" not in line and "delete-table --table-name app-Cart" in line, "that would delete the other tables of the stack"
+    skipped = ("cloudformation", "list_stack_resources", {"StackResourceSummaries": [resource("app-Cart", "DELETE_SKIPPED")]})
+    assert Stubbed(owned, skipped).owner("app-Cart") is None, "a deleted stack has kept the table"
+
+
+def a_stack_that_cannot_be_deleted_is_refused():
+    [found] = described("UPDATE_IN_PROGRESS")["Stacks"]
+    assert undeploy.refusal(found) == "app-cart is UPDATE_IN_PROGRESS. Run the command again after its end"
+    assert "update-termination-protection" in undeploy.refusal({**found, "StackStatus": "CREATE_COMPLETE", "EnableTerminationProtection": True})
+    for status in ("CREATE_COMPLETE", "REVIEW_IN_PROGRESS", "DELETE_FAILED"):
+        assert undeploy.refusal({**found, "StackStatus": status}) is None, status
 
 
 def all_problems_are_reported_at_once():
@@ -246,6 +260,7 @@ def main():
     sources_and_streams_are_checked()
     concurrency_is_checked()
     leftovers_are_found()
+    a_stack_that_cannot_be_deleted_is_refused()
     all_problems_are_reported_at_once()
     print("make deploy: every check reports its problem and the command that mends it")
 
