@@ -65,8 +65,8 @@ impl Endpoint for Gateway {
     const MAX_BODY: usize = 10 * 1024 * 1024;
     const ORIGINS: Origins = Origins::Loopback;
 
-    fn pages(&self, _: &Parts) -> Option<&CorsLayer> {
-        self.pages.as_ref()
+    fn pages(&self, parts: &Parts) -> Option<&CorsLayer> {
+        self.pages.as_ref().filter(|_| !parts.uri.path().starts_with("/_local/"))
     }
 
     async fn answer(&self, request: Received) -> Response {

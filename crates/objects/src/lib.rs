@@ -48,8 +48,8 @@ pub struct Lake {
     pub events: Events,
     /// The roles of the functions, by name. They check presigned URLs.
     roles: OnceLock<BTreeMap<String, Allows>>,
-    /// What web pages of another origin may do.
-    pages: Option<CorsLayer>,
+    /// What web pages of another origin may do, by bucket.
+    pages: BTreeMap<String, CorsLayer>,
 }
 
 struct Object {
@@ -71,7 +71,7 @@ impl Lake {
             writing: Mutex::default(),
             events: Events::of(template),
             roles: OnceLock::new(),
-            pages: template.bucket_pages.as_ref().map(cors),
+            pages: template.bucket_pages.iter().map(|(bucket, pages)| (bucket.clone(), cors(pages))).collect(),
         };
         fs::create_dir_all(&lake.folder)?;
         for bucket in &lake.buckets {
@@ -180,8 +180,8 @@ impl Endpoint for Services {
     const MAX_BODY: usize = 64 * 1024 * 1024;
     const ORIGINS: Origins = Origins::None;
 
-    fn pages(&self, _: &Parts) -> Option<&CorsLayer> {
-        self.0.pages.as_ref()
+    fn pages(&self, parts: &Parts) -> Option<&CorsLayer> {
+        self.0.pages.get(parts.uri.path().split('/').nth(1)?)
     }
 
     async fn answer(&self, request: Received) -> Response {

@@ -78,8 +78,8 @@ pub struct Template {
     pub authorizer: Option<Authorizer>,
     /// Web pages that may call the API.
     pub api_pages: Option<Pages>,
-    /// Web pages that may read and write objects of a bucket.
-    pub bucket_pages: Option<Pages>,
+    /// Web pages that may read and write objects, by the physical name of the bucket.
+    pub bucket_pages: BTreeMap<String, Pages>,
 }
 
 /// Prefix of the objects that a service imports.
@@ -262,7 +262,7 @@ impl Template {
             _ => {}
         }
         self.api_pages = self.api_pages.take().or(nested.api_pages);
-        self.bucket_pages = self.bucket_pages.take().or(nested.bucket_pages);
+        self.bucket_pages.extend(nested.bucket_pages);
         self.tables.extend(nested.tables);
         self.lambdas.extend(nested.lambdas);
         self.buckets.extend(nested.buckets);
@@ -299,9 +299,10 @@ impl Template {
             }
             "AWS::S3::Bucket" => {
                 lake::check_bucket(properties)?;
+                let name = scope.physical_name(key, kind.line)?;
                 let pages = properties.get("CorsConfiguration").map(Pages::of_bucket).transpose()?;
-                self.bucket_pages = self.bucket_pages.take().or(pages);
-                self.buckets.push(scope.physical_name(key, kind.line)?);
+                self.bucket_pages.extend(pages.map(|pages| (name.clone(), pages)));
+                self.buckets.push(name);
             }
             "AWS::KinesisFirehose::DeliveryStream" => {
                 let name = scope.physical_name(key, kind.line)?;

@@ -196,6 +196,8 @@ async fn only_pages_of_the_declared_origin_may_call_the_api() {
         let other = ask(method, "http://localhost:5174").await.unwrap();
         assert_eq!(header(&other, "allow-origin"), None);
     }
+    let local = api.request(Method::GET, "/_local/health").header("origin", WEB).send().await.unwrap();
+    assert_eq!(header(&local, "allow-origin"), None);
     assert_eq!(ask(Method::GET, "https://example.com").await.unwrap().status(), 403);
     api.stack.stop().await;
     let without = Api::start(Auth::Open).await;
