@@ -19,7 +19,8 @@ DATA = ("AWS::DynamoDB::Table", "AWS::S3::Bucket")
 def data_of(account, stack):
     """Returns the names of the tables and buckets of the stack, and of the tables that an earlier stack has left."""
     existing = leftovers.existing(account, stack)
-    # Another stack may have taken over a table that this stack has skipped. `retained` has those that no stack has.
+    # Another stack may have taken over a table that this stack has skipped. `retained` has those
+    # that no stack has.
     own = [one for one in existing if (one["ResourceType"], one["ResourceStatus"]) != ("AWS::DynamoDB::Table", "DELETE_SKIPPED")]
     found = [(one["ResourceType"], one["PhysicalResourceId"]) for one in own if one["ResourceType"] in DATA and "PhysicalResourceId" in one]
     left = [("AWS::DynamoDB::Table", name) for name in leftovers.retained(account, stack)]
@@ -114,7 +115,8 @@ def main(name, *options):
     describe(account, stack, data, deletes_data)
     if "--yes" not in options and input(f"Type {stack.stack_name} to continue: ") != stack.stack_name:
         sys.exit("nothing is deleted")
-    # A failed creation deletes its tables with the stack. Other stacks keep them, and their protection, until the stack is gone.
+    # A failed creation deletes its tables with the stack. Other stacks keep them, and their
+    # protection, until the stack is gone.
     if deletes_data and exists and exists["StackStatus"] in FAILED:
         unprotect(account, data["AWS::DynamoDB::Table"])
     if exists:
