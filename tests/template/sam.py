@@ -17,7 +17,7 @@ POLICIES = {"AWSLambdaBasicExecutionRole": "arn:aws:iam::aws:policy/service-role
 def transform(template: dict, parameters: dict | None = None) -> dict:
     """Returns the CloudFormation template. The code of each function is the object with the name of its binary, or inline.
 
-    In resources of SAM, parameters have the given values, or their defaults.
+    SAM replaces parameters in its own resources by the given values, or by their defaults.
     """
     logging.disable(logging.WARNING)
     for resource in template["Resources"].values():
