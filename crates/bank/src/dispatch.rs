@@ -126,7 +126,7 @@ impl Bank {
         run: RequestId,
     ) -> Result<Dispatched, Error> {
         let switch = self.switch().await?;
-        if switch.is_some_and(|switch| !switch.enabled) {
+        if switch.as_ref().is_some_and(|switch| !switch.enabled) {
             return Ok(Dispatched { disabled: true, ..Dispatched::default() });
         }
         // While dispatching was disabled, the executor passed over the payments that it received.

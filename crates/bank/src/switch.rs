@@ -2,7 +2,7 @@
 //! (docs/requirements/bank.md#stop-and-resume-dispatching).
 
 use crate::Bank;
-use function::Error;
+use function::{ChangedBy, Error};
 use keys::{
     TimestampSeconds,
     bank::{SwitchPartition, SwitchSort},
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use table::{Attributes, Item, Key};
 
 /// Dispatch switch: one item of `PaymentScheduler`. Without the item, dispatching is enabled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Attributes)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub struct Switch {
     #[serde(rename = "PK")]
@@ -23,6 +23,8 @@ pub struct Switch {
     pub enabled: bool,
     /// Time of the last change.
     pub changed_at: TimestampSeconds,
+    /// The operator who made it.
+    pub changed_by: ChangedBy,
 }
 
 impl Item for Switch {
@@ -31,8 +33,8 @@ impl Item for Switch {
 
 impl Switch {
     /// Creates the switch as changed at this time.
-    pub fn new(enabled: bool, changed_at: TimestampSeconds) -> Self {
-        Self { partition: SwitchPartition, sort: SwitchSort, enabled, changed_at }
+    pub fn new(enabled: bool, changed_at: TimestampSeconds, changed_by: ChangedBy) -> Self {
+        Self { partition: SwitchPartition, sort: SwitchSort, enabled, changed_at, changed_by }
     }
 
     pub(crate) fn key() -> Key {
@@ -41,18 +43,25 @@ impl Switch {
 }
 
 /// The switch of dispatch and execution.
-#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "DispatchSwitch")]
 pub struct SwitchBody {
     enabled: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     changed_at: Option<TimestampSeconds>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changed_by: Option<ChangedBy>,
 }
 
 impl From<Option<Switch>> for SwitchBody {
     fn from(switch: Option<Switch>) -> Self {
-        Self { enabled: switch.is_none_or(|switch| switch.enabled), changed_at: switch.map(|switch| switch.changed_at) }
+        match switch {
+            None => Self { enabled: true, changed_at: None, changed_by: None },
+            Some(Switch { enabled, changed_at, changed_by, .. }) => {
+                Self { enabled, changed_at: Some(changed_at), changed_by: Some(changed_by) }
+            }
+        }
     }
 }
 

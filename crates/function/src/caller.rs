@@ -1,5 +1,7 @@
 use crate::Error;
 use keys::{AccountId, is_identifier};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::{
     collections::{BTreeSet, HashMap},
     fmt::Display,
@@ -14,6 +16,16 @@ pub struct Caller {
     scopes: BTreeSet<String>,
     accounts: BTreeSet<String>,
     company: Option<String>,
+}
+
+/// The caller who last changed an item (docs/decisions/authors.md). Only operators and
+/// administrators see it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ChangedBy {
+    /// The user id: claim `sub` of the token. Empty if the token has none.
+    pub sub: String,
+    /// The strongest scope of the caller in the service.
+    pub scope: String,
 }
 
 impl Caller {
@@ -37,6 +49,20 @@ impl Caller {
     /// Creates a user without scopes, for work that another service starts in the user's name.
     pub fn user(subject: &impl Display) -> Self {
         Self { subject: subject.to_string(), ..Self::default() }
+    }
+
+    /// Returns the caller as the author of a change in the domain.
+    pub fn author(&self, domain: &str) -> ChangedBy {
+        let scope = if self.operates(domain) {
+            format!("{domain}:operate")
+        } else if self.administers(domain) {
+            format!("{domain}:admin")
+        } else {
+            // `write` follows `read` in the alphabet.
+            let prefix = format!("{domain}:");
+            self.scopes.iter().rfind(|scope| scope.starts_with(&prefix)).cloned().unwrap_or_default()
+        };
+        ChangedBy { sub: self.subject.clone(), scope }
     }
 
     /// Returns `all` for an operator of any domain, otherwise `own`. Cursors include this value, so

@@ -80,7 +80,7 @@ pub use answer::{
     Accepted, Created, Json, List, Listing, Located, NoContent, Put, Reply, Upserted, is_zero, path, percent_encoded,
 };
 pub use aws_lambda_events::dynamodb::EventRecord;
-pub use caller::Caller;
+pub use caller::{Caller, ChangedBy};
 pub use client::Clients;
 pub use contract::{Contract, Skipped, requires};
 pub use csv::{Cell, Csv, CsvRow, JsonOrCsv, MediaType, unguarded};

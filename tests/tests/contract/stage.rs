@@ -66,6 +66,12 @@ pub(crate) struct Ask {
 }
 
 impl Ask {
+    /// Whether the caller may see who changed an item.
+    pub(crate) fn sees_authors(&self) -> bool {
+        let scope = self.claims.as_ref().and_then(|claims| claims.get("scope")?.as_str()).unwrap_or_default();
+        scope.split(' ').any(|scope| scope.ends_with(":operate") || scope.ends_with(":admin"))
+    }
+
     /// The request of an event.
     pub(crate) fn of(event: &Value) -> Option<Self> {
         let EventRequest { method, path, headers, body, claims } = EventRequest::of(event)?;

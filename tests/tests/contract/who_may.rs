@@ -146,6 +146,9 @@ async fn outcome(stage: &mut Stage, case: &str, ask: &Ask, status: u16) {
     if answer.status == 403 && answer.body["type"].is_string() {
         reveals_nothing(stage, case, &answer);
     }
+    if !ask.sees_authors() && answer.body.to_string().contains(r#""changedBy""#) {
+        stage.fault(case, "no author of a change", &answer.body);
+    }
     stage.renew();
 }
 

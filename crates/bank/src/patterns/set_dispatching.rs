@@ -6,7 +6,7 @@ use crate::{
     cost::{self, Calls, Pattern},
     switch::{Switch, SwitchBody},
 };
-use function::{Error, Input, Json, Request, Route, Trigger, optimistically};
+use function::{Caller, Error, Input, Json, Request, Route, Trigger, optimistically};
 use keys::TimestampSeconds;
 use table::{
     Condition,
@@ -40,9 +40,9 @@ pub struct SetDispatchingInput {
 pub async fn set_dispatching(bank: Bank, request: Request<SetDispatchingInput>) -> Result<Json<SwitchBody>, Error> {
     request.caller.must_operate(DOMAIN)?;
     let enabled = request.input.enabled;
-    let (is_changed, switch) = optimistically(|| bank.set_switch(enabled, request.now)).await?;
+    let (is_changed, switch) = optimistically(|| bank.set_switch(enabled, &request.caller, request.now)).await?;
     if is_changed {
-        tracing::warn!(enabled, caller = request.caller.subject, "the dispatch switch was changed");
+        tracing::warn!(enabled, "the dispatch switch was changed");
     }
     Ok(Json(Some(switch).into()))
 }
@@ -50,8 +50,8 @@ pub async fn set_dispatching(bank: Bank, request: Request<SetDispatchingInput>) 
 impl Bank {
     /// Sets the switch. Returns whether it has changed. A repeated request must not change its
     /// time, because payments that were handed over before that time are dispatched again.
-    async fn set_switch(&self, enabled: bool, now: TimestampSeconds) -> Result<(bool, Switch), Error> {
-        let new = Switch::new(enabled, now);
+    async fn set_switch(&self, enabled: bool, caller: &Caller, now: TimestampSeconds) -> Result<(bool, Switch), Error> {
+        let new = Switch::new(enabled, now, caller.author(DOMAIN));
         let put = match self.switch().await {
             Ok(Some(old)) if old.enabled == enabled => return Ok((false, old)),
             Ok(Some(old)) => self.payments.replace(&new)?.only_if(Condition::is(Switch::CHANGED_AT, &old.changed_at)),

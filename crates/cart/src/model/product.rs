@@ -1,5 +1,5 @@
-use crate::{Cart, CartItem, CartItemBody, Prices};
-use function::{BoundedText, Contract, Error, Fields, Input, Problem};
+use crate::{Cart, CartItem, CartItemBody, DOMAIN, Prices};
+use function::{BoundedText, Caller, ChangedBy, Contract, Error, Fields, Input, Problem};
 use keys::{
     Sku,
     cart::{ProductSort, ProductsPartition, SkuSort},
@@ -37,6 +37,8 @@ pub struct Product {
     pub active: bool,
     /// Version number. It starts at 1 and increases by 1 with each change.
     pub version: i64,
+    /// The operator who last changed it.
+    pub changed_by: ChangedBy,
 }
 
 impl Item for Product {
@@ -44,10 +46,20 @@ impl Item for Product {
 }
 
 impl Product {
-    /// Creates the first version of a product.
+    /// Creates the first version of a product, without an author.
     pub fn new(sku: Sku, name: ProductName, price: Money, active: bool) -> Self {
         let (sort, index_partition, index_sort) = (ProductSort, ProductsPartition, SkuSort(sku.clone()));
-        Self { sku, sort, index_partition, index_sort, name, price, active, version: 1 }
+        Self {
+            sku,
+            sort,
+            index_partition,
+            index_sort,
+            name,
+            price,
+            active,
+            version: 1,
+            changed_by: ChangedBy::default(),
+        }
     }
 
     /// Primary key of the product.
@@ -177,6 +189,7 @@ impl Cart {
 
 /// A product.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct ProductBody {
     sku: Sku,
     name: ProductName,
@@ -186,10 +199,16 @@ pub struct ProductBody {
     active: bool,
     #[schemars(range(min = 1))]
     version: i64,
+    /// Only for operators.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changed_by: Option<ChangedBy>,
 }
 
-impl From<Product> for ProductBody {
-    fn from(Product { sku, name, price, active, version, .. }: Product) -> Self {
-        Self { sku, name, price: price.amount(), currency: price.currency(), active, version }
+impl ProductBody {
+    /// Creates the product as the caller sees it.
+    pub(crate) fn of(product: Product, caller: &Caller) -> Self {
+        let Product { sku, name, price, active, version, changed_by, .. } = product;
+        let changed_by = Some(changed_by).filter(|_| caller.operates(DOMAIN));
+        Self { sku, name, price: price.amount(), currency: price.currency(), active, version, changed_by }
     }
 }

@@ -40,5 +40,5 @@ pub async fn get_product(cart: Cart, request: Request<GetProductInput>) -> Resul
     if visible.is_none() {
         visible = cart.products.get::<Product>(&key).await?.filter(is_visible);
     }
-    visible.map(|product| Json(product.into())).ok_or(Error::NotFound("product"))
+    visible.map(|product| Json(ProductBody::of(product, &request.caller))).ok_or(Error::NotFound("product"))
 }

@@ -44,5 +44,5 @@ pub async fn list_products(cart: Cart, request: Request<ListProductsInput>) -> R
         query.only_if(Condition::is(Product::ACTIVE, Value::of(&true)?))
     };
     let page = cart.products.page::<Product>(&query, listing.limit).await?;
-    Ok(listing.list(page.map(ProductBody::from)))
+    Ok(listing.list(page.map(|product| ProductBody::of(product, &request.caller))))
 }

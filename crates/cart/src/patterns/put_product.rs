@@ -55,9 +55,11 @@ pub struct PutProductInput {
 pub async fn put_product(cart: Cart, request: Request<PutProductInput>) -> Result<Put<ProductBody>, Error> {
     request.caller.must_operate(DOMAIN)?;
     let PutProductInput { sku, name, price: Price(price), active, version } = request.input;
-    let (product, version) = (Product::new(sku, name, price, active), version.map(i64::from));
+    let changed_by = request.caller.author(DOMAIN);
+    let product = Product { changed_by, ..Product::new(sku, name, price, active) };
+    let version = version.map(i64::from);
     let (is_new, product) = optimistically(|| cart.put_product(&product, version)).await?;
-    Ok(Put { is_new, body: product.into() })
+    Ok(Put { is_new, body: ProductBody::of(product, &request.caller) })
 }
 
 impl Cart {
@@ -66,7 +68,9 @@ impl Cart {
         let old = self.products.get::<Product>(&Product::key(&product.sku)).await?;
         let before = old.as_ref().map_or(0, |old| old.version);
         let new = Product { version: before + 1, ..product.clone() };
-        if let Some(old) = old.filter(|old| Product { version: new.version, ..old.clone() } == new) {
+        let is_same =
+            |old: &Product| Product { version: new.version, changed_by: new.changed_by.clone(), ..old.clone() } == new;
+        if let Some(old) = old.filter(is_same) {
             return Ok((false, old));
         }
         if version.is_some_and(|version| version != before) {

@@ -1,5 +1,5 @@
 use crate::{ChainHash, DOMAIN, Leg, Posting, model::access::IdempotentItem, model::posting_plan::too_large};
-use function::{Caller, Error, Fingerprint, Input};
+use function::{Caller, ChangedBy, Error, Fingerprint, Input};
 use keys::{
     AccountId, TimestampMillis, TransactionId,
     ledger::{
@@ -66,9 +66,9 @@ pub struct Account {
     /// Time of the last status change, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status_changed_at: Option<TimestampMillis>,
-    /// The caller that last changed the status, if any.
+    /// The caller who last changed the status or the posting, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub status_changed_by: Option<UserId>,
+    pub changed_by: Option<ChangedBy>,
     /// The role of the caller that froze the account, if the account is frozen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frozen_by: Option<FrozenBy>,
@@ -235,7 +235,7 @@ impl Account {
             version: 1,
             last: None,
             status_changed_at: None,
-            status_changed_by: None,
+            changed_by: None,
             frozen_by: None,
             created_at: now,
             request,
@@ -246,7 +246,7 @@ impl Account {
     /// gets this state as its response.
     pub(crate) fn when_opened(self, posting: PostingMode) -> Self {
         let balance = Money::zero(self.currency).amount();
-        let (status, status_changed_at, status_changed_by) = (AccountStatus::Active, None, None);
+        let (status, status_changed_at, changed_by) = (AccountStatus::Active, None, None);
         let (version, last, frozen_by) = (1, None, None);
         let (held, inbox_until) = (None, None);
         Self {
@@ -258,7 +258,7 @@ impl Account {
             version,
             last,
             status_changed_at,
-            status_changed_by,
+            changed_by,
             frozen_by,
             ..self
         }
@@ -421,20 +421,18 @@ pub struct AccountBody {
     /// The role of the caller that froze the account. Present if the account is frozen.
     #[serde(skip_serializing_if = "Option::is_none")]
     frozen_by: Option<FrozenBy>,
+    /// The caller who last changed the status or the posting. Only for operators.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changed_by: Option<ChangedBy>,
     created_at: TimestampMillis,
 }
 
 impl AccountBody {
-    /// Adds the sum of the credits in the inbox.
-    pub(crate) fn with_pending(self, pending: Option<Money>) -> Self {
-        Self { pending: pending.map(Money::amount), ..self }
-    }
-}
-
-impl TryFrom<Account> for AccountBody {
-    type Error = Error;
-
-    fn try_from(account: Account) -> Result<Self, Error> {
+    /// Creates the account as the caller sees it.
+    ///
+    /// # Errors
+    /// Returns an internal error if an amount is not valid for the currency.
+    pub(crate) fn of(account: Account, caller: &Caller) -> Result<Self, Error> {
         let (balance, held) = (account.holds()?, account.readable_held()?);
         let too_much = || Error::Internal("the available amount has more than 38 digits".to_owned());
         Ok(Self {
@@ -453,7 +451,13 @@ impl TryFrom<Account> for AccountBody {
             version: account.version,
             status_changed_at: account.status_changed_at,
             frozen_by: account.frozen_by,
+            changed_by: account.changed_by.filter(|_| caller.operates(DOMAIN)),
             created_at: account.created_at,
         })
+    }
+
+    /// Adds the sum of the credits in the inbox.
+    pub(crate) fn with_pending(self, pending: Option<Money>) -> Self {
+        Self { pending: pending.map(Money::amount), ..self }
     }
 }

@@ -112,14 +112,14 @@ impl PostingPlan {
     /// the inbox items must not exist yet. Each account is updated once, on the condition that its
     /// version is unchanged. An account that receives grouped credits is not touched.
     pub(crate) fn changes(&self, table: &Table) -> Result<Vec<Change>, Error> {
-        self.changes_with(table, |_, update| update)
+        self.changes_with(table, |_, update| Ok(update))
     }
 
     /// Returns the writes of [`Self::changes`], with `also` applied to the update of each account.
     pub(crate) fn changes_with(
         &self,
         table: &Table,
-        also: impl Fn(&AccountId, Change) -> Change,
+        also: impl Fn(&AccountId, Change) -> Result<Change, table::Error>,
     ) -> Result<Vec<Change>, Error> {
         let mut changes = vec![table.put_new(&self.posted.transaction)?];
         if let Some(reversal) = &self.undoes {
@@ -133,7 +133,7 @@ impl PostingPlan {
         }
         for account in &self.left {
             let update = account.posted(table)?;
-            changes.push(also(&account.id, captured(self.capture.as_ref(), account, update)?));
+            changes.push(also(&account.id, captured(self.capture.as_ref(), account, update)?)?);
         }
         if let Some(capture) = &self.capture {
             changes.push(capture.change(table)?);

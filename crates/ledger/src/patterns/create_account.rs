@@ -85,5 +85,5 @@ pub async fn create_account(
     };
     let account = account.when_opened(posting);
     let pending = account.has_inbox().then(|| Money::zero(account.currency));
-    Ok(Created { id: account.id.to_string(), body: AccountBody::try_from(account)?.with_pending(pending) })
+    Ok(Created { id: account.id.to_string(), body: AccountBody::of(account, &request.caller)?.with_pending(pending) })
 }

@@ -57,12 +57,12 @@ impl Books {
             let pending = self.pending(&account).await?;
             let again = if account.has_inbox() { self.account(&account.id, caller).await? } else { account.clone() };
             if again.version == account.version {
-                return Ok(AccountBody::try_from(account)?.with_pending(pending));
+                return Ok(AccountBody::of(account, caller)?.with_pending(pending));
             }
             account = again;
         }
         // The account changes constantly.
         let pending = self.pending(&account).await?;
-        Ok(AccountBody::try_from(account)?.with_pending(pending))
+        Ok(AccountBody::of(account, caller)?.with_pending(pending))
     }
 }

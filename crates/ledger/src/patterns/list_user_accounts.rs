@@ -58,5 +58,5 @@ pub async fn list_user_accounts(
     let mut accounts = ledger.books.table.get_all::<Account>(&keys, true).await?;
     let items = keys.iter().filter_map(|key| accounts.items.remove(key)).collect();
     let found = Page { items, next: page.next, skipped: page.skipped + accounts.unreadable.len() };
-    Ok(listing.list(found.try_map(AccountBody::try_from)))
+    Ok(listing.list(found.try_map(|account| AccountBody::of(account, &request.caller))))
 }

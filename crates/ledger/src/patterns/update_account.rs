@@ -16,7 +16,7 @@ use crate::{
     },
 };
 use function::{
-    Caller, Contract, Error, Fields, Fingerprint, Input, Json, Problem, Request, Route, Trigger, Version,
+    Caller, ChangedBy, Contract, Error, Fields, Fingerprint, Input, Json, Problem, Request, Route, Trigger, Version,
     optimistically,
 };
 use keys::{
@@ -26,7 +26,10 @@ use keys::{
 use money::Money;
 use serde::de::IgnoredAny;
 use serde_json::json;
-use table::cost::{Cost, read, write};
+use table::{
+    Value,
+    cost::{Cost, read, write},
+};
 
 pub const PATTERN: Pattern = Pattern {
     id: "L9",
@@ -171,7 +174,8 @@ impl UpdateAccountInput {
 struct StatusChange {
     status: AccountStatus,
     at: TimestampMillis,
-    by: UserId,
+    user: UserId,
+    by: ChangedBy,
     frozen_by: Option<FrozenBy>,
 }
 
@@ -179,17 +183,18 @@ impl StatusChange {
     fn of(request: &Request<UpdateAccountInput>, status: AccountStatus) -> Result<Self, Error> {
         let role = if request.caller.operates(DOMAIN) { FrozenBy::Operator } else { FrozenBy::Owner };
         let frozen_by = (status == AccountStatus::Frozen).then_some(role);
-        Ok(Self { status, at: request.milli, by: user(&request.caller)?, frozen_by })
+        let by = request.caller.author(DOMAIN);
+        Ok(Self { status, at: request.milli, user: user(&request.caller)?, by, frozen_by })
     }
 
     /// Adds the change to an update of the account.
-    fn write(&self, update: table::Change) -> table::Change {
+    fn write(&self, update: table::Change) -> Result<table::Change, table::Error> {
         let update = update.set(Account::STATUS, &self.status).set(Account::STATUS_CHANGED_AT, &self.at);
-        let update = update.set(Account::STATUS_CHANGED_BY, &self.by);
-        match &self.frozen_by {
+        let update = update.set(Account::CHANGED_BY, Value::of(&self.by)?);
+        Ok(match &self.frozen_by {
             Some(role) => update.set(Account::FROZEN_BY, role),
             None => update.remove(Account::FROZEN_BY),
-        }
+        })
     }
 }
 
@@ -222,7 +227,8 @@ impl Ledger {
         if matches!(account.status, AccountStatus::Closing | AccountStatus::Closed) {
             return Err(account.refused(Problem::AccountClosed, "is closed or is being closed"));
         }
-        let update = account.next(&self.books.table);
+        let by = Value::of(&request.caller.author(DOMAIN))?;
+        let update = account.next(&self.books.table).set(Account::CHANGED_BY, by);
         let update = match posting {
             PostingMode::Grouped => update.set(Account::POSTING, &posting).remove(Account::INBOX_UNTIL),
             PostingMode::Direct => {
@@ -261,7 +267,7 @@ impl Ledger {
                 return self.close_and_transfer(request, account, rest, &next, transfer_to).await;
             }
         }
-        Ok(self.books.dynamo.update_as_read(next.write(account.next(&self.books.table))).await?)
+        Ok(self.books.dynamo.update_as_read(next.write(account.next(&self.books.table))?).await?)
     }
 
     /// Whether no payment can arrive in the inbox any more, and the inbox is empty.
@@ -282,7 +288,7 @@ impl Ledger {
         // Closing does not let the owner lift a freeze of an operator.
         next.frozen_by = account.frozen_by;
         let until = request.milli.plus_seconds(SETTLES);
-        let update = next.write(account.next(&self.books.table)).set(Account::INBOX_UNTIL, &until);
+        let update = next.write(account.next(&self.books.table))?.set(Account::INBOX_UNTIL, &until);
         Ok(self.books.dynamo.update_as_read(update).await?)
     }
 
@@ -334,7 +340,7 @@ impl Ledger {
             return Err(account.refused(Problem::BalanceNotZero, why));
         };
         let target = self.transfer_target(to, &account, &request.caller).await?;
-        let draft = transfer(&account, to, rest, &next.by)?;
+        let draft = transfer(&account, to, rest, &next.user)?;
         // An account that its owner froze takes the last leg, because the owner may also reactivate
         // it.
         let mut open = account.clone();
@@ -343,7 +349,7 @@ impl Ledger {
         let accounts = [open, target].map(|account| (account.id.clone(), account)).into();
         let shard = self.books.shards.pick(&request.random);
         let plan = PostingPlan::new(&draft, &accounts, true, &request.caller, request.milli, shard)?;
-        let close = |id: &AccountId, update| if *id == account.id { next.write(update) } else { update };
+        let close = |id: &AccountId, update| if *id == account.id { next.write(update) } else { Ok(update) };
         self.books.dynamo.transact_once(plan.changes_with(&self.books.table, close)?).await?;
         let last = plan.posted.legs.iter().find(|leg| leg.account == account.id).and_then(LastLeg::of);
         Ok(account.emptied(next, last))
@@ -390,7 +396,7 @@ impl Account {
     fn emptied(mut self, next: &StatusChange, last: Option<LastLeg>) -> Self {
         (self.balance, self.last) = (Money::zero(self.currency).amount(), last);
         (self.status, self.frozen_by, self.version) = (next.status, next.frozen_by, self.version + 1);
-        (self.status_changed_at, self.status_changed_by) = (Some(next.at), Some(next.by.clone()));
+        (self.status_changed_at, self.changed_by) = (Some(next.at), Some(next.by.clone()));
         self
     }
 

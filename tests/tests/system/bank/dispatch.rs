@@ -113,9 +113,12 @@ async fn disabled_dispatching_claims_nothing_and_resumes_where_it_stopped() {
     assert_eq!(client.get("/bank/dispatching").await.body, json!({"enabled": true}));
     // The executor passed over this payment while dispatching was disabled.
     put(&stack, &[at(NOW, 0), pending(Execution::Due, Some("2026-01-01T01:00:00Z"))]).await;
-    for _ in 0..2 {
-        let off = client.put("/bank/dispatching", &json!({"enabled": false})).await;
+    for name in ["ann", "bob"] {
+        let operator = Client::member(&stack, "bank:operate bank:write", "none", name);
+        let off = operator.put("/bank/dispatching", &json!({"enabled": false})).await;
         assert_eq!((off.status, &off.body["enabled"]), (200, &json!(false)));
+        // The second request changes nothing.
+        assert_eq!(off.body["changedBy"], json!({"sub": "ann", "scope": "bank:operate"}));
         assert_eq!(client.get("/bank/dispatching").await.body, off.body);
     }
     let before = payments(&stack).await;

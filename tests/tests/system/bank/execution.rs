@@ -4,6 +4,7 @@
 use super::cost::{assert_cost, case};
 use aws_sdk_dynamodb::types::AttributeValue;
 use bank::{Execution, Payment, Switch};
+use function::ChangedBy;
 use keys::bank::Status;
 use local::Stack;
 use serde_json::{Value, json};
@@ -172,7 +173,9 @@ impl Crashing {
     }
 
     async fn switch(&self, enabled: bool) {
-        let switch = payments_table(&self.books.stack).put(&Switch::new(enabled, parsed(NOW))).expect("a switch");
+        let switch = payments_table(&self.books.stack)
+            .put(&Switch::new(enabled, parsed(NOW), ChangedBy::default()))
+            .expect("a switch");
         dynamo(&self.books.stack).write(switch).await.expect("written");
     }
 

@@ -22,7 +22,7 @@ async fn put(client: &Client, price: &str, more: Value) -> Answer {
 #[tokio::test]
 async fn each_change_of_a_product_has_a_version() {
     let stack = stack().start().await.expect("a stack");
-    let client = Client::operator(&stack);
+    let client = Client::member(&stack, "cart:operate", "none", "ann");
     for (price, more, wanted) in [
         ("4.5", json!({}), (201, 1, "4.50", true)),
         ("4.50", json!({}), (200, 1, "4.50", true)),
@@ -35,13 +35,22 @@ async fn each_change_of_a_product_has_a_version() {
         let (status, version, price_of, active) = wanted;
         let answer = put(&client, price, more).await;
         let stored = json!({"sku": "tea", "name": "Green tea", "price": price_of, "currency": "USD", "active": active,
-            "version": version});
+            "version": version, "changedBy": {"sub": "ann", "scope": "cart:operate"}});
         assert_eq!((answer.status, &answer.body), (status, &stored));
         assert_eq!(client.get(TEA).await.body, stored);
     }
     assert_problem(&put(&client, "9", json!({"version": 3})).await, 412, "another-version");
+    let bob = Client::member(&stack, "cart:operate", "none", "bob");
+    for (price, author) in [("4.70", "ann"), ("4.80", "bob")] {
+        let answer = put(&bob, price, json!({"active": false})).await;
+        assert_eq!(
+            answer.body["changedBy"]["sub"], author,
+            "a request without a change has no author: {}",
+            answer.body
+        );
+    }
     let changes = (0..10).map(|number| format!("{number}"));
-    let answers = join_all(changes.map(async |price| put(&client, &price, json!({"version": 4})).await.status)).await;
+    let answers = join_all(changes.map(async |price| put(&client, &price, json!({"version": 5})).await.status)).await;
     assert_eq!(answers.iter().filter(|status| **status == 200).count(), 1, "one change per version: {answers:?}");
     stack.stop().await;
 }

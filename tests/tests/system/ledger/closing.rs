@@ -38,6 +38,11 @@ async fn only_operators_undo_what_an_operator_froze() {
                 assert_eq!((frozen.status, &frozen.body["status"]), (200, &json!("frozen")), "{}", frozen.body);
             }
             assert_eq!(ann.get(&path(&account)).await.body["frozenBy"], frozen_by);
+            let author = match frozen_by {
+                "owner" => json!({"sub": "ann", "scope": "ledger:write"}),
+                _ => json!({"sub": "boss", "scope": "ledger:operate"}),
+            };
+            assert_eq!(operator.get(&path(&account)).await.body["changedBy"], author);
             let changed = set(&ann, &account, next).await;
             let wanted = if frozen_by == "owner" { End::Done } else { End::NoReach };
             assert_eq!(End::of(&changed), Some(wanted), "{frozen_by} {next}: {}", changed.body);
