@@ -66,7 +66,7 @@ def mark(stack):
 def find(stack):
     """Takes the parameters that are outputs of other stacks from these stacks."""
     for name, source in stack.sources().items():
-        section = stack.config[source]["deploy"]["parameters"]
+        section = stack.section_of(source)
         outputs = Account(section).outputs(section["stack_name"])
         if name not in outputs:
             sys.exit(f"{stack.name} is not deployed: the stack {section['stack_name']} has no output {name}. Deploy it: make deploy STACK={source}")

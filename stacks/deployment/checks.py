@@ -29,7 +29,7 @@ def problems(stacks, account_of, takes_over=False):
     if missing:
         return list(dict.fromkeys(found + missing))
     deployed = {stack.name for stack in stacks}
-    last = (functools.partial(sources, deployed=deployed), functools.partial(leftovers.problems, takes_over=takes_over))
+    last = (functools.partial(sources, deployed=deployed, account_of=account_of), functools.partial(leftovers.problems, takes_over=takes_over))
     for stack, account in accounts.items():
         found += [f"{stack.name}: {line}" for check in (status, streams, *last) for line in answered(check, account, stack)]
     found += answered(concurrency, accounts[stacks[0]], stacks)
@@ -129,15 +129,23 @@ def status(account, stack):
     return []
 
 
-def sources(account, stack, deployed):
-    """Checks that the stacks exist whose outputs this stack takes, unless they are deployed before it."""
+def sources(account, stack, deployed, account_of):
+    """Checks that the stacks whose outputs this stack takes exist, unless they are deployed before it.
+
+    A stack can use only streams and tables of its own account and region.
+    """
     lines = []
-    for source in sorted(set(stack.sources().values()) - deployed):
-        if account.stack(stack.stack_name_of(source)) is None:
-            names = [name for name, one in stack.sources().items() if one == source]
-            omit = f", or leave it out: {' '.join(f'{name}=' for name in names)}" if stack.name == "lake" else ""
-            missing = f"{' and '.join(names)}: the stack {stack.stack_name_of(source)} does not exist"
-            lines.append(f"{missing}. Deploy it: make deploy STACK={source}{omit}")
+    for source in sorted(set(stack.sources().values())):
+        names = [name for name, one in stack.sources().items() if one == source]
+        omit = f", or leave it out: {' '.join(f'{name}=' for name in names)}" if stack.name == "lake" else ""
+        section = stack.section_of(source)
+        found = f"{' and '.join(names)}: the stack {section['stack_name']}"
+        other = account_of(section)
+        place, own = other.place(), account.place()
+        if place != own:
+            lines.append(f"{found} is for {place}, and {stack.name} for {own}. Set the same profile and region in both sections of samconfig.toml{omit}")
+        elif source not in deployed and other.stack(section["stack_name"]) is None:
+            lines.append(f"{found} does not exist. Deploy it: make deploy STACK={source}{omit}")
     return lines
 
 

@@ -34,7 +34,7 @@ class Stack:
     def __init__(self, name, config):
         self.name = name
         self.config = config
-        self.section = config[name]["deploy"]["parameters"]
+        self.section = self.section_of(name)
         self.stack_name = self.section["stack_name"]
         self.parts = STACKS if name == "system" else [name]
         self.declared = template_of(name)["Parameters"]
@@ -70,8 +70,8 @@ class Stack:
             sources = {"LedgerTableName": "ledger"}
         return {name: source for name, source in sources.items() if name not in self.given}
 
-    def stack_name_of(self, other):
-        return self.config[other]["deploy"]["parameters"]["stack_name"]
+    def section_of(self, other):
+        return self.config[other]["deploy"]["parameters"]
 
     @functools.cached_property
     def resources(self):

@@ -59,6 +59,7 @@ def described(status):
     return {"Stacks": [{"StackName": "app-cart", "StackStatus": status, "CreationTime": "2026-12-01T00:00:00Z"}]}
 
 
+CALLER = {"UserId": "1", "Account": "123456789012", "Arn": "arn:aws:iam::123456789012:user/one"}
 TABLES = ("app-Cart", "app-CartJobs", "app-Products")
 ABSENT = ("cloudformation", "describe_stacks", "ValidationError: Stack with id app-cart does not exist")
 
@@ -131,8 +132,7 @@ def the_processor_is_checked():
 
 def access_is_checked():
     expect(checks.access(Stubbed(region=None)), "no region is set")
-    caller = {"UserId": "1", "Account": "123456789012", "Arn": "arn:aws:iam::123456789012:user/one"}
-    expect(checks.access(Stubbed(("sts", "get_caller_identity", caller))))
+    expect(checks.access(Stubbed(("sts", "get_caller_identity", CALLER))))
     expect(checks.access(Stubbed(("sts", "get_caller_identity", "ExpiredToken: The token has expired"))), "there are no valid credentials (An error occurred (ExpiredToken)")
     with mock.patch.object(Stubbed, "client", side_effect=NoCredentialsError):
         expect(checks.access(Stubbed()), "there are no valid credentials (Unable to locate credentials)")
@@ -150,14 +150,21 @@ def the_state_of_the_stack_is_checked():
 
 
 def sources_and_streams_are_checked():
+    def sources(one, deployed, *answers, account="123456789012"):
+        own, other = (("sts", "get_caller_identity", {**CALLER, "Account": number}) for number in ("123456789012", account))
+        return checks.sources(Stubbed(own), one, deployed, lambda _: Stubbed(other, *answers))
+
     lake = stack("lake", "PaymentSchedulerStreamArn= TransactionHistoryStreamArn= FinancialTransactionsStreamArn=")
     missing = "CartStreamArn: the stack app-cart does not exist. Deploy it: make deploy STACK=cart, or leave it out: CartStreamArn="
-    expect(checks.sources(Stubbed(ABSENT), lake, {"lake"}), missing)
+    expect(sources(lake, {"lake"}, ABSENT), missing)
     bank = stack("bank", "TransactionService=ledger")
-    [line] = checks.sources(Stubbed(ABSENT), bank, {"bank"})
+    [line] = sources(bank, {"bank"}, ABSENT)
     assert line == "LedgerTableName: the stack app-ledger does not exist. Deploy it: make deploy STACK=ledger", line
-    expect(checks.sources(Stubbed(ABSENT), lake, {"lake", "cart"}))
-    expect(checks.sources(Stubbed(("cloudformation", "describe_stacks", described("CREATE_COMPLETE"))), lake, {"lake"}))
+    expect(sources(lake, {"lake", "cart"}))
+    expect(sources(lake, {"lake"}, ("cloudformation", "describe_stacks", described("CREATE_COMPLETE"))))
+    elsewhere = "the stack app-ledger is for the account 210987654321 in us-east-1, and bank for the account 123456789012 in us-east-1. Set the same profile"
+    for deployed in ({"bank"}, {"bank", "ledger"}):
+        expect(sources(bank, deployed, account="210987654321"), elsewhere)
     given = stack("lake", f"CartStreamArn={STREAM} PaymentSchedulerStreamArn=")
     missing = ("dynamodbstreams", "describe_stream", "ResourceNotFoundException: no stream")
     expect(checks.streams(Stubbed(missing), given), f"CartStreamArn names a stream that does not exist: {STREAM}")
