@@ -97,6 +97,8 @@ def main(sam, name, *options):
     takes_over = "--take-over" in options
     if problems := checks.problems(stacks, Account, takes_over):
         sys.exit("\n".join(problems))
+    for line in checks.warnings(stacks, Account):
+        print(f"warning: {line}", file=sys.stderr, flush=True)
     if "--check" in options:
         places = dict.fromkeys(Account(stack.section).place() for stack in stacks)
         return print(f"nothing prevents the deployment to {' and '.join(places)}")

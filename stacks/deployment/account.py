@@ -73,3 +73,11 @@ class Account:
             return bool(streams.describe_stream(StreamArn=arn))
         except streams.exceptions.ResourceNotFoundException:
             return False
+
+    def topic(self, arn):
+        """Returns the attributes of an SNS topic, or None if there is no such topic."""
+        topics = self.client("sns")
+        try:
+            return topics.get_topic_attributes(TopicArn=arn)["Attributes"]
+        except topics.exceptions.NotFoundException:
+            return None

@@ -3,6 +3,7 @@
 import functools
 import json
 import pathlib
+import re
 import urllib.parse
 import urllib.request
 
@@ -31,9 +32,26 @@ def problems(stacks, account_of, takes_over=False):
     deployed = {stack.name for stack in stacks}
     last = (functools.partial(sources, deployed=deployed, account_of=account_of), functools.partial(leftovers.problems, takes_over=takes_over))
     for stack, account in accounts.items():
-        found += [f"{stack.name}: {line}" for check in (status, streams, *last) for line in answered(check, account, stack)]
-    found += answered(concurrency, accounts[stacks[0]], stacks)
+        found += [f"{stack.name}: {line}" for check in (status, streams, topic, *last) for line in answered(check, account, stack)]
+    reservations = functools.partial(concurrency, reserves_only=True)
+    found += [line for account, group in by_place(accounts) for line in answered(reservations, account, group)]
     return list(dict.fromkeys(found))
+
+
+def warnings(stacks, account_of):
+    """Returns what does not prevent the deployment of the stacks, but needs the operator, each once."""
+    accounts = {stack: account_of(stack.section) for stack in stacks}
+    found = [line for stack, account in accounts.items() for line in answered(subscription, account, stack)]
+    found += [line for account, group in by_place(accounts) for line in answered(concurrency, account, group)]
+    return list(dict.fromkeys(found))
+
+
+def by_place(accounts):
+    """Returns each account and region once, with its stacks."""
+    places = {}
+    for stack, account in accounts.items():
+        places.setdefault(account.place(), (account, []))[1].append(stack)
+    return list(places.values())
 
 
 def answered(check, *given):
@@ -158,27 +176,54 @@ def streams(account, stack):
     ]
 
 
-def concurrency(account, stacks):
-    """Checks that streams alone cannot use up the concurrent executions of the account.
+def topic(account, stack):
+    """Checks that the alarms can publish to their topic."""
+    arn, region = stack.values()["AlarmTopicArn"], account.session.region_name
+    if not arn:
+        return []
+    if not re.fullmatch(rf"arn:[^:]+:sns:{region}:\d+:[\w-]+", arn):
+        return [f"AlarmTopicArn is {arn}, and must be a standard topic in {region}. Find the topics: aws sns list-topics --region {region}"]
+    found = account.topic(arn)
+    if found is None:
+        return [f"the topic {arn} does not exist. Create it: aws sns create-topic --name {arn.split(':')[-1]}"]
+    if found.get("KmsMasterKeyId", "").endswith("alias/aws/sns"):
+        change = f"aws sns set-topic-attributes --topic-arn {arn} --attribute-name KmsMasterKeyId --attribute-value …"
+        return [f"alarms cannot use the key alias/aws/sns of the topic {arn}. Choose a key that admits cloudwatch.amazonaws.com: {change}"]
+    return []
 
-    Lambda runs up to ParallelizationFactor batches of each shard at the same time.
+
+def subscription(account, stack):
+    arn = stack.values()["AlarmTopicArn"]
+    if not arn or (account.topic(arn) or {}).get("SubscriptionsConfirmed") != "0":
+        return []
+    subscribe = f"aws sns subscribe --topic-arn {arn} --protocol email --notification-endpoint …"
+    return [f"nobody gets the alarms, because the topic {arn} has no confirmed subscription. Confirm it in the mail, or subscribe: {subscribe}"]
+
+
+def concurrency(account, stacks, reserves_only=False):
+    """Checks that requests can run while all streams are busy.
+
+    Lambda runs up to ParallelizationFactor batches of each shard at the same time. It refuses
+    reservations that exceed the quota. If other batches use up the quota, it refuses requests.
     """
-    reserved = batches = 0
+    reserved = batches = functions = 0
     for stack in stacks:
         given = stack.values().get("StreamConcurrency", "")
         limit = int(given) if given.isdigit() else 0
         for factors, is_limited in mappings(stack):
+            functions += 1
             reserved += limit if is_limited else 0
-            batches += 0 if limit and is_limited else sum(factors) * SHARDS
+            batches += 0 if reserves_only or limit and is_limited else sum(factors) * SHARDS
     needed = reserved + batches + UNRESERVED
     quota = account.client("lambda").get_account_settings()["AccountLimit"]["ConcurrentExecutions"]
-    if quota >= needed:
+    if not reserved + batches or quota >= needed:
         return []
+    most = (quota - UNRESERVED) // functions
+    advice = f"Set StreamConcurrency={most} in each section of samconfig.toml, or request more" if most > 0 else "Request more"
     return [
         f"the account may run {quota} functions at the same time, and needs {needed}: {reserved} reserved by StreamConcurrency, "
-        f"{batches} for batches of streams ({SHARDS} shards each), and {UNRESERVED} for requests. Limit the streams with "
-        "StreamConcurrency, or request more: aws service-quotas request-service-quota-increase --service-code lambda "
-        f"--quota-code L-B99A9384 --desired-value {max(1000, needed)}"
+        f"{batches} for batches of streams ({SHARDS} shards each), and {UNRESERVED} for requests. {advice}: "
+        f"aws service-quotas request-service-quota-increase --service-code lambda --quota-code L-B99A9384 --desired-value {max(1000, needed)}"
     ]
 
 

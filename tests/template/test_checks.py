@@ -171,24 +171,65 @@ def sources_and_streams_are_checked():
     expect(checks.streams(Stubbed(("dynamodbstreams", "describe_stream", {"StreamDescription": {"StreamArn": STREAM}})), given))
 
 
-def concurrency_is_checked():
-    def found(quota, *stacks):
-        limit = {"AccountLimit": {"ConcurrentExecutions": quota}}
-        return checks.concurrency(Stubbed(("lambda", "get_account_settings", limit)), stacks)
+def the_alarm_topic_is_checked():
+    arn = "arn:aws:sns:us-east-1:123456789012:app-alarms"
+    given = stack("lake", f"AlarmTopicArn={arn}")
 
-    factors = sum(sum(factors) for factors, _ in checks.mappings(stack("ledger")))
-    needed = factors * 4 + 100
-    expect(found(needed, stack("ledger")))
-    batches = f"{factors * 4} for batches of streams (4 shards each), and 100 for requests"
-    expect(found(needed - 1, stack("ledger")), f"needs {needed}: 0 reserved by StreamConcurrency, {batches}")
+    def answer(confirmed="1", **more):
+        return Stubbed(("sns", "get_topic_attributes", {"Attributes": {"SubscriptionsConfirmed": confirmed, "SubscriptionsPending": "1", **more}}))
+
+    for check in (checks.topic, checks.subscription):
+        expect(check(Stubbed(), stack("lake")))
+        expect(check(answer(), given))
+    for wrong in (arn.replace("us-east-1", "eu-west-1"), f"{arn}.fifo", arn.replace("sns", "sqs"), f"{arn}:subscription"):
+        expect(checks.topic(Stubbed(), stack("lake", f"AlarmTopicArn={wrong}")), f"AlarmTopicArn is {wrong}, and must be a standard topic in us-east-1")
+    expect(checks.topic(Stubbed(("sns", "get_topic_attributes", "NotFound: no topic")), given), f"the topic {arn} does not exist. Create it: aws sns create-topic --name app-alarms")
+    expect(checks.topic(answer(KmsMasterKeyId="alias/aws/sns"), given), "set-topic-attributes")
+    expect(checks.topic(answer(KmsMasterKeyId="alias/own"), given))
+    denied = Stubbed(("sns", "get_topic_attributes", "AuthorizationError: not authorized"))
+    expect(checks.answered(checks.topic, denied, given), "a check failed: An error occurred (AuthorizationError)")
+    expect(checks.subscription(answer("0"), given), f"nobody gets the alarms, because the topic {arn} has no confirmed subscription")
+
+
+def concurrency_is_checked():
+    def found(quota, *stacks, **more):
+        limit = {"AccountLimit": {"ConcurrentExecutions": quota}}
+        return checks.concurrency(Stubbed(("lambda", "get_account_settings", limit)), stacks, **more)
+
     functions = len(checks.mappings(stack("ledger")))
-    limited = stack("ledger", "StreamConcurrency=5")
-    expect(found(100 + 5 * functions, limited))
-    expect(found(99 + 5 * functions, limited), f"{5 * functions} reserved by StreamConcurrency, 0 for batches")
+    batches = sum(sum(factors) for factors, _ in checks.mappings(stack("ledger"))) * 4
+    expect(found(batches + 100, stack("ledger")))
+    expect(found(batches + 100 - 1, stack("ledger")), f"needs {batches + 100}: 0 reserved by StreamConcurrency, {batches} for batches of streams (4 shards each), and 100 for requests")
+    expect(found(10, stack("ledger"), reserves_only=True))
+    for quota, advice in [(10, "for requests. Request more: aws"), (99 + functions, "for requests. Request more: aws"), (99 + 3 * functions, "Set StreamConcurrency=2 in")]:
+        expect(found(quota, stack("ledger")), advice)
+    expect(found(100 + 2 * functions, stack("ledger", "StreamConcurrency=2")))
+    for reserves_only in (False, True):
+        limited = stack("ledger", "StreamConcurrency=5")
+        expect(found(100 + 5 * functions, limited, reserves_only=reserves_only))
+        expect(found(99 + 5 * functions, limited, reserves_only=reserves_only), f"{5 * functions} reserved by StreamConcurrency, 0 for batches")
     expect(found(10, stack("cart"), stack("bank")), "--quota-code L-B99A9384 --desired-value 1000")
     parts = [stack(name, "TransactionService=ledger" * (name == "bank")) for name in settings.STACKS]
     assert sorted(one for part in parts for one in checks.mappings(part)) == sorted(checks.mappings(stack("system"))), "the root stack has the mappings of all stacks"
-    assert checks.mappings(stack("lake")) and checks.mappings(stack("bank")), "no stream is found"
+    assert all(is_limited for part in parts for _, is_limited in checks.mappings(part)), "StreamConcurrency does not limit every stream"
+    assert all(checks.mappings(part) for part in parts), "no stream is found"
+
+
+def each_account_has_its_own_quota():
+    """Stacks in other accounts do not count."""
+    def account_of(number, *answers):
+        return Stubbed(("sts", "get_caller_identity", {**CALLER, "Account": number}), *answers)
+
+    def limit(quota):
+        return ("lambda", "get_account_settings", {"AccountLimit": {"ConcurrentExecutions": quota}})
+
+    cart, ledger = stack("cart"), stack("ledger")
+    [(first, one), (second, other)] = checks.by_place({cart: account_of("1"), ledger: account_of("2")})
+    assert (one, other) == ([cart], [ledger]) and first is not second, (one, other)
+    [(_, both)] = checks.by_place({cart: account_of("1"), ledger: account_of("1")})
+    assert both == [cart, ledger], both
+    accounts = {"app-cart": account_of("1", limit(1000)), "app-ledger": account_of("2", limit(10))}
+    expect(checks.warnings([cart, ledger], lambda section: accounts[section["stack_name"]]), "the account may run 10 functions at the same time")
 
 
 def table(name):
@@ -265,7 +306,9 @@ def main():
     access_is_checked()
     the_state_of_the_stack_is_checked()
     sources_and_streams_are_checked()
+    the_alarm_topic_is_checked()
     concurrency_is_checked()
+    each_account_has_its_own_quota()
     leftovers_are_found()
     a_stack_that_cannot_be_deleted_is_refused()
     all_problems_are_reported_at_once()

@@ -71,7 +71,7 @@ def config(stack=None, given=""):
     return found
 
 
-def run(name, *options, given=SECTIONS, fails=None):
+def run(name, *options, given=SECTIONS, fails=None, warnings=()):
     """Deploys to a temporary folder. Returns the calls of sam, the marks of the functions, and what was printed."""
     sam, said = Sam(fails), io.StringIO()
     with contextlib.ExitStack() as held:
@@ -80,6 +80,7 @@ def run(name, *options, given=SECTIONS, fails=None):
             (root / "target/lambda" / function).mkdir(parents=True)
         for target, value in [
             ("deploy.ROOT", root), ("deploy.Account", OtherStacks), ("deploy.checks.problems", lambda *_: []),
+            ("deploy.checks.warnings", lambda *_: warnings),
             ("deploy.settings.read", lambda: given), ("deploy.subprocess.run", sam.run),
         ]:
             held.enter_context(mock.patch(target, value))
@@ -184,7 +185,8 @@ def stacks_are_deployed_in_turn():
     calls, _, said = run("", fails="cart")
     assert ([stack for stack, _, _ in calls], said.splitlines()[-1]) == (["ledger", "bank", "cart"], "cart is not deployed: sam deploy failed"), said
     assert run("bnak") == ([], {}, "there is no stack bnak: choose one of ledger, bank, cart, lake, wellness, or system for all of them as one")
-    assert run("cart", "--check")[:2] == ([], {}), "--check changes nothing"
+    assert run("cart", "--check", warnings=["one", "two"]) == ([], {}, "warning: one\nwarning: two"), "--check changes nothing"
+    assert [stack for stack, _, _ in run("cart", warnings=["one"])[0]] == ["cart"], "a warning prevents no deployment"
 
 
 def an_old_python_is_refused():
