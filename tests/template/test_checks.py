@@ -3,6 +3,8 @@
 import contextlib
 import copy
 import http.server
+import io
+import json
 import os
 import pathlib
 import sys
@@ -242,10 +244,10 @@ def resource(name, status="CREATE_COMPLETE", kind="AWS::DynamoDB::Table"):
 
 def leftovers_are_found():
     """An account with the table app-Cart, the log group /app/cart, and no other resource of the cart."""
-    def account(*formation, own=()):
+    def account(*formation, own=(), again=()):
         tables = [("dynamodb", "describe_table", table(name) if name == "app-Cart" else "ResourceNotFoundException: no table") for name in TABLES if name not in own]
         groups = [("logs", "describe_log_groups", {"logGroups": [{"logGroupName": name} for name in names]}) for names in ([], ["/app/cart", "/app/cart-2"])]
-        return Stubbed(*formation, *tables, *groups)
+        return Stubbed(*formation, *tables, *(("dynamodb", "describe_table", one) for one in again), *groups)
 
     nobody = ("cloudformation", "describe_stack_resources", "ValidationError: Stack for app-Cart does not exist")
     # The answer has another resource of the stack that has the table.
@@ -259,8 +261,16 @@ def leftovers_are_found():
     group = "the log group /app/cart exists already. Delete it: aws logs delete-log-group --log-group-name /app/cart"
     new = account(ABSENT, nobody, nobody, ABSENT, ABSENT)
     assert leftovers.problems(new, stack("cart"), False) == [group, use]
-    new = account(ABSENT, nobody, nobody, ABSENT)
-    assert leftovers.problems(new, stack("cart"), True) == [group], "--take-over imports tables only"
+    keys = [{"AttributeName": "GSI1PK", "KeyType": "HASH"}, {"AttributeName": "GSI1SK", "KeyType": "RANGE"}]
+    for projection, more in [(None, []), ("ALL", []), ("KEYS_ONLY", ["app-Cart are not those of the settings: it has GSI1 (GSI1PK GSI1SK KEYS_ONLY), and needs GSI1 (GSI1PK GSI1SK ALL). A"])]:
+        indexes = [{"IndexName": "GSI1", "KeySchema": keys, "Projection": {"ProjectionType": projection}}] if projection else []
+        new = account(ABSENT, nobody, nobody, ABSENT, again=[{"Table": {"TableName": "app-Cart", "GlobalSecondaryIndexes": indexes}}])
+        expect(leftovers.problems(new, stack("cart"), True), group, *more)
+    for projection, names in [("KEYS_ONLY", ["GSI1"]), ("KEYS_ONLY_AND_ALL", ["GSI1", "GSI1All"]), ("ALL_AND_KEYS_ONLY", ["GSI1", "GSI1All"]), ("ALL", ["GSI1All"])]:
+        found = leftovers.defined_indexes(stack("bank", f"IndexProjection={projection}"), "PaymentScheduler").values()
+        assert [one["IndexName"] for one in found] == names, (projection, found)
+    orders = [{"IndexName": "GSI1", "KeySchema": keys, "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": names}} for names in ("AB", "BA")]
+    assert len({words for one in orders for words in leftovers.indexes({"GlobalSecondaryIndexes": [one]})}) == 1, "DynamoDB may return another order"
     owned = ("cloudformation", "describe_stack_resources", other)
     found = leftovers.problems(account(ABSENT, owned, has_it, nobody), stack("cart"), True)
     assert found == ["the table app-Cart belongs to the stack app-Cart-1A2B. Delete that stack, or set another Name", group], found
@@ -278,12 +288,64 @@ def leftovers_are_found():
     assert Stubbed(owned, skipped).owner("app-Cart") is None, "a deleted stack has kept the table"
 
 
+def an_import_states_what_the_tables_have():
+    """The update after the import changes what differs from the imported definition, such as the key and the indexes."""
+    def imported(given="", **found):
+        one, formation = stack("bank", given), mock.Mock()
+        tables = {"app-PaymentScheduler": found, "app-BankJobs": {"DeletionProtectionEnabled": True, "AttributeDefinitions": [], **key("other")}}
+        account = mock.Mock(**{"client.return_value": formation, "stack.return_value": None, "table": tables.get})
+        with mock.patch.object(leftovers, "retained", lambda *_: list(tables)), contextlib.redirect_stdout(io.StringIO()):
+            leftovers.take_over(account, one)
+        return [each["Properties"] for each in json.loads(formation.create_change_set.call_args.kwargs["TemplateBody"])["Resources"].values()]
+
+    def key(name):
+        return {"SSEDescription": {"Status": "ENABLED", "SSEType": "KMS", "KMSMasterKeyArn": f"arn:aws:kms:us-east-1:123456789012:key/{name}"}}
+
+    def index(name, partition, projection):
+        keys = [{"AttributeName": partition, "KeyType": "HASH"}, {"AttributeName": "GSI1SK", "KeyType": "RANGE"}]
+        return {"IndexName": name, "KeySchema": keys, "Projection": {"ProjectionType": projection}}
+
+    declared = settings.template_of("bank")["Resources"]["PaymentScheduler"]["Properties"]
+    attributes = declared["AttributeDefinitions"]
+    given = "KmsKeyArn=arn:aws:kms:us-east-1:123456789012:key/new ProtectTables=false"
+    active = {"IndexStatus": "ACTIVE", "ItemCount": 1}
+    old = {"AttributeName": "GSI9PK", "AttributeType": "S"}
+    indexes = [{**index("GSI9", "GSI9PK", "ALL"), **active}, {**index("GSI1", "GSI1PK", "KEYS_ONLY"), **active}]
+    payments, jobs = imported(given, **key("old"), GlobalSecondaryIndexes=indexes, AttributeDefinitions=[old, *attributes])
+    encrypted = {"SSEEnabled": True, "SSEType": "KMS", "KMSMasterKeyId": "arn:aws:kms:us-east-1:123456789012:key/old"}
+    assert payments["SSESpecification"] == encrypted and jobs["SSESpecification"]["KMSMasterKeyId"].endswith("/other"), (payments, jobs)
+    assert (payments["DeletionProtectionEnabled"], jobs["DeletionProtectionEnabled"]) == ("false", "true"), (payments, jobs)
+    kept = declared["GlobalSecondaryIndexes"][0]["Fn::If"][1]
+    assert payments["GlobalSecondaryIndexes"] == [kept, index("GSI9", "GSI9PK", "ALL")] and "WarmThroughput" in kept, payments
+    assert payments["AttributeDefinitions"] == [*attributes, old], payments
+    [payments, _] = imported(AttributeDefinitions=attributes)
+    assert payments["SSESpecification"] == {"Ref": "AWS::NoValue"} and payments["GlobalSecondaryIndexes"] == {"Ref": "AWS::NoValue"}, payments
+    same = {"GlobalSecondaryIndexes", "SSESpecification", "DeletionProtectionEnabled"}
+    assert all(payments[name] == value for name, value in declared.items() if name not in same), payments
+
+
 def a_stack_that_cannot_be_deleted_is_refused():
     [found] = described("UPDATE_IN_PROGRESS")["Stacks"]
     assert undeploy.refusal(found) == "app-cart is UPDATE_IN_PROGRESS. Run the command again after its end"
     assert "update-termination-protection" in undeploy.refusal({**found, "StackStatus": "CREATE_COMPLETE", "EnableTerminationProtection": True})
     for status in ("CREATE_COMPLETE", "REVIEW_IN_PROGRESS", "DELETE_FAILED"):
         assert undeploy.refusal({**found, "StackStatus": status}) is None, status
+
+
+def every_check_runs():
+    names = ["settings", "issuer", "binaries", "access", "status", "streams", "topic", "sources", "leftovers.problems", "concurrency", "subscription"]
+    lake, account = stack("lake"), mock.Mock(**{"place.return_value": "here"})
+
+    def check(name):
+        return lambda *_, reserves_only=False, **__: [] if name == "access" else [name + " of reservations" * reserves_only]
+
+    with contextlib.ExitStack() as held:
+        for name in names:
+            held.enter_context(mock.patch(f"deployment.checks.{name}", check(name)))
+        problems, warnings = checks.problems([lake], lambda _: account), checks.warnings([lake], lambda _: account)
+    ran = ["settings", "issuer", "binaries", "status", "streams", "topic", "sources", "leftovers.problems"]
+    assert problems == [*(f"lake: {name}" for name in ran), "concurrency of reservations"], problems
+    assert warnings == ["subscription", "concurrency"], warnings
 
 
 def all_problems_are_reported_at_once():
@@ -310,7 +372,9 @@ def main():
     concurrency_is_checked()
     each_account_has_its_own_quota()
     leftovers_are_found()
+    an_import_states_what_the_tables_have()
     a_stack_that_cannot_be_deleted_is_refused()
+    every_check_runs()
     all_problems_are_reported_at_once()
     print("make deploy: every check reports its problem and the command that mends it")
 
