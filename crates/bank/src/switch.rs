@@ -23,7 +23,7 @@ pub struct Switch {
     pub enabled: bool,
     /// Time of the last change.
     pub changed_at: TimestampSeconds,
-    /// The operator who made it.
+    /// The operator who made the last change.
     pub changed_by: ChangedBy,
 }
 

@@ -173,6 +173,21 @@ mod tests {
         prop::collection::vec(part, 0..6).prop_map(|parts| parts.concat())
     }
 
+    #[test]
+    fn an_author_has_the_strongest_scope_of_the_domain() {
+        for (scopes, expected) in [
+            ("bank:write bank:operate ledger:operate", "bank:operate"),
+            ("bank:write bank:admin ledger:operate", "bank:admin"),
+            ("bank:write bank:read wellness:write", "bank:write"),
+            ("bank:read", "bank:read"),
+            ("banks:operate", ""),
+        ] {
+            let claims = [("sub", "ann"), ("scope", scopes)].map(|(name, text)| (name.to_owned(), text.to_owned()));
+            let author = Caller::from_claims(&claims.into(), "").author("bank");
+            assert_eq!(author, ChangedBy { sub: "ann".to_owned(), scope: expected.to_owned() }, "{scopes}");
+        }
+    }
+
     proptest! {
         #[test]
         fn a_claim_reaches_only_the_values_that_the_issuer_listed(texts in prop::collection::vec(claim(), 0..4), company in claim()) {

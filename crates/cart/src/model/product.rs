@@ -37,7 +37,7 @@ pub struct Product {
     pub active: bool,
     /// Version number. It starts at 1 and increases by 1 with each change.
     pub version: i64,
-    /// The operator who last changed it.
+    /// The operator who last changed the product.
     pub changed_by: ChangedBy,
 }
 
@@ -199,7 +199,7 @@ pub struct ProductBody {
     active: bool,
     #[schemars(range(min = 1))]
     version: i64,
-    /// Only for operators.
+    /// The operator who last changed the product. Only for operators.
     #[serde(skip_serializing_if = "Option::is_none")]
     changed_by: Option<ChangedBy>,
 }
