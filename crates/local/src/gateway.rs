@@ -13,7 +13,7 @@ use std::{
 };
 
 use axum::{body::Bytes, response::Response};
-use http::{HeaderMap, HeaderValue, StatusCode, header, request::Parts};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts};
 use jiff::Timestamp;
 use serde_json::Value;
 use tokio::time::timeout;
@@ -94,12 +94,29 @@ impl Gateway {
         if let Some(path) = parts.uri.path().strip_prefix("/_local/") {
             return self.administer(&parts, path, body).await;
         }
+        if let Some(redirect) = self.redirect(&parts) {
+            return Ok(redirect);
+        }
         let matched = self.find(&parts)?;
         let claims = self.claims(&parts.headers)?;
         let arrival =
             Arrival { peer: peer.ip(), id: &Uuid::new_v4().to_string(), now: self.clock.unwrap_or_else(function::now) };
         let event = event(&matched, &claims, &parts, &body, &arrival)?;
         Ok(self.call(&matched.target.function, event).await)
+    }
+
+    /// Redirects `/` and `/_local` to the console. A browser must not remember it, because the next
+    /// stack may run without the console.
+    fn redirect(&self, parts: &Parts) -> Option<Response> {
+        let (method, path) = (&parts.method, parts.uri.path());
+        let is_short = method == Method::GET && matches!(path, "/" | "/_local");
+        if !is_short || self.console.is_none() || self.routes.find(method.as_str(), path).is_some() {
+            return None;
+        }
+        let mut response = Response::default();
+        *response.status_mut() = StatusCode::FOUND;
+        response.headers_mut().insert(header::LOCATION, HeaderValue::from_static("/_local/"));
+        Some(response)
     }
 
     /// The function and the event of a request, with the claims of its caller.

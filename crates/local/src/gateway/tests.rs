@@ -206,6 +206,20 @@ async fn only_pages_of_the_declared_origin_may_call_the_api() {
     without.stack.stop().await;
 }
 
+#[tokio::test]
+async fn the_shorter_addresses_lead_to_the_console() {
+    let api = Api::of(Stack::of_text(TEMPLATE).auth(Auth::Required).console(true)).await;
+    let without = Api::start(Auth::Open).await;
+    for path in ["/", "/_local"] {
+        let page = api.request(Method::GET, path).send().await.unwrap();
+        assert_eq!((page.status().as_u16(), page.url().path()), (200, "/_local/"), "{path}");
+        assert_eq!(api.request(Method::POST, path).send().await.unwrap().status(), 404, "{path}");
+        assert_eq!(without.request(Method::GET, path).send().await.unwrap().status(), 404, "{path}");
+    }
+    api.stack.stop().await;
+    without.stack.stop().await;
+}
+
 /// An event can be any JSON. Whatever it is, the next invocation is recorded as well.
 #[tokio::test]
 async fn the_console_records_every_event_that_is_json() {
