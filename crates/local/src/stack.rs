@@ -633,6 +633,11 @@ impl Stack {
         self.template.tables.iter().map(|table| table.name.as_str()).collect()
     }
 
+    /// Physical names of the S3 buckets.
+    pub fn buckets(&self) -> &[String] {
+        &self.template.buckets
+    }
+
     /// Physical name of the table whose name has this suffix.
     pub fn table(&self, end: &str) -> Option<&str> {
         self.tables().into_iter().find(|name| name.ends_with(end))

@@ -98,8 +98,8 @@ const SHOWN: [(&str, [&str; 2]); 4] = [
 ];
 
 /// Returns the welcome text, with the endpoints and example calls of each service.
-fn welcome(stack: &Stack, options: &RunOptions, events: &Events) -> Result<String, CliError> {
-    let (url, tables) = (stack.url(), stack.tables().join(", "));
+pub(super) fn welcome(stack: &Stack, options: &RunOptions, events: &Events) -> Result<String, CliError> {
+    let (url, tables, buckets) = (stack.url(), stack.tables().join(", "), stack.buckets().join(", "));
     let curl = match options.auth {
         Auth::Open => "curl -s".to_owned(),
         Auth::Required => "curl -s -H \"authorization: Bearer $TOKEN\"".to_owned(),
@@ -119,7 +119,7 @@ fn welcome(stack: &Stack, options: &RunOptions, events: &Events) -> Result<Strin
     Ok([
         format!(
             "{console}The API runs at {url}, and DynamoDB at {dynamo} with the tables {tables}.
-Firehose and S3 run at {services} and write to {lake}.
+Firehose and S3 run at {services} and write to {lake}. The buckets are {buckets}.
 The data is {data}. It contains the sample data of {}. Press Ctrl-C to stop.",
             names.join(", ")
         ),

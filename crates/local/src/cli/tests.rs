@@ -60,6 +60,21 @@ fn rejects_invalid_arguments() {
 }
 
 #[tokio::test]
+async fn the_welcome_names_every_table_and_bucket() {
+    let template = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../template.yaml"));
+    let Ok(Command::Run(options)) = parse("run") else { unreachable!() };
+    let stack = Stack::builder(&template).start().await.unwrap();
+    let welcome = run::welcome(&stack, &options, &Events::of(template.with_file_name(EVENTS))).unwrap();
+    let words: Vec<_> = welcome.split([' ', '\n']).map(|word| word.trim_end_matches([',', '.'])).collect();
+    let buckets = stack.buckets().iter().map(String::as_str);
+    for name in stack.tables().into_iter().chain(buckets) {
+        assert!(words.contains(&name), "{name}: {welcome}");
+    }
+    assert!(words.contains(&"local-bank-inbox"), "{welcome}");
+    stack.stop().await;
+}
+
+#[tokio::test]
 async fn the_demo_calls_every_access_pattern() {
     let template = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../template.yaml"));
     let done = demo::demo(&StackOptions { template, parameters: Vec::new() }).await;
