@@ -206,6 +206,7 @@ def walk_deletion(client):
 
 
 def walk_s3(s3, bucket):
+    check("boto3 lists the buckets", bucket in [found["Name"] for found in s3.list_buckets()["Buckets"]])
     s3.put_object(Bucket=bucket, Key="tools/test", Body=b"content")
     check("boto3 reads an object of the lake", s3.get_object(Bucket=bucket, Key="tools/test")["Body"].read(), b"content")
 
@@ -219,6 +220,8 @@ def walk_cli(environment, client, tables):
         return json.loads(done.stdout or "null")
 
     check("the AWS CLI lists every table", sorted(aws("dynamodb", "list-tables", "--page-size", "2")["TableNames"]), sorted(tables))
+    listed = aws("s3api", "list-buckets", "--page-size", "1")["Buckets"]
+    check("the AWS CLI lists the buckets in pages", "local-lake" in [bucket["Name"] for bucket in listed])
     [payments] = [name for name in tables if name.endswith("PaymentScheduler")]
     [stream] = aws("dynamodbstreams", "list-streams", "--table-name", next(name for name in tables if name.endswith("Cart")))["Streams"]
     aws("dynamodb", "wait", "table-exists", "--table-name", payments)

@@ -2,7 +2,7 @@
 use std::sync::Arc;
 
 use axum::response::Response;
-use http::{HeaderValue, request::Parts};
+use http::{HeaderValue, header, request::Parts};
 
 use crate::server::{Arriving, CorsLayer, Endpoint, Origins, Received, Refusal};
 
@@ -44,10 +44,16 @@ impl<D: Endpoint, O: Endpoint> Endpoint for Services<D, O> {
 }
 
 /// Calls of Firehose and Secrets Manager name it in `x-amz-target`. Calls of S3 have a bucket in
-/// the path instead.
+/// the path instead. The list of the buckets has none, and its signature names S3.
 fn is_for_others(parts: &Parts) -> bool {
     match parts.headers.get("x-amz-target").map(HeaderValue::as_bytes) {
         Some(target) => target.starts_with(b"Firehose_") || target.starts_with(b"secretsmanager."),
-        None => parts.uri.path() != "/",
+        None => parts.uri.path() != "/" || is_signed_for_s3(parts),
     }
+}
+
+/// The credential of a signature is `<access key>/<date>/<region>/<service>/aws4_request`.
+fn is_signed_for_s3(parts: &Parts) -> bool {
+    let signed = parts.headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    signed.is_some_and(|signed| signed.starts_with("AWS4-") && signed.contains("/s3/aws4_request"))
 }

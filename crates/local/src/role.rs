@@ -180,6 +180,7 @@ fn of_s3(method: &str, path: &str, query: &str) -> Need {
     let (bucket, key) = path.split_once('/').unwrap_or((&path, ""));
     let has = |name: &str| form_urlencoded::parse(query.as_bytes()).any(|(key, _)| key == name);
     let (action, resource) = match (method, key) {
+        ("GET", "") if bucket.is_empty() => ("s3:ListAllMyBuckets", "*"),
         (_, "") => ("s3:ListBucket", bucket),
         // Uploads in parts need no other permission than the put of an object.
         ("PUT" | "POST", _) => ("s3:PutObject", &*path),

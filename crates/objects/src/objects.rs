@@ -175,6 +175,14 @@ impl Lake {
         if is_known { Ok(self.folder.join(bucket)) } else { Err(Fault::NoSuchBucket) }
     }
 
+    /// The time at which the folder of a bucket was created. If the file system does not know, the
+    /// time of its last change. A user may have removed the folder.
+    pub(super) fn created(&self, bucket: &str) -> Timestamp {
+        let metadata = fs::metadata(self.folder.join(bucket));
+        let time = metadata.and_then(|metadata| metadata.created().or_else(|_| metadata.modified()));
+        time.ok().and_then(|time| time.try_into().ok()).unwrap_or_default()
+    }
+
     /// Opens an object.
     pub(super) fn open(&self, bucket: &str, key: &str) -> Result<Object, Fault> {
         let path = self.path(bucket, key)?;

@@ -2,7 +2,7 @@
 //! and uploads in parts (docs/decisions/streams-locally.md). Of the signatures, only those of
 //! presigned URLs are checked.
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs::{self, File},
     io::{self, BufWriter, Read, Seek, SeekFrom, Write},
     sync::Arc,
@@ -35,6 +35,8 @@ use engine::server::{Arriving, Refusal};
 const METADATA: &str = "x-amz-meta-";
 /// Maximum number of keys in a page of a list.
 const MAX_KEYS: usize = 1000;
+/// Maximum number of buckets in a page.
+const MAX_BUCKETS: usize = 10_000;
 const MAX_PARTS: u32 = 10_000;
 /// Size of the parts in which a body is sent.
 const SENT: usize = 256 * 1024;
@@ -67,6 +69,13 @@ impl Target {
     fn number(&self, name: &str) -> Option<usize> {
         self.query(name).and_then(|number| number.parse().ok())
     }
+
+    /// The last entry of the page before, from the continuation token.
+    fn after(&self) -> Result<Option<String>, Fault> {
+        let Some(token) = self.query("continuation-token") else { return Ok(None) };
+        let token = URL_SAFE_NO_PAD.decode(token).map_err(|_| Fault::Invalid)?;
+        String::from_utf8(token).map(Some).map_err(|_| Fault::Invalid)
+    }
 }
 
 type Answer = Result<Response, Fault>;
@@ -78,6 +87,7 @@ pub(super) async fn answer(lake: &Arc<Lake>, parts: &Parts, body: &[u8]) -> Resp
         Err(fault) => return respond(Err(fault), &parts.method),
     };
     let answered = match (&parts.method, target.key.is_empty()) {
+        (&Method::GET, true) if target.bucket.is_empty() => list_buckets(lake, &target),
         (&Method::HEAD, true) => lake.bucket(&target.bucket).map(|_| empty(StatusCode::OK)),
         (&Method::GET, true) if target.query("list-type") == Some("2") => list(lake, &target),
         (&Method::GET | &Method::HEAD, false) => get(lake, &target, &parts.headers, parts.method == Method::HEAD),
@@ -167,8 +177,8 @@ fn describe(fault: &Fault) -> (StatusCode, &'static str, &'static str) {
 }
 
 fn unsupported() -> Response {
-    let message = "The local stack supports PutObject, GetObject, HeadObject, DeleteObject, HeadBucket, ListObjectsV2 \
-        and uploads in parts.";
+    let message = "The local stack supports PutObject, GetObject, HeadObject, DeleteObject, ListBuckets, HeadBucket, \
+        ListObjectsV2 and uploads in parts.";
     refusal(StatusCode::NOT_IMPLEMENTED, "NotImplemented", message)
 }
 
@@ -374,14 +384,28 @@ fn of_upload(target: &Target, name: &str, value: &str) -> String {
     format!("<Bucket>{}</Bucket><Key>{}</Key>{value}", escaped(&target.bucket), escaped(&target.key))
 }
 
+/// Lists the buckets in the order of their names.
+fn list_buckets(lake: &Lake, target: &Target) -> Answer {
+    let (prefix, after) = (target.query("prefix").unwrap_or_default(), target.after()?);
+    let limit = target.number("max-buckets").unwrap_or(MAX_BUCKETS).clamp(1, MAX_BUCKETS);
+    let names: BTreeSet<_> = lake.buckets.iter().filter(|name| name.starts_with(prefix)).collect();
+    let mut names = names.into_iter().filter(|name| after.as_ref().is_none_or(|after| *name > after)).peekable();
+    let page: Vec<_> = names.by_ref().take(limit).collect();
+    let next = page.last().filter(|_| names.peek().is_some()).map(|last| URL_SAFE_NO_PAD.encode(last));
+    let next = next.map(|next| format!("<ContinuationToken>{next}</ContinuationToken>")).unwrap_or_default();
+    let entry = |name: &&String| {
+        let created = millis(lake.created(name));
+        format!("<Bucket><Name>{}</Name><CreationDate>{created}</CreationDate></Bucket>", escaped(name))
+    };
+    let buckets = page.iter().map(entry).collect::<Vec<_>>().concat();
+    Ok(xml("ListAllMyBucketsResult", &format!("<Owner><ID>local</ID></Owner><Buckets>{buckets}</Buckets>{next}")))
+}
+
 fn list(lake: &Lake, target: &Target) -> Answer {
     let prefix = target.query("prefix").unwrap_or_default();
     let delimiter = target.query("delimiter").filter(|delimiter| !delimiter.is_empty());
     let token = target.query("continuation-token");
-    let after = match token {
-        Some(token) => String::from_utf8(URL_SAFE_NO_PAD.decode(token).map_err(|_| Fault::Invalid)?).ok(),
-        None => target.query("start-after").map(str::to_owned),
-    };
+    let after = target.after()?.or_else(|| target.query("start-after").map(str::to_owned));
     let limit = target.number("max-keys").unwrap_or(MAX_KEYS).min(MAX_KEYS);
     let mut page = Page { by_url: target.query("encoding-type") == Some("url"), ..Page::default() };
     for object in lake.list(&target.bucket, prefix)? {

@@ -39,7 +39,11 @@ impl Served {
 }
 
 async fn start() -> Served {
-    let (lake, port) = (Arc::new(lake()), Port::bind(0).await.unwrap());
+    serve(lake()).await
+}
+
+async fn serve(lake: Lake) -> Served {
+    let (lake, port) = (Arc::new(lake), Port::bind(0).await.unwrap());
     let url = format!("http://{}", port.address);
     let server = Server::start(port, Arc::new(Services(Arc::clone(&lake))), PATIENCE);
     Served { lake, url, server }
@@ -174,6 +178,32 @@ async fn the_sdk_puts_and_gets_objects_with_metadata_ranges_and_conditions() {
         client.delete_object().bucket("local-lake").key(KEY).send().await.unwrap();
     }
     assert!(status(&get().send().await.unwrap_err()).contains("NoSuchKey"));
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn the_sdk_lists_buckets_by_pages() {
+    let more = ["B", "A"].map(|name| format!("  {name}:\n    Type: AWS::S3::Bucket\n")).concat();
+    let template = Template::read(&(TEMPLATE.to_owned() + &more), Path::new("t"), "local", &BTreeMap::new()).unwrap();
+    let stack = serve(Lake::new(None, &template).unwrap()).await;
+    let client = s3(&stack);
+    let all = client.list_buckets().send().await.unwrap();
+    let name = |bucket: &aws_sdk_s3::types::Bucket| bucket.name().unwrap().to_owned();
+    assert_eq!(all.buckets().iter().map(name).collect::<Vec<_>>(), ["local-a", "local-b", "local-lake"]);
+    assert!(all.buckets().iter().all(|bucket| bucket.creation_date().is_some_and(|date| date.secs() > 1_700_000_000)));
+    for limit in 1..=3 {
+        let mut pages = client.list_buckets().max_buckets(limit).into_paginator().send();
+        let mut found = Vec::new();
+        while let Some(page) = pages.next().await {
+            let page = page.unwrap();
+            assert!(page.buckets().len() <= usize::try_from(limit).unwrap());
+            found.extend(page.buckets().iter().map(name));
+        }
+        assert_eq!(found, ["local-a", "local-b", "local-lake"], "{limit}");
+    }
+    let some = client.list_buckets().prefix("local-l").send().await.unwrap();
+    assert_eq!(some.buckets().iter().map(name).collect::<Vec<_>>(), ["local-lake"]);
+    assert!(client.list_buckets().continuation_token("*").send().await.is_err());
     stack.stop().await;
 }
 

@@ -42,3 +42,17 @@ fn a_denial_has_the_format_of_iam() {
     let end = format!("is not authorized to perform: dynamodb:PutItem on resource: {resource}");
     assert!(body["message"].as_str().is_some_and(|message| message.ends_with(&end)), "{body}");
 }
+
+#[test]
+fn the_list_of_the_buckets_needs_its_own_permission() {
+    for (path, action, resource) in
+        [("/", "ListAllMyBuckets", "*"), ("/b", "ListBucket", "b"), ("/b/", "ListBucket", "b")]
+    {
+        let need = of_s3("GET", path, "");
+        assert_eq!(
+            (need.action, need.resource),
+            (format!("s3:{action}"), format!("arn:aws:s3:::{resource}")),
+            "{path}"
+        );
+    }
+}

@@ -195,6 +195,11 @@ async fn the_dynamodb_port_serves_firehose_and_s3() {
     assert_eq!(answer.status(), 400);
     let text = answer.text().await.unwrap();
     assert!(text.contains("ResourceNotFoundException"), "{text}");
+    // Only its signature tells the list of the buckets from the health check of DynamoDB.
+    let credential = "AWS4-HMAC-SHA256 Credential=local/20261201/us-east-1/s3/aws4_request";
+    let buckets = http.get(url).header("authorization", credential).send().await.unwrap().text().await.unwrap();
+    assert!(buckets.contains("<Name>local-lake</Name>"), "{buckets}");
+    assert!(http.get(url).send().await.unwrap().text().await.unwrap().starts_with("healthy: dynamodb."));
     // The limit of DynamoDB is lower than that of S3.
     let large = vec![b'x'; 17 * 1024 * 1024];
     assert_eq!(http.put(&object).body(large.clone()).send().await.unwrap().status(), 200);
