@@ -405,9 +405,10 @@ async fn read(body: Body, most: usize) -> Result<Bytes, Refusal> {
     if seen <= most { Ok(kept.into()) } else { Err(Refusal::TooLarge) }
 }
 
-/// Response with a JSON body.
+/// Response with a JSON body. The body ends with a newline, so that the prompt of a terminal starts
+/// a line.
 pub fn json_response(status: StatusCode, body: &Value) -> Response {
-    let mut response = Response::new(Body::from(body.to_string()));
+    let mut response = Response::new(Body::from(format!("{body}\n")));
     *response.status_mut() = status;
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response

@@ -24,7 +24,7 @@ pub(crate) fn response(answer: &Value) -> Result<Response, String> {
     if answer.get("statusCode").is_none() {
         return Ok(json_response(StatusCode::OK, answer));
     }
-    let mut response = Response::new(body(answer)?);
+    let mut response = Response::new(());
     *response.status_mut() = status(&answer["statusCode"])?;
     let headers = response.headers_mut();
     for (name, value) in answer["headers"].as_object().into_iter().flatten() {
@@ -34,8 +34,15 @@ pub(crate) fn response(answer: &Value) -> Result<Response, String> {
     for cookie in answer["cookies"].as_array().into_iter().flatten() {
         headers.append(header::SET_COOKIE, header_value(cookie)?);
     }
-    headers.entry(header::CONTENT_TYPE).or_insert(HeaderValue::from_static("text/plain; charset=utf-8"));
-    Ok(response)
+    let kind = headers.entry(header::CONTENT_TYPE).or_insert(HeaderValue::from_static("text/plain; charset=utf-8"));
+    let body = body(answer, kind.to_str().is_ok_and(is_json))?;
+    Ok(response.map(|_| body))
+}
+
+/// Whether a body of this content type is JSON.
+fn is_json(kind: &str) -> bool {
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    kind == "application/json" || kind.ends_with("+json")
 }
 
 fn status(value: &Value) -> Result<StatusCode, String> {
@@ -53,14 +60,16 @@ fn header_value(value: &Value) -> Result<HeaderValue, String> {
     HeaderValue::from_str(&text).map_err(|_| format!("the header value {value} is not valid"))
 }
 
-fn body(answer: &Value) -> Result<Body, String> {
+fn body(answer: &Value, is_json: bool) -> Result<Body, String> {
     let text = match &answer["body"] {
         Value::Null => return Ok(Body::empty()),
         Value::String(text) => text.clone(),
         other => return Err(format!("the body {other} is not a string")),
     };
     if answer["isBase64Encoded"] != json!(true) {
-        return Ok(Body::from(text));
+        // As after a `json_response`, the prompt of a terminal starts a line.
+        let end = if is_json && !text.is_empty() { "\n" } else { "" };
+        return Ok(Body::from(text + end));
     }
     STANDARD.decode(text).map(Body::from).map_err(|error| format!("the body is not base64: {error}"))
 }

@@ -1,5 +1,6 @@
 use std::{sync::Arc, time::Duration};
 
+use axum::body::HttpBody as _;
 use function::{Diagnostic, Invocation};
 use http::{HeaderValue, Method, StatusCode};
 use itertools::Itertools as _;
@@ -378,6 +379,48 @@ async fn returns_the_response_and_the_consumed_units() {
     for path in ["/fail", "/panic", "/hang"] {
         assert_eq!(answer(api.request(Method::GET, path)).await, refusal(500, "Internal Server Error"), "{path}");
     }
+}
+
+#[test]
+fn only_a_json_text_of_a_function_gets_a_newline() {
+    for (kind, text, is_base64, sent) in [
+        ("application/json", "{}", false, "{}\n"),
+        ("application/json; charset=utf-8", "{}", false, "{}\n"),
+        ("application/problem+json", "{}", false, "{}\n"),
+        ("application/json", "e30=", true, "{}"),
+        ("application/json", "", false, ""),
+        ("text/csv", "a,b", false, "a,b"),
+        ("text/plain", "application/json", false, "application/json"),
+    ] {
+        let answer =
+            json!({"statusCode": 200, "headers": {"content-type": kind}, "body": text, "isBase64Encoded": is_base64});
+        let body = super::answer::response(&answer).unwrap().into_body();
+        let size = body.size_hint().exact().unwrap();
+        assert_eq!(usize::try_from(size).unwrap(), sent.len(), "{kind} {text:?}");
+    }
+}
+
+#[tokio::test]
+async fn each_json_answer_ends_with_a_newline() {
+    let api = Api::of(Stack::of_text(TEMPLATE).console(true)).await;
+    let get = |path: &'static str| api.request(Method::GET, path);
+    for request in [
+        get("/nothing"),
+        get("/fail"),
+        get("/_local/health"),
+        get("/_local/nothing"),
+        get("/_local/api/home"),
+        api.request(Method::POST, "/things/1"),
+        api.request(Method::POST, "/_local/ttl"),
+        api.invoke("echo", &json!({})),
+        api.invoke("fail", &json!({})),
+    ] {
+        let response = request.send().await.unwrap();
+        let url = response.url().clone();
+        let text = response.text().await.unwrap();
+        assert!(serde_json::from_str::<Value>(&text).is_ok() && text.ends_with("}\n"), "{url}: {text:?}");
+    }
+    api.stack.stop().await;
 }
 
 #[tokio::test]
