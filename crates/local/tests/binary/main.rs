@@ -7,6 +7,7 @@ mod mistakes;
 
 use std::{
     fs,
+    net::TcpListener,
     path::{Path, PathBuf},
     process::{Output, Stdio},
 };
@@ -43,11 +44,16 @@ impl Drop for Folder {
     }
 }
 
-/// Runs the command to its end. Its environment has no variables of the local stack.
+/// Runs the command to its end. Of the variables of the local stack, its environment has only the
+/// default ports. They are in use, as beside `make run`.
 async fn run(folder: &Path, arguments: &[&str]) -> Output {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut command = Command::new(BINARY);
-    for variable in ["PORT", "DYNAMODB_PORT", "DATA", "LAKE", "DYNAMODB_LOCAL"] {
+    for variable in ["DATA", "LAKE", "DYNAMODB_LOCAL"] {
         command.env_remove(variable);
+    }
+    for variable in ["PORT", "DYNAMODB_PORT"] {
+        command.env(variable, taken.local_addr().unwrap().port().to_string());
     }
     command.args(arguments).current_dir(folder).stdin(Stdio::null()).kill_on_drop(true);
     command.output().await.unwrap()
