@@ -247,12 +247,12 @@ class Period:
 
 
 class Answer:
-    """A query, with its SQL and its result."""
+    """A query, with its title, its description, its SQL and its result."""
 
     def __init__(self, database, name, period=None):
         period = period or Period()
-        self.name = name
-        self.question, sql = QUERIES[name]
+        self.name, self.title = name, name.replace("_", " ").capitalize()
+        self.about, sql = QUERIES[name]
         self.sql = period.sql(sql)
         self.notes = [line[3:] for line in itertools.takewhile(lambda line: line.startswith("--"), self.sql.splitlines())]
         result = database.execute(self.sql)
@@ -542,7 +542,7 @@ def section(answer):
         content += f'<p class="soft">The first {PAGE_ROWS:,} of {len(answer.rows):,} rows.</p>'
     notes = "<br>".join(escape(line) for line in answer.notes if line)
     return (
-        f'<section><h2 id="{answer.name}">{escape(answer.question)}</h2>\n{content}\n'
+        f'<section><h2 id="{answer.name}">{escape(answer.title)}</h2>\n<p>{escape(answer.about)}</p>\n{content}\n'
         f"<details><summary>What the query counts</summary><p>{notes}</p></details>\n"
         f"<details><summary>SQL of {answer.name}</summary><pre>{escape(answer.sql)}</pre></details></section>\n"
     )
@@ -561,7 +561,7 @@ def page(lake, answers, now, service, files, period):
     if lake.faults:
         items = "".join(f"<li>{escape(fault)}</li>" for fault in faults_of(lake))
         warning = f'<div class="warn"><p><strong>{plural(len(lake.faults), "unreadable line")}</strong> are not included in the numbers:</p><ul>{items}</ul></div>'
-    links = "".join(f'<li><a href="#{answer.name}">{escape(answer.question)}</a></li>' for answer in answers)
+    links = "".join(f'<li><a href="#{answer.name}">{escape(answer.title)}</a></li>' for answer in answers)
     by_name = {answer.name: answer for answer in answers}
     others = "".join(f'<li><a href="{escape(name)}">{escape(PAGES[other][0])}</a></li>' for other, name in files.items() if other != service)
     charts = ""
@@ -586,7 +586,7 @@ def page(lake, answers, now, service, files, period):
 <header><h1>{escape(title)}</h1>
 <p class="soft">{now:%Y-%m-%d %H:%M} UTC{covered} · {escape(lake.summary())}</p>
 {warning}
-<nav aria-label="Questions"><ul>{links}</ul></nav>
+<nav aria-label="Contents"><ul>{links}</ul></nav>
 <nav aria-label="Other reports"><ul>{others}</ul></nav></header>
 <main>
 {charts}{"".join(section(answer) for answer in answers)}</main>
@@ -617,7 +617,7 @@ def main(arguments=None):
     for service, (_, questions) in PAGES.items():
         answers = [Answer(lake.database, name, period) for name in questions]
         for answer in answers:
-            print(f"{answer.question}\n\n{table(answer)}\n")
+            print(f"{answer.title}\n{answer.about}\n\n{table(answer)}\n")
         output.with_name(files[service]).write_text(page(lake, answers, now, service, files, period), encoding="utf-8")
     print(f"{lake.summary()}. The pages are {', '.join(str(output.with_name(name)) for name in files.values())}.")
 

@@ -578,15 +578,15 @@ class Texts(unittest.TestCase):
 
     def test_queries_contain_only_characters_that_every_client_accepts(self):
         for name in report.QUESTIONS:
-            question, text = report.QUERIES[name]
-            self.assertTrue(text.isascii() and question.endswith("."), name)
+            about, text = report.QUERIES[name]
+            self.assertTrue(text.isascii() and about.endswith("."), name)
             self.assertTrue(text.startswith("-- ") and text.endswith("\n"), name)
             self.assertLess(len(text), 262_144, name)
             # A client may treat a semicolon as the end of a statement, a question mark as a
             # parameter, and an apostrophe in a comment as the start of a string.
             self.assertFalse(set(text) & set(";?\"\t`"), name)
             self.assertFalse([line for line in text.splitlines() if "--" in line and "'" in line and "'2026" not in line], name)
-            self.assertLessEqual(len(question), 120, name)
+            self.assertLessEqual(len(about), 120, name)
 
     def test_queries_use_only_functions_that_both_engines_share(self):
         alike = set("avg cast coalesce count date_diff date_trunc max min nullif round row_number sum".split())
@@ -814,8 +814,12 @@ class Report(unittest.TestCase):
         self.assertGreaterEqual(strict.tags["title"], 3)
         self.assertEqual(strict.tags["desc"], 2)
         self.assertIn("2 other SKUs", "".join(strict.words))
-        for name in CART:
-            self.assertIn(f'id="{name}"', page)
+        titles = re.findall("<h2 id=\"(\\w+)\">(.*?)</h2>\n<p>(.*?)</p>", page)
+        self.assertEqual([(name, about) for name, _, about in titles], [(name, report.QUERIES[name][0]) for name in CART])
+        for name, title, about in titles:
+            self.assertRegex(title, r"^[A-Z][a-z ]{4,30}$", "a title is no sentence")
+            self.assertIn(f'<a href="#{name}">{title}</a>', page)
+            self.assertIn(f"{title}\n{about}\n\n", done.stdout)
 
     def test_page_fits_phones_and_desktops(self):
         now = datetime.datetime.now(datetime.timezone.utc).replace(tzinfo=None, microsecond=0)
