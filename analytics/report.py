@@ -50,6 +50,9 @@ WIDTH = 480
 TERMINAL_ROWS = 20
 PAGE_ROWS = 500
 SHOWN_FAULTS = 10
+# A change waits for the batching window of export-changes, ExportWindowSeconds. The local Firehose
+# has no buffer.
+ARRIVAL = "A change takes up to ten seconds to reach the lake."
 
 
 # --- The lake ---
@@ -585,6 +588,7 @@ def page(lake, answers, now, service, files, period):
 <body>
 <header><h1>{escape(title)}</h1>
 <p class="soft">{now:%Y-%m-%d %H:%M} UTC{covered} · {escape(lake.summary())}</p>
+<p class="soft">{ARRIVAL} To include later changes, run <code>make report</code> again.</p>
 {warning}
 <nav aria-label="Contents"><ul>{links}</ul></nav>
 <nav aria-label="Other reports"><ul>{others}</ul></nav></header>
@@ -611,7 +615,7 @@ def main(arguments=None):
         print(f"unreadable: {fault}", file=sys.stderr)
     if not lake.rows:
         unread = f" ({plural(len(lake.faults), 'unreadable line')})" if lake.faults else ""
-        sys.exit(f"There are no changes in {options.lake}{unread}. Run `make run`, use the services, and try again.")
+        sys.exit(f"There are no changes in {options.lake}{unread}. Run `make run`, use the services, and try again. {ARRIVAL}")
     now, output = datetime.datetime.now(datetime.timezone.utc), pathlib.Path(options.output)
     files = {service: output.name if service == "cart" else f"{output.stem}-{service}{output.suffix}" for service in PAGES}
     for service, (_, questions) in PAGES.items():
@@ -619,7 +623,7 @@ def main(arguments=None):
         for answer in answers:
             print(f"{answer.title}\n{answer.about}\n\n{table(answer)}\n")
         output.with_name(files[service]).write_text(page(lake, answers, now, service, files, period), encoding="utf-8")
-    print(f"{lake.summary()}. The pages are {', '.join(str(output.with_name(name)) for name in files.values())}.")
+    print(f"{lake.summary()}. {ARRIVAL} The pages are {', '.join(str(output.with_name(name)) for name in files.values())}.")
 
 
 if __name__ == "__main__":

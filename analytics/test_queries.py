@@ -37,6 +37,7 @@ import urllib.request
 import duckdb
 
 import report
+from lake import TEMPLATE
 
 D = decimal.Decimal
 # A Wednesday. The current week began on 9 March. The first of the 12 weeks before it began on 15
@@ -748,6 +749,12 @@ class Report(unittest.TestCase):
                 self.assertEqual((done.returncode, page, done.stdout), (1, None, ""))
                 self.assertEqual(len(done.stderr.splitlines()), 1)
                 self.assertIn("make run", done.stderr)
+                self.assertIn(report.ARRIVAL, done.stderr)
+
+    def test_arrival_covers_the_batching_window_of_the_export(self):
+        [window] = re.findall(r"\n  ExportWindowSeconds:\n.*\n.*\n    Default: (\d+)\n", TEMPLATE.read_text())
+        # The other half is for the export itself.
+        self.assertEqual((int(window), "ten seconds" in report.ARRIVAL), (5, True))
 
     def test_unreadable_lines_are_reported_and_counted(self):
         now = datetime.datetime.now(datetime.timezone.utc)
@@ -814,6 +821,8 @@ class Report(unittest.TestCase):
         self.assertGreaterEqual(strict.tags["title"], 3)
         self.assertEqual(strict.tags["desc"], 2)
         self.assertIn("2 other SKUs", "".join(strict.words))
+        self.assertIn(report.ARRIVAL, page)
+        self.assertIn(report.ARRIVAL, done.stdout)
         titles = re.findall("<h2 id=\"(\\w+)\">(.*?)</h2>\n<p>(.*?)</p>", page)
         self.assertEqual([(name, about) for name, _, about in titles], [(name, report.QUERIES[name][0]) for name in CART])
         for name, title, about in titles:
