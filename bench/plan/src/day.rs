@@ -277,7 +277,7 @@ impl<'a> Day<'a> {
         let item = self.options.kilobytes * 1_024;
         let entry = match self.case.projection {
             Projection::All => item,
-            Projection::KeysOnly => ENTRY,
+            Projection::KeysOnly | Projection::Narrow => ENTRY,
         };
         item + entry + 3 * ENTRY + 5 * OVERHEAD
     }

@@ -59,7 +59,7 @@ impl Named {
     pub(crate) fn index_write(&self) -> Term {
         cost::write(match self.projection {
             Projection::All => self.item,
-            Projection::KeysOnly => self.entry,
+            Projection::KeysOnly | Projection::Narrow => self.entry,
         })
     }
 
@@ -67,7 +67,7 @@ impl Named {
     pub(crate) fn queried(&self, queries: Size) -> Term {
         let entry = cost::read_eventually(match self.projection {
             Projection::All => self.item,
-            Projection::KeysOnly => self.entry,
+            Projection::KeysOnly | Projection::Narrow => self.entry,
         });
         let empty = queries.saturating_sub(self.items);
         entry.times(self.items) + cost::read_eventually(0).times(empty)
@@ -76,7 +76,7 @@ impl Named {
     /// RRUs consumed by reading the items of index entries from the table.
     pub(crate) fn fetched(&self) -> Term {
         match self.projection {
-            Projection::All => Term::ZERO,
+            Projection::All | Projection::Narrow => Term::ZERO,
             Projection::KeysOnly => cost::read_eventually(self.item).times(self.items),
         }
     }
@@ -93,6 +93,9 @@ impl Named {
         match self.projection {
             Projection::All => {
                 Cost::default().read(index, nothing + cost::read_eventually(self.item).times(self.items))
+            }
+            Projection::Narrow => {
+                Cost::default().read(index, nothing + cost::read_eventually(self.entry).times(self.items))
             }
             Projection::KeysOnly => Cost::default()
                 .read(index, nothing + cost::read_eventually(self.entry).times(self.items))

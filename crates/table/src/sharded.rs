@@ -8,8 +8,8 @@ use futures::future::try_join_all;
 use keys::{KeyRange, Shards};
 use std::{cmp::Ordering, collections::VecDeque};
 
-/// Number of keys-only index entries per half RRU. This many entries fit into 4 KB if the partition
-/// key is a UUID of 36 bytes.
+/// Number of keys-only or narrow index entries per half RRU. This many entries fit into 4 KB if the
+/// partition key is a UUID of 36 bytes.
 const ENTRIES_IN_HALF_A_UNIT: usize = 20;
 
 /// The projection of an index (docs/decisions/indexes.md).
@@ -19,6 +19,9 @@ pub enum Projection {
     /// items by key.
     #[default]
     KeysOnly,
+    /// The keys and a few small attributes, which are all that a list needs. A write consumes one
+    /// WRU on the index.
+    Narrow,
     /// All attributes. A write consumes as many WRU on the index as on the table.
     All,
 }
@@ -96,7 +99,8 @@ impl Table {
     /// With [`Projection::All`], this method reads at most 1.5 × `limit` items, plus one per shard.
     /// With [`Projection::KeysOnly`], this method consumes at most as many RRU as reading 1.5 ×
     /// `limit` items, plus one item per shard. This requires index entries of at most 204 bytes,
-    /// such as entries with a 36-byte partition key.
+    /// such as entries with a 36-byte partition key. With [`Projection::Narrow`], it consumes as
+    /// many RRU as with `KeysOnly`, without those of the items.
     ///
     /// If an item's sort key changes after its index entry was read, the page omits the item.
     pub async fn sharded_page<T: Item>(
@@ -107,6 +111,15 @@ impl Table {
     ) -> Result<Page<T>, Error> {
         let partitions = index.shards.read().map(|shard| shard.to_string()).collect();
         let list = MergedQuery { index: &index.index, projection: index.projection, partitions, range, behind: None };
+        self.unique_page(list, limit).await
+    }
+
+    /// Reads the first `limit` items of the list, merged in sort key order. Sort keys must be
+    /// unique, so the position of the page is a sort key.
+    ///
+    /// Consumes as many RRU as [`Table::sharded_page`].
+    pub async fn unique_page<T: Item>(&self, list: MergedQuery<'_>, limit: usize) -> Result<Page<T>, Error> {
+        let range = list.range;
         let is_usable = |position: &IndexPosition| range.has_position(&position.sort);
         let (MergedPage { items, next, skipped }, _) = self.merged_page(list, limit, is_usable).await?;
         Ok(Page { items, next: next.map(|position| position.sort), skipped })
@@ -143,7 +156,7 @@ impl Table {
     ) -> Result<(MergedPage<T>, Vec<Key>), Error> {
         let (entries, next) = Merge::new(self, list, limit).run().await?;
         let items = match list.projection {
-            Projection::All => entries,
+            Projection::All | Projection::Narrow => entries,
             Projection::KeysOnly => self.fetch(&entries, list.index.sort).await?,
         };
         let mut page = MergedPage { items: Vec::with_capacity(items.len()), next, skipped: 0 };
@@ -196,6 +209,7 @@ struct Merge<'a> {
     table: &'a Table,
     index: &'a Index,
     projection: Projection,
+    is_backward: bool,
     limit: usize,
     readers: Vec<ShardReader>,
 }
@@ -216,7 +230,8 @@ impl<'a> Merge<'a> {
             ShardReader { partition: partition.clone(), range, ahead: VecDeque::new(), start, done: false }
         };
         let readers = list.partitions.iter().enumerate().map(reader).collect();
-        Self { table, index: list.index, projection: list.projection, limit, readers }
+        let is_backward = list.range.is_backward();
+        Self { table, index: list.index, projection: list.projection, is_backward, limit, readers }
     }
 
     async fn run(mut self) -> Result<(Vec<Attributes>, Option<IndexPosition>), Error> {
@@ -233,13 +248,14 @@ impl<'a> Merge<'a> {
         Ok((merged, last))
     }
 
-    /// Returns the index of the reader whose next entry has the smallest sort key.
+    /// Returns the index of the reader whose next entry is first in read order.
     fn first(&self) -> Result<Option<usize>, Error> {
         let mut first: Option<(&str, usize)> = None;
         for (number, reader) in self.readers.iter().enumerate() {
             if let Some(entry) = reader.ahead.front() {
                 let sort = text(entry, self.index.sort)?;
-                if first.is_none_or(|(least, _)| sort < least) {
+                let is_before = |other| if self.is_backward { sort > other } else { sort < other };
+                if first.is_none_or(|(other, _)| is_before(other)) {
                     first = Some((sort, number));
                 }
             }
@@ -251,16 +267,18 @@ impl<'a> Merge<'a> {
     async fn refill(&mut self, wanted: usize) -> Result<(), Error> {
         let live = self.readers.iter().filter(|reader| !reader.done).count();
         let fair = match self.projection {
-            Projection::KeysOnly => wanted.div_ceil(live),
+            Projection::KeysOnly | Projection::Narrow => wanted.div_ceil(live),
             Projection::All => self.within_half_a_page(wanted, live),
         };
         let low = self.readers.iter().filter(|reader| reader.is_low(fair)).count();
         let share = match self.projection {
-            // Keys-only entries are much cheaper than items, and each further call adds latency.
+            // Small entries are much cheaper than items, and each further call adds latency.
             // Each shard therefore reads 1.5 times its even share, rounded up to a multiple of half
             // an RRU. If items are distributed randomly over the shards, this is usually enough for
             // the page.
-            Projection::KeysOnly => (wanted + wanted / 2).div_ceil(low).next_multiple_of(ENTRIES_IN_HALF_A_UNIT),
+            Projection::KeysOnly | Projection::Narrow => {
+                (wanted + wanted / 2).div_ceil(low).next_multiple_of(ENTRIES_IN_HALF_A_UNIT)
+            }
             Projection::All => fair,
         };
         let readers = self.readers.iter_mut().filter(|reader| reader.is_low(fair));

@@ -364,7 +364,7 @@ async fn lists_skip_and_count_an_unreadable_item_and_reads_by_key_fail() {
         let all = scene.table.query_all::<Thing>(&query()).await.expect("all");
         assert_eq!((all.items.len(), all.skipped), (2, 1));
         assert!(matches!(all.complete(), Err(Error::Unreadable("Thing", _))));
-        for projection in [Projection::All, Projection::KeysOnly] {
+        for projection in [Projection::All, Projection::Narrow, Projection::KeysOnly] {
             let (partitions, behind) = (vec!["L".to_owned()], None);
             let list = MergedQuery { index: &scene.index, projection, partitions, range: &range, behind };
             let (merged, unreadable) = scene.table.merged_page::<Thing>(list, 3, |_| true).await.expect("a page");

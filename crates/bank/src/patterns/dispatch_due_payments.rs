@@ -28,7 +28,7 @@ fn swept(case: &Named) -> Cost {
     let (claimed, shards) = (case.items, case.shards);
     let entry = match case.projection {
         table::Projection::All => case.item,
-        table::Projection::KeysOnly => case.entry,
+        table::Projection::KeysOnly | table::Projection::Narrow => case.entry,
     };
     let empty = read_eventually(0).times(shards.saturating_sub(claimed));
     Cost::default()

@@ -20,7 +20,7 @@ pub const PATTERN: Pattern = Pattern {
         Calls::new(", no outcome", |case| {
             let cost = reads(case).write(cost::PAYMENTS, table::cost::write(case.item).times(case.items));
             match case.projection {
-                table::Projection::KeysOnly => cost,
+                table::Projection::KeysOnly | table::Projection::Narrow => cost,
                 table::Projection::All => cost.write(cost::DUE_PAYMENTS, case.index_write().times(case.items)),
             }
         }),
