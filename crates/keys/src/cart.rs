@@ -1,15 +1,15 @@
 //! Keys of `Cart` (docs/requirements/cart.md#data-model).
 //!
-//! | item | PK | SK | GSI1PK | GSI1SK |
-//! | --- | --- | --- | --- | --- |
-//! | cart item | account | `<STATUS>#<time of the last status change>#<item id>` | SKU | as SK |
-//! | pointer, once an item has changed its status | account | `ITEM#<item id>` | | |
-//! | contents of the cart | account | `CART` | | |
-//! | order | account | `ORDER#<order id>` | | |
-//! | lines of an order | account | `LINES#<order id>` | | |
-//! | idempotency record | account | `IDEMPOTENCY#<key>` | | |
+//! | item | PK | SK | GSI1PK | GSI1SK | GSI2PK |
+//! | --- | --- | --- | --- | --- | --- |
+//! | cart item | account | `<STATUS>#<time of the last status change>#<item id>` | SKU | as SK | |
+//! | pointer, once an item has changed its status | account | `ITEM#<item id>` | | | |
+//! | contents of the cart | account | `CART` | | | |
+//! | order | account | `ORDER#<order id>` | | | `<order status>#<shard>` |
+//! | lines of an order | account | `LINES#<order id>` | | | |
+//! | idempotency record | account | `IDEMPOTENCY#<key>` | | | |
 //!
-//! A cart item with the status `REMOVED` or `JOINED` has no GSI1 keys.
+//! A cart item with the status `REMOVED` or `JOINED` has no GSI1 keys. The sort key of GSI2 is SK.
 //!
 //! Keys of `CartJobs`:
 //!
@@ -25,9 +25,9 @@
 
 use crate::time::Exact;
 use crate::{
-    Day, KeyRange, OrderId, Random, Sku, TimestampMillis,
+    Day, KeyRange, OrderId, Random, Shard, Sku, TimestampMillis,
     id::identifier,
-    text::{Simple, names, uuid_of},
+    text::{Simple, names, time_of, uuid_of},
 };
 use derives::Key;
 use jiff::Timestamp;
@@ -75,9 +75,7 @@ impl ItemId {
     /// Returns the time in the UUID: the time at which the item was added to the cart. `None` if
     /// the id has no valid time.
     pub fn time(self) -> Option<TimestampMillis> {
-        let (seconds, nanoseconds) = self.0.get_timestamp()?.to_unix();
-        let instant = Timestamp::new(i64::try_from(seconds).ok()?, i32::try_from(nanoseconds).ok()?).ok()?;
-        TimestampMillis::containing(instant).ok()
+        time_of(self.0)
     }
 }
 
@@ -131,11 +129,64 @@ pub struct ItemSort(pub ItemId);
 #[key("CART")]
 pub struct CartSort;
 
-/// Sort key of an order. Generated order ids start with their time.
+names! {
+    /// Status of an order.
+    #[derive(Default)]
+    pub enum OrderStatus as "OrderStatus" ("Status of an order."): "must be PLACED, SHIPPED, DELIVERED or CANCELLED" {
+        /// The order was cancelled before it was shipped. This status is final.
+        Cancelled = "CANCELLED",
+        /// The order was delivered. This status is final.
+        Delivered = "DELIVERED",
+        /// The order was placed by a checkout.
+        #[default]
+        Placed = "PLACED",
+        /// The order was shipped.
+        Shipped = "SHIPPED",
+    }
+}
+
+impl OrderStatus {
+    /// Returns the status of the cart items of an order with this status.
+    pub const fn of_cart_items(self) -> Status {
+        match self {
+            Self::Placed => Status::Purchased,
+            Self::Shipped | Self::Delivered => Status::Shipped,
+            Self::Cancelled => Status::Cancelled,
+        }
+    }
+}
+
+/// Sort key of an order, in the table and in GSI2. Generated order ids start with the time of their
+/// order, so orders sort by age.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
 #[key("ORDER#{0}")]
 #[range(all)]
 pub struct OrderSort(pub OrderId);
+
+impl OrderSort {
+    /// Returns the range of orders that were placed from `from` to `to`, both inclusive. `None`
+    /// means no limit. The range is empty if `to` is before `from`. No order is older than 1970.
+    pub fn placed(from: Option<TimestampMillis>, to: Option<TimestampMillis>) -> KeyRange {
+        let end = |time: Option<TimestampMillis>| time.map_or_else(String::new, OrderId::start);
+        KeyRange::through(format!("ORDER#{}", end(from)), format!("ORDER#{}", end(to)))
+    }
+
+    /// Returns an empty range, for warm-up queries.
+    pub fn nothing() -> KeyRange {
+        KeyRange::nothing_from(Self::all().from())
+    }
+}
+
+/// Partition key of GSI2, which lists the orders of all accounts by status. Each order keeps its
+/// shard when its status changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("{status}#{shard}")]
+pub struct OrdersPartition {
+    /// Status of the orders.
+    pub status: OrderStatus,
+    /// The shard of the index.
+    pub shard: Shard,
+}
 
 /// Sort key of the lines of an order.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]

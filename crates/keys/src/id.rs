@@ -1,7 +1,7 @@
-use crate::Random;
 use crate::alphabet::is_visible;
-use crate::text::{Invalid, Simple, serde_as_text};
+use crate::text::{Invalid, Simple, serde_as_text, time_of, uuid_of};
 use crate::time::Exact;
+use crate::{Random, TimestampMillis};
 use derives::Key;
 use std::{fmt, str::FromStr};
 
@@ -180,7 +180,20 @@ identifier! {
 impl OrderId {
     /// Generates an id from the time `now` and random bits.
     pub fn new(now: jiff::Timestamp, random: &Random) -> Self {
-        Self::generated(&crate::text::uuid_of(now, random).simple().to_string())
+        Self::generated(&uuid_of(now, random).simple().to_string())
+    }
+
+    /// Returns the time in a generated id: the time at which the order was placed. `None` if the id
+    /// has no valid time.
+    pub fn time(&self) -> Option<TimestampMillis> {
+        let Simple(id) = self.0.parse().ok()?;
+        time_of(id)
+    }
+
+    /// Returns the start of the ids that are generated at the time: the 12 hexadecimal digits of
+    /// its milliseconds since 1970.
+    pub(crate) fn start(time: TimestampMillis) -> String {
+        format!("{:012x}", time.instant().as_millisecond().max(0))
     }
 }
 
@@ -200,7 +213,7 @@ pub struct RequestId(uuid::Uuid);
 impl RequestId {
     /// Generates an id from the time `now` and random bits.
     pub fn new(now: jiff::Timestamp, random: &Random) -> Self {
-        Self(crate::text::uuid_of(now, random))
+        Self(uuid_of(now, random))
     }
 }
 

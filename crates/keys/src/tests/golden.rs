@@ -65,6 +65,7 @@ const KINDS: &[Kind] = kinds! {
         ItemSort: "ITEM#0193f5e0c8a07c3ab0e5d7a1b2c3d4e5";
         CartSort: "CART";
         OrderSort: "ORDER#O-1";
+        OrdersPartition: "PLACED#0", "CANCELLED#12";
         LinesSort: "LINES#O-1";
         JobPartition: "JOB#O-1-SHIPPED";
         JobSort: "JOB";
@@ -347,6 +348,10 @@ fn ends_of_ranges_of_the_bank_and_the_cart() {
         ),
         (cart::CartItemSort::nothing(), "#", "$"),
         (cart::OrderSort::all(), "ORDER#", "ORDER$"),
+        (cart::OrderSort::placed(None, None), "ORDER#", "ORDER$"),
+        (cart::OrderSort::placed(Some(milli), Some(later)), "ORDER#01a230f089c0", "ORDER#01a2340d0c01"),
+        (cart::OrderSort::placed(Some(later), Some(milli)), "ORDER#01a2340d0c00\u{1}", "ORDER#01a2340d0c00\u{1}"),
+        (cart::OrderSort::nothing(), "ORDER#\u{1}", "ORDER#\u{1}"),
         (cart::SkuSort::all(), "SKU#", "SKU$"),
     ]);
 }

@@ -2,11 +2,11 @@
 
 use super::golden::{is_key, parsed};
 use crate::{
-    AccountId, Bound, Bounds, Day, IdempotencyKey, KeyRange, Random, RequestId, Shard, Shards, TimestampMillis,
-    TimestampSeconds, TransactionId,
+    AccountId, Bound, Bounds, Day, IdempotencyKey, KeyRange, OrderId, Random, RequestId, Shard, Shards,
+    TimestampMillis, TimestampSeconds, TransactionId,
     alphabet::is_visible,
     bank::{self, DueSort, PaymentId, PaymentSort, Status},
-    cart::{self, CartItemSort, ItemId},
+    cart::{self, CartItemSort, ItemId, OrderSort},
     is_identifier, is_plain_text,
     ledger::{AccountPartition, CreatedPlace, CreatedSort, HoldExpirySort, InboxPartition, LegTimeSort, UserPartition},
     totals::{TotalPartition, TotalScope, TotalSort},
@@ -151,11 +151,15 @@ proptest! {
         let (leg, end) = (LegTimeSort { created: at, leg: parsed("L") }, PlanTime::from(second));
         let place = CreatedPlace { created: at, shard: parsed("9"), transaction: parsed("T") };
         let item = CartItemSort { status: cart::Status::Saved, since: at, item: ItemId::new(jiff::Timestamp::UNIX_EPOCH, &random(1)) };
+        let epoch = TimestampMillis::containing(jiff::Timestamp::UNIX_EPOCH).expect("a time");
+        let order = OrderSort(OrderId::new(at.instant(), &random(1)));
+        let placed = order.0.time().expect("a time");
         let (first, last) = (Some(from).filter(|_| !open[0]), Some(to).filter(|_| !open[1]));
         let half = first.is_none_or(|first| first <= at) && last.is_none_or(|last| at <= last);
         for (range, key, wanted) in [
             (PaymentSort::between(from.second(), to.second()), payment.to_string(), whole),
             (CartItemSort::between(item.status, first, last), item.to_string(), half),
+            (OrderSort::placed(first, last.map(|last| last.max(epoch))), order.to_string(), first.is_none_or(|first| first <= placed) && last.is_none_or(|last| placed <= last.max(epoch))),
             (CreatedSort::between(from, last), CreatedSort(at).to_string(), from <= at && last.is_none_or(|last| at <= last)),
             (CreatedSort::between(from, last), place.to_string(), from <= at && last.is_none_or(|last| at <= last)),
             (LegTimeSort::period(first, last), leg.to_string(), half),
