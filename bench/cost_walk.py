@@ -99,6 +99,7 @@ def cart(step):
     path = f"/cart/accounts/Erin/orders/{order}"
     step("C11", "list-orders", "GET", "/cart/accounts/Erin/orders")
     step("C11", "get-order", "GET", path, items=[("Order", order), ("OrderLines", order)])
+    step("C15", "list-orders-by-status", "GET", "/cart/orders", empty=3)
     step("C12", "update-order, to SHIPPED", "PATCH", path, {"status": "SHIPPED"}, types="CartItem Order")
     step("C12", "update-order, to DELIVERED", "PATCH", path, {"status": "DELIVERED"}, types="Order")
     for number in range(33):

@@ -36,6 +36,7 @@ def walk(stack):
     stack.refused(404, "not-found", "cart: get a removed item", "GET", one)
     stack.expect(204, "cart: remove the other item", "DELETE", f"{items}/{other['itemId']}")
     stack.expect(200, "cart: list the orders", "GET", f"/cart/accounts/{account}/orders")
+    stack.expect(200, "cart: list the orders to ship", "GET", "/cart/orders?limit=1")
     stack.refused(404, "not-found", "cart: get an unknown order", "GET", f"/cart/accounts/{account}/orders/unknown")
     stack.refused(404, "not-found", "cart: ship an unknown order", "PATCH", f"/cart/accounts/{account}/orders/unknown",
                   body=body_of("update-order"))

@@ -44,6 +44,9 @@ fn cart() -> Month {
         products: 0,
         order: 300,
         orders: 0,
+        entry: 160,
+        entries: 0,
+        shards: 4,
         lines: 700,
     };
     units([

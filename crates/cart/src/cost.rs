@@ -26,6 +26,12 @@ pub struct Case<N = usize> {
     pub order: N,
     /// Number of orders that a list returns.
     pub orders: N,
+    /// Size of the entry of an order in GSI2.
+    pub entry: N,
+    /// Number of entries of GSI2 that the query of a shard reads.
+    pub entries: N,
+    /// Number of shards of GSI2 that a reader queries.
+    pub shards: N,
     /// Size of the lines of an order.
     pub lines: N,
 }
@@ -46,6 +52,9 @@ impl Sizes for Case {
             products: Size::named("products", self.products),
             order: Size::named("order", self.order),
             orders: Size::named("orders", self.orders),
+            entry: Size::named("entry", self.entry),
+            entries: Size::named("entries of a shard", self.entries),
+            shards: Size::named("shards", self.shards),
             lines: Size::named("lines", self.lines),
         }
     }
@@ -54,6 +63,7 @@ impl Sizes for Case {
 /// Names of the tables and indexes in the declared costs.
 pub(crate) const CART: &str = "Cart";
 pub(crate) const BY_SKU: &str = "Cart/GSI1";
+pub(crate) const BY_STATUS: &str = "Cart/GSI2";
 pub(crate) const JOBS: &str = "CartJobs";
 pub(crate) const PRODUCTS: &str = "Products";
 pub(crate) const BY_PRODUCT: &str = "Products/GSI1";

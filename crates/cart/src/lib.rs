@@ -22,27 +22,32 @@ pub use cost::{Case, Pattern};
 pub use model::{
     cart_item::{CartItem, CartItemBody, Listed, MAX_BYTES, NewStatus, Previous, Prices, Quantity},
     contents::MAX_ITEMS,
-    order::{Line, MAX_MOVED_AT_ONCE, Order, OrderLines, OrderStatus},
+    order::{Line, MAX_MOVED_AT_ONCE, Order, OrderLines},
     product::{Product, ProductName},
 };
 pub use patterns::patterns;
 
 use ::jobs::Jobs;
 use function::{App, Clients, SettingsReader};
-use keys::cart::CartItemSort;
-use model::days::Days;
-use table::{Dynamo, Index, Key, Query, Table};
+use keys::{
+    KeyRange,
+    cart::{CartItemSort, OrderSort, OrderStatus, OrdersPartition},
+};
+use model::{days::Days, order::OrderEntry};
+use table::{Dynamo, Index, Key, MergedQuery, Projection, Query, ShardedIndex, Table};
 
 /// Prefix of the scopes `cart:read`, `cart:write` and `cart:operate`.
 pub(crate) const DOMAIN: &str = "cart";
 
-/// Table and index that the cart's functions use.
+/// Tables and indexes that the cart's functions use.
 #[derive(Debug, Clone)]
 pub struct Cart {
     dynamo: Dynamo,
     table: Table,
     /// `GSI1`: cart items by product.
     by_sku: Index,
+    /// `GSI2`: orders by status.
+    orders: ShardedIndex,
     products: Table,
     /// `GSI1` of `Products`: all products by SKU.
     by_product: Index,
@@ -58,8 +63,28 @@ impl App for Cart {
         let jobs = settings.get("CART_JOBS_TABLE").map(|name| Jobs::new(clients.dynamo(), name));
         let by_sku = Index { name: "GSI1".into(), partition: CartItem::INDEX_PARTITION, sort: CartItem::INDEX_SORT };
         let by_product = Index { name: "GSI1".into(), partition: Product::INDEX_PARTITION, sort: Product::INDEX_SORT };
+        let by_status = Index { name: "GSI2".into(), partition: Order::BY_STATUS, sort: Key::SORT };
         let (dynamo, days) = (clients.dynamo().clone(), settings.get("CART_DAYS"));
-        Some(Self { dynamo, table: table?, by_sku, products: products?, by_product, jobs: jobs?, days: days? })
+        let shards = settings.shards("ORDER_WRITE_SHARDS", "ORDER_READ_SHARDS");
+        Some(Self {
+            dynamo,
+            table: table?,
+            by_sku,
+            orders: ShardedIndex { index: by_status, projection: Projection::Narrow, shards: shards? },
+            products: products?,
+            by_product,
+            jobs: jobs?,
+            days: days?,
+        })
+    }
+}
+
+impl Cart {
+    /// Returns the query of the orders with the status, merged from all shards.
+    fn orders_by_status<'a>(&'a self, status: OrderStatus, range: &'a KeyRange) -> MergedQuery<'a> {
+        let ShardedIndex { index, projection, shards } = &self.orders;
+        let partitions = shards.read().map(|shard| OrdersPartition { status, shard }.to_string()).collect();
+        MergedQuery { index, projection: *projection, partitions, range, behind: None }
     }
 }
 
@@ -76,6 +101,11 @@ impl Cart {
 
     async fn warm_by_index(self) {
         let _ = self.table.page::<CartItem>(&Query::new(&"#", &CartItemSort::nothing()).on(&self.by_sku), 1).await;
+    }
+
+    async fn warm_by_orders(self) {
+        let nothing = OrderSort::nothing();
+        let _ = self.table.unique_page::<OrderEntry>(self.orders_by_status(OrderStatus::Placed, &nothing), 1).await;
     }
 
     async fn warm_by_job(self) {

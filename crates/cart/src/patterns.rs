@@ -13,6 +13,7 @@ pub mod get_order;
 pub mod get_product;
 pub mod list_cart_items;
 pub mod list_orders;
+pub mod list_orders_by_status;
 pub mod list_products;
 pub mod list_sku_items;
 pub mod merge_carts;
@@ -36,6 +37,7 @@ pub fn patterns() -> Vec<Pattern> {
         get_product::PATTERN,
         list_cart_items::PATTERN,
         list_orders::PATTERN,
+        list_orders_by_status::PATTERN,
         list_products::PATTERN,
         list_sku_items::PATTERN,
         merge_carts::PATTERN,

@@ -138,6 +138,9 @@ fn limits(world: &World, service: &str) -> BTreeMap<&'static str, Places> {
                 products: 100,
                 order: SMALL,
                 orders: 50,
+                entry: SMALL,
+                entries: 50,
+                shards: 4,
                 lines: 300 * count,
             };
             add(&mut limits, cart::patterns(), &case);

@@ -38,6 +38,9 @@ fn cart() -> Examples<cart::Case> {
         products: 10,
         order: 250,
         orders: 10,
+        entry: 160,
+        entries: 10,
+        shards: 4,
         lines: 100 + 200 * cart_items,
     };
     Examples {

@@ -7,4 +7,5 @@ mod lists;
 mod merge;
 mod model;
 mod orders;
+mod orders_by_status;
 mod products;

@@ -3,7 +3,7 @@ use function::{Error, Problem, is_zero};
 use futures::future::join;
 use keys::{
     AccountId, OrderId, Sku, TimestampMillis,
-    cart::{CartItemSort, ItemId, LinesSort, OrderSort, Status},
+    cart::{CartItemSort, ItemId, LinesSort, OrderSort, OrderStatus, OrdersPartition, Status},
 };
 use money::{Currency, Decimal, Money};
 use schemars::JsonSchema;
@@ -26,6 +26,9 @@ pub struct Order {
     /// Order id.
     #[serde(rename = "SK")]
     pub sort: OrderSort,
+    /// Partition key of GSI2: the status, and the shard of the order.
+    #[serde(rename = "GSI2PK")]
+    pub by_status: OrdersPartition,
     /// Status.
     pub status: OrderStatus,
     /// Sum of all lines.
@@ -43,6 +46,48 @@ pub struct Order {
 
 impl Item for Order {
     const TYPE: &'static str = "Order";
+}
+
+/// The entry of an order in GSI2. The order id contains the time of the checkout
+/// (docs/decisions/cart-orders.md).
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct OrderEntry {
+    #[serde(rename = "PK")]
+    account: AccountId,
+    #[serde(rename = "SK")]
+    placed: Placed,
+    #[serde(rename = "GSI2PK")]
+    by_status: OrdersPartition,
+    total: Money,
+    status_changed_at: TimestampMillis,
+}
+
+impl Item for OrderEntry {
+    const TYPE: &'static str = Order::TYPE;
+}
+
+/// The sort key of an order, with the time in its id.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(try_from = "OrderSort", into = "OrderSort")]
+struct Placed {
+    order: OrderId,
+    at: TimestampMillis,
+}
+
+impl TryFrom<OrderSort> for Placed {
+    type Error = &'static str;
+
+    fn try_from(OrderSort(order): OrderSort) -> Result<Self, Self::Error> {
+        let at = order.time().ok_or("the order id has no time")?;
+        Ok(Self { order, at })
+    }
+}
+
+impl From<Placed> for OrderSort {
+    fn from(Placed { order, .. }: Placed) -> Self {
+        Self(order)
+    }
 }
 
 /// The lines of an order. They never change.
@@ -83,20 +128,6 @@ pub struct Line {
     version: i64,
 }
 
-/// Status of an order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "UPPERCASE")]
-pub enum OrderStatus {
-    /// The order was placed by a checkout.
-    Placed,
-    /// The order was shipped.
-    Shipped,
-    /// The order was delivered.
-    Delivered,
-    /// The order was cancelled before it was shipped.
-    Cancelled,
-}
-
 /// Status that a request sets. A checkout places an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NewStatus(pub(crate) OrderStatus);
@@ -128,20 +159,10 @@ impl<'de> Deserialize<'de> for NewStatus {
     }
 }
 
-impl OrderStatus {
-    /// Returns the status of the cart items of an order with this status.
-    pub(crate) fn of_cart_items(self) -> Status {
-        match self {
-            Self::Placed => Status::Purchased,
-            Self::Shipped | Self::Delivered => Status::Shipped,
-            Self::Cancelled => Status::Cancelled,
-        }
-    }
-
-    /// Returns whether an order with this status can get the other status.
-    fn can_become(self, next: Self) -> bool {
-        matches!((self, next), (Self::Placed, Self::Shipped | Self::Cancelled) | (Self::Shipped, Self::Delivered))
-    }
+/// Returns whether an order with this status can get the other status.
+fn can_become(status: OrderStatus, next: OrderStatus) -> bool {
+    use OrderStatus::{Cancelled, Delivered, Placed, Shipped};
+    matches!((status, next), (Placed, Shipped | Cancelled) | (Shipped, Delivered))
 }
 
 impl Order {
@@ -164,12 +185,13 @@ impl Order {
     /// # Errors
     /// 409 if the status does not allow the change.
     pub(crate) fn with_status(&self, status: OrderStatus, now: TimestampMillis) -> Result<Self, Error> {
-        if !self.status.can_become(status) {
+        if !can_become(self.status, status) {
             let detail = "An order can be shipped or cancelled once, and then delivered if it was shipped.";
             return Err(Error::Conflict(Problem::OrderStatus, detail.to_owned()));
         }
         let status_changed_at = now.max(self.status_changed_at);
-        Ok(Self { status, status_changed_at, version: self.version + 1, ..self.clone() })
+        let by_status = OrdersPartition { status, ..self.by_status };
+        Ok(Self { by_status, status, status_changed_at, version: self.version + 1, ..self.clone() })
     }
 }
 
@@ -392,6 +414,22 @@ impl From<Order> for OrderBody {
             currency: order.total.currency(),
             placed_at: order.placed_at,
             status_changed_at: order.status_changed_at,
+            items: None,
+            skipped: 0,
+        }
+    }
+}
+
+impl From<OrderEntry> for OrderBody {
+    fn from(entry: OrderEntry) -> Self {
+        Self {
+            order_id: entry.placed.order,
+            account_id: entry.account,
+            status: entry.by_status.status,
+            total: entry.total.amount(),
+            currency: entry.total.currency(),
+            placed_at: entry.placed.at,
+            status_changed_at: entry.status_changed_at,
             items: None,
             skipped: 0,
         }

@@ -2,7 +2,7 @@
 //! docs/decisions/cart-orders.md).
 
 use crate::{
-    Cart, CartItem, DOMAIN, MAX_MOVED_AT_ONCE, Order, OrderLines, OrderStatus,
+    Cart, CartItem, DOMAIN, MAX_MOVED_AT_ONCE, Order, OrderLines,
     cost::{self, Calls, Named, Pattern},
     jobs::Task,
     model::{
@@ -17,7 +17,7 @@ use function::{
 use jiff::SignedDuration;
 use keys::{
     AccountId, OrderId, TimestampMillis,
-    cart::{LinesSort, OrderSort},
+    cart::{LinesSort, OrderSort, OrderStatus, OrdersPartition},
 };
 use money::{Currency, Decimal, JsonDecimal, Money};
 use schemars::JsonSchema;
@@ -60,6 +60,7 @@ fn ordered(case: &Named) -> Cost {
         .read(cost::CART, case.contents_read() + case.read_all() + case.record_read())
         .read(cost::PRODUCTS, read(case.product).times(case.cart_items))
         .write(cost::CART, order.times(2))
+        .write(cost::BY_STATUS, write(case.entry))
 }
 
 /// Path and body of the request.
@@ -195,10 +196,12 @@ impl Cart {
         }
         let at = order_time(now, &lines, contents.ordered_at)?;
         let sort = OrderSort(OrderId::new(at.instant(), &request.random));
+        let (status, shard) = (OrderStatus::Placed, self.orders.shards.pick(&request.random));
         let order = Order {
             account: account.clone(),
             sort,
-            status: OrderStatus::Placed,
+            by_status: OrdersPartition { status, shard },
+            status,
             total,
             placed_at: at,
             status_changed_at: at,

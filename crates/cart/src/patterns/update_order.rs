@@ -2,13 +2,13 @@
 //! docs/decisions/cart-orders.md).
 
 use crate::{
-    Cart, DOMAIN, MAX_MOVED_AT_ONCE, Order, OrderStatus, Task,
+    Cart, DOMAIN, MAX_MOVED_AT_ONCE, Order, Task,
     cost::{self, Calls, Named, Pattern},
     model::order::{Line, NewStatus, OrderBody},
 };
 use function::{Error, Input, Json, Problem, Request, Route, Trigger, optimistically};
 use jiff::SignedDuration;
-use keys::{AccountId, OrderId, RequestId, TimestampMillis};
+use keys::{AccountId, OrderId, RequestId, TimestampMillis, cart::OrderStatus};
 use table::{
     Change, Condition,
     cost::{Cost, read, write},
@@ -32,7 +32,8 @@ pub const PATTERN: Pattern = Pattern {
         }),
         Calls::new(", to SHIPPED or CANCELLED, over 32 items", |case| changed(case).write(cost::JOBS, 2)),
         Calls::new(", to DELIVERED", |case| {
-            Cost::default().read(cost::CART, read(case.order)).write(cost::CART, write(case.order))
+            let cost = Cost::default().read(cost::CART, read(case.order)).write(cost::CART, write(case.order));
+            listed_anew(case, cost)
         }),
     ],
     contract: function::contract(&update_order),
@@ -40,7 +41,13 @@ pub const PATTERN: Pattern = Pattern {
 };
 
 fn changed(case: &Named) -> Cost {
-    Cost::default().read(cost::CART, read(case.order) + read(case.lines)).write(cost::CART, write(case.order).times(2))
+    let read = read(case.order) + read(case.lines);
+    listed_anew(case, Cost::default().read(cost::CART, read).write(cost::CART, write(case.order).times(2)))
+}
+
+/// Adds the write request units for the index entry of an order, which moves to another partition.
+fn listed_anew(case: &Named, cost: Cost) -> Cost {
+    cost.write(cost::BY_STATUS, write(case.entry).times(2))
 }
 
 /// Time after which a job should have moved the items of an order.

@@ -2,7 +2,7 @@ use crate::model::{
     change::{Change, Dropped, Exported, Images, Why},
     schema::{Read, TableOf, always, tracked, version},
 };
-use cart::{Order, OrderStatus};
+use cart::Order;
 use keys::cart::OrderSort;
 
 /// The header of an order. Its lines are the cart items with its `order_id`.
@@ -23,7 +23,7 @@ impl Exported for Order {
             always("currency", Read::Text(|order| Some(order.total.currency().code().to_owned())), "ISO 4217"),
             tracked(
                 "status",
-                Read::Text(|order| status(order.status)),
+                Read::Text(|order| Some(order.status.to_string())),
                 "`PLACED`, `SHIPPED`, `DELIVERED` or `CANCELLED`",
             ),
             tracked(
@@ -55,9 +55,4 @@ impl Exported for Order {
             images => Ok(Change::plain(images)),
         }
     }
-}
-
-/// Name of the status, as the table stores it.
-fn status(status: OrderStatus) -> Option<String> {
-    serde_json::to_value(status).ok()?.as_str().map(str::to_owned)
 }

@@ -71,7 +71,7 @@ impl Workload for Shop {
     fn action(&self, draw: &mut Draw) -> Value {
         let kind = draw.kind(
             "add 34, count 12, save 8, activate 8, remove 8, check-out 10, merge 5, get 10, list 8, order 4, \
-             orders 2, cancel 4, ship 6, deliver 4, product 8, products 2, sku 3, stranger 4, later 2",
+             orders 2, to-ship 3, cancel 4, ship 6, deliver 4, product 8, products 2, sku 3, stranger 4, later 2",
         );
         json!({
             "do": kind, "account": draw.one(&ACCOUNTS), "sku": draw.index(SKUS), "quantity": draw.between(1, 5),
@@ -138,6 +138,10 @@ impl Workload for Shop {
             check_walls(world, history);
             for account in ACCOUNTS {
                 check_lists(world, account, &items).await;
+            }
+            for status in orders::STATUSES {
+                let path = format!("/cart/orders?status={status}&limit=6");
+                check_list(world, &operator(), status, &path, "orderId", stored::with_status(&items, status)).await;
             }
         })
     }
@@ -236,6 +240,10 @@ impl Shop {
                 (owner(&account), Ask::of("GET", format!("/cart/accounts/{account}/orders/{order}")))
             }
             "orders" => (owner(account), Ask::of("GET", format!("{path}/orders?limit=3"))),
+            "to-ship" => {
+                let status = orders::STATUSES[usize::try_from(number(action, "pick")).unwrap_or_default() % 4];
+                (operator(), Ask::of("GET", format!("/cart/orders?status={status}&limit=3")))
+            }
             "cancel" => return self.set_status(world, action, label, "CANCELLED").await,
             "ship" => return self.set_status(world, action, label, "SHIPPED").await,
             "deliver" => return self.set_status(world, action, label, "DELIVERED").await,
@@ -308,7 +316,8 @@ impl Shop {
         let item = picked(&self.items, action, 8).filter(|(owner, _)| owner == account);
         let item = item.map_or_else(|| format!("{path}/items"), |(_, item)| format!("{path}/items/{item}"));
         let order = picked(&self.orders, action, 3);
-        let ask = match number(action, "pick") % 8 {
+        let ask = match number(action, "pick") % 9 {
+            8 => return world.trespass(label, &owner(account), Ask::of("GET", "/cart/orders"), &[403]).await,
             0 => Ask::of("GET", item),
             1 if item.contains("/items/") => Ask::with("PATCH", item, json!({"quantity": 9})),
             2 if item.contains("/items/") => Ask::of("DELETE", item),
@@ -358,20 +367,24 @@ async fn check_lists(world: &World, account: &str, items: &[Value]) {
             "orders" => ("orders?limit=6".to_owned(), "orderId"),
             _ => (format!("items?status={status}&limit=60"), "itemId"),
         };
-        let (mut listed, mut cursor) = (Vec::new(), String::new());
-        for page in 0..60 {
-            let label = format!("list-{account}-{status}-{page}");
-            let reply =
-                world.ask(&label, &caller, Ask::of("GET", format!("/cart/accounts/{account}/{list}{cursor}"))).await;
-            listed.extend(each(&reply.body, "items").map(|one| text(one, name).to_owned()));
-            match reply.body["nextCursor"].as_str() {
-                Some(next) => cursor = format!("&cursor={next}"),
-                None => break,
-            }
+        let (of, path) = (format!("{account}-{status}"), format!("/cart/accounts/{account}/{list}"));
+        check_list(world, &caller, &of, &path, name, stored::listed(items, account, status)).await;
+    }
+}
+
+/// The pages of a list have the wanted ids, in this order.
+async fn check_list(world: &World, caller: &Caller, of: &str, path: &str, name: &str, wanted: Vec<String>) {
+    let (mut listed, mut cursor) = (Vec::new(), String::new());
+    for page in 0..60 {
+        let label = format!("list-{of}-{page}");
+        let reply = world.ask(&label, caller, Ask::of("GET", format!("{path}{cursor}"))).await;
+        listed.extend(each(&reply.body, "items").map(|one| text(one, name).to_owned()));
+        match reply.body["nextCursor"].as_str() {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => break,
         }
-        let wanted = stored::listed(items, account, status);
-        if listed != wanted {
-            world.violation(format!("the list {status} of {account} is {listed:?}, but {wanted:?} is stored"));
-        }
+    }
+    if listed != wanted {
+        world.violation(format!("the list {path} is {listed:?}, but {wanted:?} is stored"));
     }
 }

@@ -3,8 +3,8 @@
 
 use super::orders::{fill, job_event, without_jobs};
 use aws_sdk_dynamodb::types::AttributeValue;
-use cart::{CartItem, Case, MAX_BYTES, Previous, Quantity};
-use keys::cart::{CartItemSort, Status};
+use cart::{CartItem, Case, MAX_BYTES, Order, Previous, Quantity};
+use keys::cart::{CartItemSort, OrderSort, OrdersPartition, Status};
 use local::Stack;
 use money::Money;
 use serde_json::json;
@@ -12,13 +12,13 @@ use std::collections::{BTreeSet, HashMap};
 use system_tests::{
     Answer, Client,
     cart::{items, stack, stock, stocked},
-    parsed,
+    dynamo, parsed,
     patterns::{cost_of, labels},
     send, text,
     units::{Consumed, bytes, consumed, declared},
 };
 use table::{
-    Units,
+    BatchWrite, Units,
     cost::{read, read_eventually},
 };
 
@@ -34,6 +34,9 @@ const ONE: Case = Case {
     products: 3,
     order: 1,
     orders: 1,
+    entry: 1,
+    entries: 1,
+    shards: 4,
     lines: 1,
 };
 
@@ -42,7 +45,7 @@ const SAVED: &str = r#"{"status": "SAVED"}"#;
 const ACTIVE: &str = r#"{"status": "ACTIVE"}"#;
 
 /// Label of an access pattern, or nothing if the request is not measured; request; and body.
-const STORY: [(&str, &str, &str); 34] = [
+const STORY: [(&str, &str, &str); 35] = [
     ("put-product", "PUT /cart/products/SKU", r#"{"name": "Product", "price": "12.50", "currency": "USD"}"#),
     ("get-product", "GET /cart/products/SKU", ""),
     ("list-products", "GET /cart/products?limit=3", ""),
@@ -67,6 +70,7 @@ const STORY: [(&str, &str, &str); 34] = [
     ("list-cart-items, purchased", "GET /items?status=PURCHASED", ""),
     ("get-order", "GET /orders/ORDER", ""),
     ("list-orders", "GET /orders", ""),
+    ("list-orders-by-status", "GET /cart/orders", ""),
     ("update-order, to SHIPPED or CANCELLED", "PATCH /orders/ORDER", r#"{"status": "SHIPPED"}"#),
     ("update-order, to DELIVERED", "PATCH /orders/ORDER", r#"{"status": "DELIVERED"}"#),
     ("list-cart-items, saved, shipped or cancelled", "GET /items?status=SHIPPED", ""),
@@ -294,6 +298,45 @@ async fn items_of_many_customers_consume_their_declared_cost() {
     assert_cost("list-sku-items", &Case { cart_items: 7, ..case }, &page);
     let empty = client.get("/cart/skus/none/items").await;
     assert_eq!(consumed(&empty), reads("Cart/GSI1", read_eventually(0).units()));
+    stack.stop().await;
+}
+
+/// Orders of the shards in turn, so that each shard has as many of a page. A page reads 1.5 times
+/// the share of a shard, rounded up to 20 entries.
+#[tokio::test]
+async fn a_page_of_orders_consumes_its_declared_cost() {
+    let stack = stocked(stack()).await;
+    let client = Client::operator(&stack);
+    let list = async |limit: usize| client.get(&format!("/cart/orders?limit={limit}")).await;
+    let case = Case { entries: 0, ..ONE };
+    assert_cost("list-orders-by-status", &case, &list(100).await);
+    fill(&client, "A-1", 1).await;
+    ask(&client, "POST /checkout", "", "{}").await;
+    let stored = items(&stack).await;
+    let order = stored.iter().find(|item| item.contains_key("GSI2PK")).expect("an order");
+    let order: Order = serde_dynamo::from_item(order.clone()).expect("an order");
+    let dynamo = dynamo(&stack);
+    let (table, mut batch) = (dynamo.table(stack.table("Cart").expect("a table")), BatchWrite::default());
+    for number in 0..200_u16 {
+        let id = format!("{:012x}70008000000000000000", 1_600_000_000_000_u64 + u64::from(number));
+        let by_status = OrdersPartition { shard: parsed(&(number % 4).to_string()), ..order.by_status };
+        let order =
+            Order { account: parsed(&"a".repeat(36)), sort: OrderSort(parsed(&id)), by_status, ..order.clone() };
+        batch.put(&table, &order).expect("an order");
+    }
+    dynamo.batch_write(batch).await.expect("orders");
+    let kept = ["GSI2PK", "PK", "SK", "StatusChangedAt", "Total"];
+    let stored = items(&stack).await;
+    let entry = stored.iter().filter(|item| item.contains_key("GSI2PK"));
+    let entry = entry.map(|item| bytes(item.iter().filter(|(name, _)| kept.contains(&name.as_str())))).max();
+    let case = Case { entry: entry.expect("entries"), ..ONE };
+    let halves = |answer: &Answer| consumed(answer)["Cart/GSI2"].0;
+    for (limit, entries, units) in [(3, 3, 4), (20, 20, 4), (50, 20, 4), (100, 40, 8)] {
+        let page = list(limit).await;
+        assert_eq!(page.body["items"].as_array().map(Vec::len), Some(limit));
+        assert_cost("list-orders-by-status", &Case { entries, ..case }, &page);
+        assert_eq!(halves(&page), Units::halves(units), "{limit} orders");
+    }
     stack.stop().await;
 }
 

@@ -12,6 +12,8 @@ use crate::{
     world::{Exchange, World},
 };
 
+pub(super) const STATUSES: [&str; 4] = ["PLACED", "SHIPPED", "DELIVERED", "CANCELLED"];
+
 pub(super) fn is_checkout(exchange: &Exchange) -> bool {
     exchange.ask.method == "POST" && exchange.ask.path.ends_with("/checkout")
 }
@@ -36,6 +38,20 @@ pub(super) fn check(world: &World, history: &[Exchange], items: &[Value]) {
         }
     }
     check_status(world, history);
+    check_lists(world, history);
+}
+
+/// Each page of the orders with a status has only such orders, newest first. A list can lag, so
+/// only the last one has to be complete.
+fn check_lists(world: &World, history: &[Exchange]) {
+    for exchange in history.iter().filter(|one| one.ask.path.starts_with("/cart/orders?") && one.reply.status == 200) {
+        let query = exchange.ask.path.split_once("status=").map(|(_, rest)| rest.split('&').next());
+        let listed: Vec<&Value> = each(&exchange.reply.body, "items").collect();
+        let is_newest_first = listed.is_sorted_by(|one, other| text(one, "orderId") > text(other, "orderId"));
+        if !is_newest_first || listed.iter().any(|order| Some(order["status"].as_str()) != query) {
+            world.violation(format!("{}: the list of {query:?} is {listed:?}", exchange.label));
+        }
+    }
 }
 
 /// The order of a response is stored, and has the expected total.

@@ -40,6 +40,14 @@ pub(super) fn listed(items: &[Value], account: &str, status: &str) -> Vec<String
     sorts.iter().rev().map(|sort| sort.rsplit('#').next().unwrap_or_default().to_owned()).collect()
 }
 
+/// The ids of the orders of all accounts with a status, newest first.
+pub(super) fn with_status(items: &[Value], status: &str) -> Vec<String> {
+    let orders = of_type(items, "Order").filter(|order| attribute(order, "Status") == status);
+    let mut ids: Vec<String> = orders.map(|order| id_of(order).to_owned()).collect();
+    ids.sort_unstable_by(|one, other| other.cmp(one));
+    ids
+}
+
 /// Each item is in one place, and all copies of a fact agree.
 pub(super) fn check(world: &World, items: &[Value]) {
     let mut ids = BTreeSet::new();
@@ -110,6 +118,9 @@ fn check_order(world: &World, items: &[Value], order: &Value) {
         "DELIVERED" => "SHIPPED",
         status => status,
     };
+    if attribute(order, "GSI2PK").split('#').next() != Some(attribute(order, "Status")) {
+        world.violation(format!("the index entry of the order {id} has another status: {order}"));
+    }
     let (total, currency) = price(order, "Total");
     let mut sum = 0;
     let own = of_type(items, "CartItem").filter(is_own).filter(|item| attribute(item, "OrderId") == id);
