@@ -86,11 +86,16 @@ fn is_shard(attribute: &str, text: &str) -> bool {
     attribute.starts_with("GSI") && (text.len() < 3 || text.starts_with("Groups#"))
 }
 
-/// The partition key of a total without its shard, such as `MERCHANT#550e8400#3`.
+/// The partition key of a total or of the orders with a status, without its shard, such as
+/// `MERCHANT#550e8400#3` or `PLACED#3`.
 fn without_shard(attribute: &str, text: &str) -> Option<Value> {
-    let (total, shard) = text.rsplit_once('#').filter(|_| attribute == "PK")?;
-    let is_total = text.starts_with("ALL#") || text.starts_with("MERCHANT#");
-    (is_total && shard.parse::<u8>().is_ok()).then(|| format!("{total}#<number>").into())
+    let (before, shard) = text.rsplit_once('#')?;
+    let is_sharded = match attribute {
+        "PK" => text.starts_with("ALL#") || text.starts_with("MERCHANT#"),
+        "GSI2PK" => ["PLACED", "SHIPPED", "DELIVERED", "CANCELLED"].contains(&before),
+        _ => false,
+    };
+    (is_sharded && shard.parse::<u8>().is_ok()).then(|| format!("{before}#<number>").into())
 }
 
 /// The item without numbers that differ between equal runs.
@@ -106,8 +111,8 @@ fn without_numbers(item: &Value) -> Value {
                 let value = if is_shard || is_counter && value["N"].is_string() {
                     "<number>".into()
                 } else {
-                    let total = value["S"].as_str().and_then(|text| without_shard(name, text));
-                    total.unwrap_or_else(|| without_numbers(value))
+                    let sharded = value["S"].as_str().and_then(|text| without_shard(name, text));
+                    sharded.unwrap_or_else(|| without_numbers(value))
                 };
                 (name.clone(), value)
             })

@@ -99,7 +99,7 @@ fn declared(service: &str, function: &str) -> Option<String> {
     }
     match service {
         "bank" => of(&bank::patterns(), function, &bank::Case { shards: 1, items: 1, ..bank::Case::default() }),
-        "cart" => of(&cart::patterns(), function, &cart::Case { cart_items: 1, ..cart::Case::default() }),
+        "cart" => of(&cart::patterns(), function, &cart::Case { cart_items: 1, shards: 4, ..cart::Case::default() }),
         "ledger" => of(&ledger::patterns(), function, &ledger::Case { items: 1, legs: 2, ..ledger::Case::default() }),
         "wellness" => of(&wellness::patterns(), function, &wellness::Case { items: 1, ..wellness::Case::default() }),
         _ => None,
