@@ -251,6 +251,7 @@ def ledger(step):
     hold = step("L10", "create-hold", "POST", "/ledger/holds", terms, types="Hold Account", key="hold-0")
     held = f"/ledger/holds/{hold['holdId']}"
     step("L10", "get-hold", "GET", held, items=[("Hold", hold["holdId"])])
+    step("L10", "list-account-holds", "GET", f"/ledger/accounts/{erin}/holds", fetched=False, items=[("Account", erin)])
     step("L10", "capture-hold", "POST", f"{held}/capture", {"amount": "2.00"}, types=f"{all_of_it} Hold", key="capture-0")
     step("L10", "void-hold", "POST", f"{held}/void", types="Hold Account")
     step("L6", "reverse-transaction", "POST", f"{path}/reversal", types=all_of_it)
@@ -263,5 +264,6 @@ def ledger(step):
     books = step("L8", "start-reconciliation", "POST", "/ledger/reconciliations", window, types="Job", under="METADATA")
     step("L8", "get-reconciliation", "GET", f"/ledger/reconciliations/{books['reconciliationId']}",
          items=[("Job", books["reconciliationId"])])
+    step("L8", "list-reconciliations", "GET", "/ledger/reconciliations")
     daily = "/_local/functions/start-daily-reconciliation/invocations"
     step("L8", "start-daily-reconciliation", "POST", daily, {"day": "2026-11-01"}, types="Job", under="METADATA")

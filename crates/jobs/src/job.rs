@@ -28,6 +28,13 @@ pub struct Job {
     /// The sort key.
     #[serde(rename = "SK")]
     pub sort: String,
+    /// The partition key of the job in `GSI1` of the table. The service defines the keys of its
+    /// lists. Absent if no list contains the job.
+    #[serde(rename = "GSI1PK", skip_serializing_if = "Option::is_none")]
+    pub list: Option<String>,
+    /// The sort key of the job in `GSI1`.
+    #[serde(rename = "GSI1SK", skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
     /// The id, as returned to callers.
     #[serde(rename = "ID")]
     pub id: String,
@@ -116,6 +123,8 @@ impl Job {
         Ok(Self {
             partition: key.partition().to_owned(),
             sort: key.sort().to_owned(),
+            list: None,
+            place: None,
             id: id.to_string(),
             kind: task.kind().to_owned(),
             state: State::Running,

@@ -16,7 +16,7 @@
 //! | reversal marker | `TXN#<id>` | `REVERSAL#<number>` | `REVERSED#<status>`, `CREATED#<time>` | |
 //! | hold | `HOLD#<id>` | `METADATA` | `ACCOUNT#<payer>`, `EXPIRES#<time>#<id>` | `HOLD-EXPIRY#<shard>`, `EXPIRES#<time>#<id>` |
 //! | refusal of a transfer | `TXN#<id>` | `METADATA` | | |
-//! | reconciliation | `RECONCILIATION#<id>` | `METADATA` | | |
+//! | reconciliation | `RECONCILIATION#<id>` | `METADATA` | `RECONCILIATIONS`, `STARTED#<time>#<id>` | |
 //! | finding | `RECONCILIATION#<id>` | `FINDING#<subject>` | | |
 //! | settlement of an account | `SETTLEMENT#<account>` | `METADATA` | | |
 //!
@@ -295,6 +295,22 @@ pub struct ExpiryPartition(pub Shard);
 #[key("RECONCILIATION#{0}")]
 pub struct ReconciliationPartition(pub ReconciliationId);
 
+/// GSI1PK of every reconciliation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("RECONCILIATIONS")]
+pub struct ReconciliationsPartition;
+
+/// GSI1SK of a reconciliation. Reconciliations sort by the time of the request that started them.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("STARTED#{started:Exact}#{reconciliation}")]
+#[range(all)]
+pub struct StartedSort {
+    /// The time of the request.
+    pub started: TimestampMillis,
+    /// The reconciliation.
+    pub reconciliation: ReconciliationId,
+}
+
 /// SK of a finding. Each subject has at most one finding.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
 #[key("FINDING#{0}")]
@@ -561,6 +577,11 @@ impl HoldExpirySort {
     /// The range of the open holds that are expired at `now`.
     pub fn expired(now: TimestampMillis) -> KeyRange {
         KeyRange::spanning(&Self::all(), &Self::at(&now))
+    }
+
+    /// The range of the open holds that are not expired at `now`.
+    pub fn open(now: TimestampMillis) -> KeyRange {
+        KeyRange::spanning(&Self::at(&now.next()), &Self::all())
     }
 }
 

@@ -78,6 +78,7 @@ pub(crate) const LEDGER: &str = "FinancialTransactions";
 pub(crate) const BY_TIME: &str = "FinancialTransactions/GSI1";
 pub(crate) const BY_KEY: &str = "FinancialTransactions/GSI2";
 pub(crate) const JOBS: &str = "LedgerJobs";
+pub(crate) const BY_START: &str = "LedgerJobs/GSI1";
 pub(crate) const TOTALS: &str = "Totals";
 
 impl Named {

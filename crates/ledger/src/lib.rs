@@ -32,7 +32,7 @@ pub use model::leg::{Booking, Entry, Grouped, Leg, LegBody, ReversedLeg, Settled
 pub use model::merchant::{Merchant, MerchantBody};
 pub use model::posting::Posting;
 pub use model::purpose::Purpose;
-pub use model::reconciliation::{ReconciliationBody, Window};
+pub use model::reconciliation::{ReconciliationBody, ReconciliationSummary, Window};
 pub use model::refusal::Rejection;
 pub use model::reversal::Reversal;
 pub use model::total::Total;
@@ -40,7 +40,7 @@ pub use model::transaction::{HeaderBody, Posted, Transaction, TransactionBody};
 pub use patterns::patterns;
 pub use transfers::{PostedTransfer, PostedTransfers, Transfer, TransferOutcome, Transfers};
 
-use ::jobs::Jobs;
+use ::jobs::{Job, Jobs};
 use function::{App, Clients, SettingsReader};
 use keys::ledger::CreatedSort;
 use std::num::NonZeroU32;
@@ -57,6 +57,8 @@ pub struct Ledger {
     books: Books,
     /// The table of reconciliations and their findings.
     jobs: Jobs,
+    /// `GSI1` of the table of jobs: reconciliations by start.
+    by_start: Index,
     /// `GSI2`: transactions by idempotency key, all accounts, and open holds by expiry.
     by_key: Index,
     /// The table of daily totals.
@@ -76,6 +78,7 @@ impl App for Ledger {
         Some(Self {
             books: Books::new(dynamo, table?, shards?),
             jobs: Jobs::new(dynamo, jobs?),
+            by_start: index("GSI1", Job::LIST, Job::PLACE),
             by_key: index("GSI2", Transaction::BY_KEY, Transaction::BY_KEY_SORT),
             totals: totals?,
             accounts_per_user: accounts_per_user?,
@@ -113,6 +116,11 @@ impl Ledger {
     async fn warm_by_key_index(self) {
         let range = CreatedSort::nothing();
         let _ = self.books.table.page::<Leg>(&Query::new(&"#", &range).on(&self.by_key), 1).await;
+    }
+
+    async fn warm_by_start(self) {
+        let range = CreatedSort::nothing();
+        let _ = self.jobs.table().page::<Job>(&Query::new(&"#", &range).on(&self.by_start), 1).await;
     }
 
     async fn warm_by_index(self) {

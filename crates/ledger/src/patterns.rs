@@ -17,7 +17,9 @@ pub mod get_statement;
 pub mod get_totals;
 pub mod get_transaction;
 pub mod get_trial_balance;
+pub mod list_account_holds;
 pub mod list_merchants;
+pub mod list_reconciliations;
 pub mod list_transactions;
 pub mod list_user_accounts;
 pub mod process_batch;
@@ -51,7 +53,9 @@ pub fn patterns() -> Vec<Pattern> {
         get_totals::PATTERN,
         get_transaction::PATTERN,
         get_trial_balance::PATTERN,
+        list_account_holds::PATTERN,
         list_merchants::PATTERN,
+        list_reconciliations::PATTERN,
         list_transactions::PATTERN,
         list_user_accounts::PATTERN,
         process_batch::PATTERN,

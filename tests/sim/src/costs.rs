@@ -24,7 +24,7 @@ const WITHOUT_MAXIMUM: [&str; 8] = [
 
 /// Units that a function consumes only in some states, by function, and table or index. The
 /// formulas of the documentation name most of them.
-const SOMETIMES: [(&str, &str, u64, u64); 50] = [
+const SOMETIMES: [(&str, &str, u64, u64); 51] = [
     // The job that deletes the object of a file, and the reference that was added last.
     ("remove-reference-record", "WellnessJobs", 0, 2),
     ("remove-reference-record", "Activities", 1, 0),
@@ -70,6 +70,7 @@ const SOMETIMES: [(&str, &str, u64, u64); 50] = [
     ("get-reconciliation", "LedgerJobs", 1, 0),
     ("get-employee-import", "Activities", 1, 0),
     ("get-statement", "FinancialTransactions", 1, 0),
+    ("list-account-holds", "FinancialTransactions", 1, 0),
     ("list-transactions", "FinancialTransactions", 2, 0),
     // Activities that the list of activities does not show in time.
     ("list-registrations", "Activities", 25, 0),

@@ -27,6 +27,7 @@ const OTHERS: &[&str] = &[
     "get-totals",
     "get-trial-balance",
     "list-merchants",
+    "list-reconciliations",
     "list-user-accounts",
     "process-batch",
     "react-to-transactions",

@@ -99,6 +99,8 @@ const KINDS: &[Kind] = kinds! {
         ExpiryPartition: "HOLD-EXPIRY#3";
         HoldExpirySort: "EXPIRES#2026-12-01T09:30:00.000Z#H";
         ReconciliationPartition: "RECONCILIATION#R";
+        ReconciliationsPartition: "RECONCILIATIONS";
+        StartedSort: "STARTED#2026-12-01T09:30:00.000Z#R";
         FindingSort: "FINDING#TXN#T", "FINDING#LEG#T-01", "FINDING#ACCOUNT#A", "FINDING#HOLDS#A", "FINDING#TOTAL#5f", "FINDING#ITEM#5f";
     }
     totals::{
@@ -219,6 +221,7 @@ const PLACES: &[&[&str]] = &[
         "ledger::ExpiryPartition",
         "ledger::AccountsPartition",
         "ledger::MerchantsPartition",
+        "ledger::ReconciliationsPartition",
     ],
     &["ledger::Metadata", "ledger::LegSort", "ledger::PostingSort", "ledger::ReversalSort", "ledger::FindingSort"],
     &["ledger::CreatedSort", "ledger::InboxSort", "ledger::LegTimeSort", "ledger::ByKeySort", "ledger::HoldExpirySort"],
@@ -391,6 +394,8 @@ fn ends_of_ranges_of_the_ledger() {
         (ledger::InboxSort::all(), "CREATED#", "CREATED$"),
         (ledger::HoldExpirySort::all(), "EXPIRES#", "EXPIRES$"),
         (ledger::HoldExpirySort::expired(milli), "EXPIRES#", "EXPIRES#2026-12-01T09:30:00.000Z$"),
+        (ledger::HoldExpirySort::open(milli), "EXPIRES#2026-12-01T09:30:00.001Z#", "EXPIRES$"),
+        (ledger::StartedSort::all(), "STARTED#", "STARTED$"),
         (totals::TotalSort::between(day, day), "DAY#2026-12-01#", "DAY#2026-12-01$"),
         (totals::TotalSort::through(day), "DAY#", "DAY#2026-12-01$"),
     ]);

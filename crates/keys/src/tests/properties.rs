@@ -8,7 +8,7 @@ use crate::{
     bank::{self, DueSort, PaymentId, PaymentSort, Status},
     cart::{self, CartItemSort, ItemId, OrderSort},
     is_identifier, is_plain_text,
-    ledger::{AccountPartition, CreatedPlace, CreatedSort, HoldExpirySort, InboxPartition, LegTimeSort, UserPartition},
+    ledger::{AccountPartition, CreatedPlace, CreatedSort, HoldExpirySort, InboxPartition, LegTimeSort, StartedSort, UserPartition},
     totals::{TotalPartition, TotalScope, TotalSort},
     wellness::{
         self, ActivityEndDateSort, CompanyId, CompanyPartition, CorrectionSort, Department, EmployeesPartition,
@@ -99,6 +99,7 @@ proptest! {
         law([(one, 0), (other, 1)].map(|(time, at)| DueSort { status: [Status::Failed, Status::Pending][at], payment: payment(time) }))?;
         law([(one, &id), (other, &other_id)].map(|(created, leg)| LegTimeSort { created, leg: parsed(leg) }))?;
         law([(one, &id), (other, &other_id)].map(|(expires, hold)| HoldExpirySort { expires, hold: parsed(hold) }))?;
+        law([(one, &id), (other, &other_id)].map(|(started, id)| StartedSort { started, reconciliation: parsed(id) }))?;
         law([(one, &id), (other, &other_id)].map(|(time, id)| TotalSort { day: time.second().day(), series: parsed(id) }))?;
         law([(one, &id), (other, &other_id)]
             .map(|(time, id)| UseSort { status: wellness::Status::Draft, end: end(time), activity: parsed(id) }))?;
@@ -166,6 +167,7 @@ proptest! {
             (LegTimeSort::between(from, to), leg.to_string(), inside),
             (LegTimeSort::before(to), leg.to_string(), at < to),
             (HoldExpirySort::expired(to), HoldExpirySort { expires: at, hold: parsed("H") }.to_string(), at <= to),
+            (HoldExpirySort::open(to), HoldExpirySort { expires: at, hold: parsed("H") }.to_string(), at > to),
             (TotalSort::between(from.second().day(), to.second().day()), TotalSort { day: second.day(), series: parsed("S") }.to_string(), from.second().day() <= second.day() && second.day() <= to.second().day()),
             (DueSort::due_on(to.second().day(), Status::Pending), DueSort { status: Status::Pending, payment: payment.0 }.to_string(), second.day() == to.second().day()),
             (DueSort::due_by(to.second(), Status::Pending), DueSort { status: Status::Pending, payment: payment.0 }.to_string(), second <= to.second()),

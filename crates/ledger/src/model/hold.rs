@@ -94,6 +94,34 @@ impl Item for OpenHold {
     const TYPE: &'static str = "Hold";
 }
 
+/// What a list of open holds shows, from the hold's entry in GSI1.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct ListedHold {
+    #[serde(rename = "GSI1PK")]
+    of_account: AccountPartition,
+    #[serde(rename = "GSI1SK")]
+    by_account: HoldExpirySort,
+    #[serde(rename = "CreditAccountID")]
+    credit: AccountId,
+    amount: Decimal,
+    captured: Decimal,
+    currency: Currency,
+    created_at: TimestampMillis,
+}
+
+impl Item for ListedHold {
+    const TYPE: &'static str = Hold::TYPE;
+    const NUMBERS: &'static [Attribute] = Hold::NUMBERS;
+}
+
+impl ListedHold {
+    /// Whether the hold is not expired at `now`.
+    pub(crate) fn is_open_at(&self, now: TimestampMillis) -> bool {
+        now < self.by_account.expires
+    }
+}
+
 /// The requested properties of a new hold.
 #[derive(Debug, Clone)]
 pub(crate) struct HoldTerms {
@@ -115,6 +143,13 @@ impl HoldTerms {
 fn postings(debit: &AccountId, credit: &AccountId, amount: Money) -> Vec<Posting> {
     let posting = |leg_type, account: &AccountId| Posting { leg_type, amount, account: account.clone() };
     vec![posting(LegType::Debit, debit), posting(LegType::Credit, credit)]
+}
+
+fn uncaptured(id: &HoldId, amount: Decimal, captured: Decimal, currency: Currency) -> Result<Money, Error> {
+    let [amount, captured] = [amount, captured].map(|amount| Money::new(amount, currency).ok());
+    let rest = amount.zip(captured).and_then(|(amount, captured)| amount.checked_add(-captured));
+    let unreadable = || table::Error::unreadable_part(Hold::TYPE, Hold::key_of(id), &"an invalid amount");
+    rest.filter(|rest| rest.minor() >= 0).ok_or_else(|| unreadable().into())
 }
 
 impl Hold {
@@ -178,11 +213,7 @@ impl Hold {
     /// # Errors
     /// A stored amount is invalid. It counts as an unreadable item.
     pub(crate) fn uncaptured(&self) -> Result<Money, Error> {
-        let amount = Money::new(self.amount, self.currency).ok();
-        let captured = Money::new(self.captured, self.currency).ok();
-        let rest = amount.zip(captured).and_then(|(amount, captured)| amount.checked_add(-captured));
-        let unreadable = || table::Error::unreadable_part(Self::TYPE, Self::key_of(&self.id), &"an invalid amount");
-        rest.filter(|rest| rest.minor() >= 0).ok_or_else(|| unreadable().into())
+        uncaptured(&self.id, self.amount, self.captured, self.currency)
     }
 
     /// Checks that the caller may read the hold: the payer, the payee and operators may.
@@ -312,6 +343,28 @@ impl HoldBody {
             credit_account_id: hold.credit,
             currency: hold.currency,
             expires_at: hold.expires_at,
+            created_at: hold.created_at,
+        })
+    }
+
+    /// Creates the body of an open hold in a list.
+    ///
+    /// # Errors
+    /// A stored amount is invalid.
+    pub(crate) fn of_listed(hold: ListedHold) -> Result<Self, Error> {
+        let (HoldExpirySort { expires, hold: id }, currency) = (hold.by_account, hold.currency);
+        let remaining = uncaptured(&id, hold.amount, hold.captured, currency)?;
+        let whole = |amount| Money::new(amount, currency).map_or(amount, Money::amount);
+        Ok(Self {
+            status: HoldStatus::Held,
+            amount: whole(hold.amount),
+            captured: whole(hold.captured),
+            remaining: remaining.amount(),
+            hold_id: id,
+            debit_account_id: hold.of_account.0,
+            credit_account_id: hold.credit,
+            currency,
+            expires_at: expires,
             created_at: hold.created_at,
         })
     }

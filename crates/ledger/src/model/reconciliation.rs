@@ -9,10 +9,10 @@ use crate::{
 use function::{Caller, Error, Fingerprint, is_zero};
 use jobs::{Job, State};
 use keys::{
-    AccountId, Day, ItemHash, TimestampMillis, TransactionId,
+    AccountId, Day, ItemHash, TimestampMillis, TimestampSeconds, TransactionId,
     ledger::{
         AccountPartition, AccountType, CreatedPlace, FindingSort, LegId, MerchantId, Metadata, ReconciliationId,
-        ReconciliationPartition, Subject, TransactionPartition, TransactionType,
+        ReconciliationPartition, ReconciliationsPartition, StartedSort, Subject, TransactionPartition, TransactionType,
     },
     totals::TotalScope,
 };
@@ -132,8 +132,10 @@ impl Reconciliation {
         let settled = window.settled(now);
         let requested_to = Some(window.to).filter(|to| *to > settled.to);
         let task = Task { window: settled, requested_to, request };
+        let place = StartedSort { started: now, reconciliation: id.clone() };
+        let (list, place) = (Some(ReconciliationsPartition.to_string()), Some(place.to_string()));
         // The id of the reconciliation also identifies its first run. A retry starts another run.
-        Ok(Job { expires_at: None, ..Job::new(&Self::key_of(id), id, id, &task, now.second())? })
+        Ok(Job { expires_at: None, list, place, ..Job::new(&Self::key_of(id), id, id, &task, now.second())? })
     }
 
     pub(crate) fn of(job: &Job) -> Result<Self, Error> {
@@ -538,6 +540,53 @@ impl ReconciliationBody {
             more: progress.discrepancies > MAX_KEPT,
             skipped: found.skipped,
             discrepancies: found.items.into_iter().map(body).collect(),
+            reason: job.reason,
+        })
+    }
+}
+
+/// The entry of a reconciliation in the list of all reconciliations, which contains only keys.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct ListedReconciliation {
+    #[serde(rename = "PK")]
+    pub(crate) partition: ReconciliationPartition,
+}
+
+impl Item for ListedReconciliation {
+    const TYPE: &'static str = Job::TYPE;
+}
+
+/// A reconciliation without its findings.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ReconciliationSummary {
+    reconciliation_id: ReconciliationId,
+    status: State,
+    started_at: TimestampSeconds,
+    #[serde(flatten)]
+    coverage: Coverage,
+    transactions: u64,
+    accounts: u64,
+    /// Number of discrepancies, including those that are not stored.
+    discrepancy_count: u64,
+    /// Reason why the job failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+}
+
+impl ReconciliationSummary {
+    /// # Errors
+    /// Returns an internal error if the task or the progress of the job cannot be read.
+    pub(crate) fn of(job: Job) -> Result<Self, Error> {
+        let (of, progress) = (Reconciliation::of(&job)?, job.progress::<Progress>()?);
+        Ok(Self {
+            coverage: of.coverage(),
+            reconciliation_id: of.id,
+            status: job.state,
+            started_at: job.started_at,
+            transactions: progress.transactions,
+            accounts: progress.accounts,
+            discrepancy_count: progress.discrepancies,
             reason: job.reason,
         })
     }

@@ -33,7 +33,11 @@ pub const PATTERN: Pattern = Pattern {
             Problem::IdempotencyKeyReused,
         ]),
     }]),
-    calls: &[Calls::new("", |case| open_entries(captured(case), case)), Calls::new(", part", captured)],
+    calls: &[
+        Calls::new("", |case| open_entries(captured(case), case)),
+        // The entry in the list of the account's open holds shows what is captured.
+        Calls::new(", part", |case| captured(case).write(cost::BY_TIME, write(case.of_hold))),
+    ],
     contract: function::contract(&capture_hold),
     function: || function::http(capture_hold, Ledger::warm_by_batch_get),
 };

@@ -27,7 +27,7 @@ pub const PATTERN: Pattern = Pattern {
         summary: "Start a reconciliation of all accounts and the transactions of a period",
         problems: &[Problem::IdempotencyKeyReused],
     }]),
-    calls: &[Calls::new("", |_| Cost::default().write(cost::JOBS, 1))],
+    calls: &[Calls::new("", |_| Cost::default().write(cost::JOBS, 1).write(cost::BY_START, 1))],
     contract: function::contract(&start_reconciliation),
     function: || function::http(start_reconciliation, Ledger::warm_by_job),
 };

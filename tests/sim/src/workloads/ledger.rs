@@ -130,7 +130,11 @@ impl Workload for Books {
                 }
                 "reconcile" => reconcile(1),
                 "stranger" => return self.trespass(world, action, label).await,
-                _ => Ask::of("GET", "/ledger/transactions?limit=10"),
+                _ => match number(action, "pick") % 3 {
+                    0 => return drop(world.ask(label, &owner, Ask::of("GET", format!("{path}/holds?limit=5"))).await),
+                    1 => Ask::of("GET", "/ledger/reconciliations?limit=5"),
+                    _ => Ask::of("GET", "/ledger/transactions?limit=10"),
+                },
             };
             world.ask(label, &operator, ask).await;
         })
@@ -143,6 +147,7 @@ impl Workload for Books {
             Self::check_outcomes(world, history, &items);
             self.check_balances(world, history);
             self.check_reports(world, &items).await;
+            self.check_lists(world).await;
         })
     }
 }
@@ -156,7 +161,7 @@ impl Books {
     async fn trespass(&self, world: &World, action: &Value, label: &str) {
         let path = format!("/ledger/accounts/{}", self.account(index(action, "from")));
         let (transaction, hold) = (picked(&self.transactions, action, 4), picked(&self.holds, action, 4));
-        let ask = match (number(action, "pick") % 7, transaction, hold) {
+        let ask = match (number(action, "pick") % 9, transaction, hold) {
             (0, Some(id), _) => Ask::of("GET", format!("/ledger/transactions/{id}")),
             (1, Some(id), _) => Ask::with("POST", format!("/ledger/transactions/{id}/reversal"), json!({})).key(label),
             (2, _, Some(id)) => Ask::with("POST", format!("/ledger/holds/{id}/capture"), json!({})).key(label),
@@ -164,6 +169,8 @@ impl Books {
             (4, ..) => Ask::with("POST", "/ledger/transactions", self.payment(action)).key(label),
             (5, ..) => Ask::with("PATCH", path, json!({"status": "frozen"})),
             (6, ..) => Ask::of("GET", format!("{path}/statement")),
+            (7, ..) => Ask::of("GET", format!("{path}/holds")),
+            (8, ..) => Ask::of("GET", "/ledger/reconciliations"),
             _ => Ask::of("GET", path),
         };
         world.trespass(label, &user("eve"), ask, &[403, 404]).await;
@@ -383,6 +390,62 @@ impl Books {
             }
         }
     }
+}
+
+/// The items of the first page of a list. No case has more than 100.
+async fn listed(world: &World, label: &str, path: String) -> Vec<Value> {
+    let ask = Ask::of("GET", format!("{path}?limit=100"));
+    let reply = world.ask(label, &operator(), ask).await;
+    if !reply.body["skipped"].is_null() {
+        world.violation(format!("{label} omits items that cannot be read: {}", reply.body));
+    }
+    each(&reply.body, "items").cloned().collect()
+}
+
+/// The keys of the reconciliations.
+fn reconciliations(world: &World) -> BTreeSet<String> {
+    let jobs = world.items("LedgerJobs");
+    let keys = of_type(&jobs, "Job").map(|job| attribute(job, "PK"));
+    keys.filter(|key| key.starts_with("RECONCILIATION#")).map(str::to_owned).collect()
+}
+
+impl Books {
+    /// Once the indexes have no delay, the lists have each open hold and each reconciliation once.
+    async fn check_lists(&self, world: &World) {
+        for account in lock(&self.accounts).clone() {
+            let before = clock::now();
+            let list = listed(world, &format!("holds-{account}"), format!("/ledger/accounts/{account}/holds")).await;
+            let rests = list.iter().map(|hold| (text(hold, "holdId").to_owned(), minor(text(hold, "remaining"))));
+            let rests: BTreeMap<String, i128> = rests.collect();
+            let items = world.items("FinancialTransactions");
+            let open_at = |now: jiff::Timestamp| {
+                let own = of_type(&items, "Hold").filter(|item| item["DebitAccountID"]["S"] == account.as_str());
+                let open = own.filter(move |item| item["Status"]["S"] == "held" && is_after(item, now));
+                let rest = |item: &Value| stored(item, "Amount") - stored(item, "Captured");
+                open.map(|item| (attribute(item, "ID").to_owned(), rest(item))).collect::<BTreeMap<String, i128>>()
+            };
+            let (most, least) = (open_at(before), open_at(clock::now()));
+            let is_listed = |(id, rest): (&String, &i128)| rests.get(id) == Some(rest);
+            let is_open = |(id, rest): (&String, &i128)| most.get(id) == Some(rest);
+            if rests.len() != list.len() || !least.iter().all(is_listed) || !rests.iter().all(is_open) {
+                world.violation(format!("the open holds of {account} are {most:?}, but its list is {list:?}"));
+            }
+        }
+        let first = reconciliations(world);
+        let list = listed(world, "reconciliations", "/ledger/reconciliations".to_owned()).await;
+        let keys: BTreeSet<String> =
+            list.iter().map(|one| format!("RECONCILIATION#{}", text(one, "reconciliationId"))).collect();
+        let is_sorted = list.iter().rev().is_sorted_by_key(|one| text(one, "startedAt"));
+        let is_complete = keys.is_superset(&first) && keys.is_subset(&reconciliations(world));
+        if keys.len() != list.len() || !is_sorted || !is_complete {
+            world.violation(format!("the reconciliations are {first:?}, but their list is {list:?}"));
+        }
+    }
+}
+
+/// Whether a hold expires after `now`.
+fn is_after(hold: &Value, now: jiff::Timestamp) -> bool {
+    attribute(hold, "ExpiresAt").parse::<jiff::Timestamp>().is_ok_and(|expires| now < expires)
 }
 
 /// Starts a reconciliation of the last hours.

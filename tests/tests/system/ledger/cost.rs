@@ -170,6 +170,8 @@ impl Measured {
         self.assert("create-hold", &open, &opened);
         let path = format!("{HOLDS}/{id_of_hold}");
         self.assert("get-hold", &open, &self.books.operator.get(&path).await);
+        let list = format!("{ACCOUNTS}/{from}/holds");
+        self.assert("list-account-holds", &open, &self.books.operator.get(&list).await);
         for (key, amount, function) in [("part", "1.50", "capture-hold, part"), ("rest", "4.00", "capture-hold")] {
             let body = json!({"amount": amount});
             let captured = self.books.operator.post_once(&format!("{path}/capture"), key, &body).await;

@@ -3,12 +3,14 @@
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use system_tests::{
     Answer, assert_problem,
     clock::time,
     ledger::audit::{DAY, Rows, account_key, at, reconciled},
     ledger::model::Stored,
     ledger::{ACCOUNTS, Books, HOLDS, TRANSACTIONS, hold, id, payment},
+    text,
 };
 
 /// A payer with 100.00, a payee and their ledger.
@@ -149,6 +151,58 @@ async fn only_the_payer_opens_a_hold_and_only_the_payee_ends_it() {
             assert_problem(&ended, 403, "forbidden");
         }
     }
+    scene.stop().await;
+}
+
+/// The open holds in a list, as pairs of the hold and its remaining amount.
+fn open_holds(list: &[Value]) -> BTreeSet<(&str, &str)> {
+    assert!(list.iter().all(|hold| hold["status"] == "held"), "{list:?}");
+    assert!(list.is_sorted_by_key(|hold| text(hold, "expiresAt")), "{list:?}");
+    list.iter().map(|hold| (text(hold, "holdId"), text(hold, "remaining"))).collect()
+}
+
+#[tokio::test]
+async fn the_payer_lists_the_open_holds_on_the_account_by_expiry() {
+    let scene = Scene::start().await;
+    let (kept, part) = (scene.hold("H-1", "10.00").await, scene.hold("H-2", "20.00").await);
+    let (whole, void) = (scene.hold("H-3", "5.00").await, scene.hold("H-4", "6.00").await);
+    assert_eq!(scene.capture(&part, "C-1", Some("7.50")).await.status, 201);
+    assert_eq!(scene.capture(&whole, "C-2", None).await.status, 201);
+    assert_eq!(scene.void(&void, "V").await.status, 200);
+    let soon = scene.expiring("H-5", "1.00").await;
+    let (ann, path) = (scene.books.user("ann"), format!("{ACCOUNTS}/{}/holds", scene.payer));
+    let (list, pages) = ann.all(&format!("{path}?limit=1")).await;
+    let ids = [&kept, &part, &soon].map(|path| &path[HOLDS.len() + 1..]);
+    assert_eq!(open_holds(&list), BTreeSet::from([(ids[0], "10.00"), (ids[1], "12.50"), (ids[2], "1.00")]));
+    assert!(pages >= 3, "{pages}");
+    for shown in &list {
+        let hold = ann.get(&format!("{HOLDS}/{}", text(shown, "holdId"))).await.body;
+        assert_eq!(shown, &hold);
+    }
+    // No function has released the expired holds yet.
+    for (at, wanted) in [(expires() - SignedDuration::from_millis(1), 1), (expires(), 0)] {
+        assert_eq!(scene.books.at(at).all(&path).await.0.len(), wanted, "{at}");
+    }
+    assert_problem(&scene.books.user("shop").get(&path).await, 403, "forbidden");
+    let of_payee = format!("{ACCOUNTS}/{}/holds", scene.payee);
+    assert_eq!(scene.books.user("shop").get(&of_payee).await.body, json!({"items": []}));
+    scene.stop().await;
+}
+
+/// A hold that expires between two pages is not shown.
+#[tokio::test]
+async fn a_later_page_omits_holds_that_have_expired() {
+    let scene = Scene::start().await;
+    let (_, _) = (scene.expiring("H-1", "1.00").await, scene.expiring("H-2", "2.00").await);
+    let mut body = hold(&scene.payer, &scene.payee, "3.00");
+    body["expiresAt"] = json!("2099-02-01T00:00:00Z");
+    let last = path_of(&scene.books.at(now()).post_once(HOLDS, "H-3", &body).await);
+    let path = format!("{ACCOUNTS}/{}/holds", scene.payer);
+    let first = scene.books.at(now()).get(&format!("{path}?limit=1")).await.body;
+    let next = format!("{path}?limit=5&cursor={}", text(&first, "nextCursor"));
+    let rest = scene.books.at(expires()).get(&next).await.body;
+    let rest = rest["items"].as_array().expect("items");
+    assert_eq!(open_holds(rest), BTreeSet::from([(&last[HOLDS.len() + 1..], "3.00")]));
     scene.stop().await;
 }
 

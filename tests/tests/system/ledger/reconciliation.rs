@@ -11,7 +11,9 @@ use local::Stack;
 use serde_json::{Value, json};
 use std::time::Duration;
 use system_tests::{
-    Answer, Client, drained,
+    Answer, Client,
+    clock::At,
+    drained,
     faults::{Call, Fault, Process, Proxy},
     ledger::totals::{COUNT, stored_totals},
     ledger::{
@@ -22,7 +24,7 @@ use system_tests::{
         stack, used,
     },
     patterns::cost_of,
-    send,
+    send, text, texts,
     units::{bytes, consumed, declared},
     until,
 };
@@ -529,6 +531,42 @@ async fn repeated_request_starts_one_reconciliation_without_the_newest_transacti
     assert_ne!(operator.post(RECONCILIATIONS, &body).await.body["reconciliationId"], id);
     assert_eq!(all(&stack).await.len(), 2);
     stack.stop().await;
+}
+
+#[tokio::test]
+async fn lists_reconciliations_newest_first_with_their_progress() {
+    let scene = Scene::empty().await;
+    let rows = Rows::of(&scene.stack);
+    three_days().put(&rows).await;
+    drained(&scene.client, COUNT).await;
+    rows.set(&account_key("A"), json!({"Balance": {"N": "1.5"}})).await;
+    let mut ids = Vec::new();
+    for day in 0..3 {
+        let now = Timestamp::now() + SignedDuration::from_secs(day);
+        let body = json!({"from": at(day * DAY), "to": at((day + 1) * DAY - 1)});
+        let started = At::new(&scene.stack, &scene.client, now).post(RECONCILIATIONS, &body).await.body;
+        ids.push(text(&started, "reconciliationId").to_owned());
+    }
+    scene.run(&ids[0]).await;
+    ids.reverse();
+    let (list, _) = scene.client.all(&format!("{RECONCILIATIONS}?limit=2")).await;
+    assert_eq!(texts(&list, "reconciliationId"), ids);
+    assert_eq!(texts(&list, "status"), ["running", "running", "done"]);
+    let body = scene.body(&ids[2]).await;
+    for member in ["from", "to", "totals", "transactions", "accounts"] {
+        assert_eq!(list[2][member], body[member], "{member}");
+    }
+    assert_eq!(list[2]["discrepancyCount"], body["discrepancies"].as_array().map(Vec::len).into());
+    assert_ne!(list[2]["discrepancyCount"], 0);
+    // Neither a retry nor a repeated request changes the place in the list.
+    scene.set(&ids[2], json!({"State": {"S": "failed"}})).await;
+    assert_eq!(scene.retry(&ids[2]).await.status, 202);
+    let (again, _) = scene.client.all(RECONCILIATIONS).await;
+    assert_eq!(texts(&again, "reconciliationId"), ids);
+    let case = ledger::Case { items: 3, ..NOTHING };
+    let cost = cost_of(&ledger::patterns(), "list-reconciliations", &case);
+    assert_eq!(consumed(&scene.client.get(RECONCILIATIONS).await), declared(&cost));
+    scene.stack.stop().await;
 }
 
 #[tokio::test]
