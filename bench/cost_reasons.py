@@ -130,6 +130,7 @@ REASONS = {
     "get-account": {"0.5 R": BALANCE},
     "list-user-accounts": {"0.5 R": BALANCE},
     "process-payment": {"2.5 R": "both accounts and the merchant are read: the legs have the balances after them"},
+    "process-payment, reference": {"2.5 R": "both accounts and the merchant are read: the legs have the balances after them"},
     "process-batch, two": {"4.5 R": "all accounts, and the merchant once, are read: the legs have the balances after them"},
     "get-balance, at": {"0.5 R": "the account is read with strong consistency, because its balance may be the answer"},
     "create-hold": {"2 R": "both accounts are read: the available balance covers the hold"},

@@ -243,6 +243,9 @@ def ledger(step):
     step("L5", "list-transactions", "GET", "/ledger/transactions?status=completed&since=2025-11-01T00:00:00Z"
          "&until=2025-11-08T23:59:59Z", fetched=False, empty=1)
     step("L5", "list-transactions of a key", "GET", "/ledger/transactions?idempotencyKey=bread-0")
+    step("L3", "process-payment, reference", "POST", "/ledger/transactions", {**bread, "reference": "order-1"},
+         types=f"{all_of_it} ReferenceGuard", key="bread-order")
+    step("L5", "list-transactions of a reference", "GET", "/ledger/transactions?reference=order-1")
     step("L7", "get-statement, 100 legs", "GET", f"/ledger/accounts/{erin}/statement", fetched=False,
          items=[("Account", erin)])
     step("L13", "get-balance, at", "GET", f"/ledger/accounts/{erin}/balance?at=2026-11-01T00:00:00Z", fetched=False,

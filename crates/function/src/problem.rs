@@ -130,6 +130,8 @@ problems! {
         "the whole transaction was already reversed";
     ReversalExceeded, 409, "reversal-exceeded", CONFLICT,
         "the amount to reverse exceeds the rest of the transaction, or the transaction has 99 reversals";
+    ReferenceUsed, 409, "reference-used", CONFLICT,
+        "another transaction of the caller and type has the reference";
     IsReversal, 409, "is-reversal", CONFLICT,
         "the transaction is itself a reversal";
     AnotherVersion, 412, "another-version", "The resource has changed",

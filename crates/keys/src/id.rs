@@ -8,6 +8,12 @@ use std::{fmt, str::FromStr};
 /// Maximum length of an identifier, in characters.
 const MAX_LENGTH: usize = 128;
 
+/// Maximum length of a reference, in characters.
+const MAX_REFERENCE: usize = 64;
+
+/// Maximum length of a name in metadata, in characters.
+const MAX_NAME: usize = 40;
+
 /// Returns whether the text is a valid identifier. A value that is not cannot name anything.
 pub fn is_identifier(text: &str) -> bool {
     check(text).is_ok()
@@ -72,6 +78,23 @@ pub(crate) fn check_word(text: &str) -> Result<(), Invalid> {
         return Ok(());
     }
     Err(Invalid::new("must have only the letters a to z and A to Z, digits, `-` and `_`, and start with a letter"))
+}
+
+/// Checks a reference: a short label.
+pub(crate) fn check_reference(text: &str) -> Result<(), Invalid> {
+    if text.chars().nth(MAX_REFERENCE).is_some() {
+        return Err(Invalid::new("must have at most 64 characters"));
+    }
+    check_label(text)
+}
+
+/// Checks a name in metadata: ASCII letters, digits, `-` and `_`.
+pub(crate) fn check_name(text: &str) -> Result<(), Invalid> {
+    let is_part = |character: char| character.is_ascii_alphanumeric() || matches!(character, '-' | '_');
+    if (1..=MAX_NAME).contains(&text.len()) && text.chars().all(is_part) {
+        return Ok(());
+    }
+    Err(Invalid::new("must have 1 to 40 characters: the letters a to z and A to Z, digits, `-` and `_`"))
 }
 
 fn check_length(text: &str) -> Result<(), Invalid> {

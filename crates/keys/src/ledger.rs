@@ -13,6 +13,7 @@
 //! | credit of a grouped account | `TXN#<id>` | `LEG#<leg>` | | `ACCOUNT#<account>`, `REVERSED#<time>#<leg>#REVERSAL#<number>` |
 //! | its inbox item | `ACCOUNT#<account>#INBOX#<shard>` | `CREATED#<time>#<leg>` | | |
 //! | its posting | `TXN#<id>` | `POSTING#<leg>` | `ACCOUNT#<account>`, `LEG#<time>#<leg>` | |
+//! | guard of a reference | `REFERENCE#<reference>` | `TYPE#<type>#USER#<user>` | | |
 //! | reversal marker | `TXN#<id>` | `REVERSAL#<number>` | `REVERSED#<status>`, `CREATED#<time>` | |
 //! | hold | `HOLD#<id>` | `METADATA` | `ACCOUNT#<payer>`, `EXPIRES#<time>#<id>` | `HOLD-EXPIRY#<shard>`, `EXPIRES#<time>#<id>` |
 //! | refusal of a transfer | `TXN#<id>` | `METADATA` | | |
@@ -66,6 +67,33 @@ identifier! {
     check_word:
     /// The type of a transaction, chosen by the caller that posts it, such as `payment`.
     TransactionType;
+}
+
+identifier! {
+    check_as check_reference:
+    /// The reference of a transaction, which its caller chooses, such as the number of an order. A
+    /// caller uses it at most once for each type of transaction.
+    ///
+    /// The text has the form of a label of at most 64 characters.
+    Reference;
+}
+
+crate::schema!(Reference as "Reference", |generator| ::schemars::json_schema!({
+    "description": "A `Label` of at most 64 characters. A caller uses a reference at most once for each transaction type.",
+    "allOf": [generator.subschema_for::<crate::schema::Label>()],
+    "maxLength": 64
+}));
+
+identifier! {
+    check_as check_name:
+    /// The name of a text in the metadata of a transaction: 1 to 40 ASCII letters, digits, `-` and
+    /// `_`.
+    MetadataName;
+}
+
+impl MetadataName {
+    /// The pattern of all names.
+    pub const PATTERN: &'static str = "^[A-Za-z0-9_-]{1,40}$";
 }
 
 /// Adds the constructor `of_request` to an id type. All requests with the same caller and
@@ -256,6 +284,23 @@ pub struct TransactionPartition(pub TransactionId);
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
 #[key("IDEMPOTENCY#{0}")]
 pub struct ByKeyPartition(pub IdempotencyKey);
+
+/// PK of the guard of a reference. Transactions of several callers and types may have the same
+/// reference.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("REFERENCE#{0}")]
+pub struct ReferencePartition(pub Reference);
+
+/// SK of the guard of a reference.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("TYPE#{transaction_type}#USER#{user}")]
+#[range(all)]
+pub struct ReferenceSort {
+    /// The type of the transaction.
+    pub transaction_type: TransactionType,
+    /// The caller that posted the transaction.
+    pub user: UserId,
+}
 
 /// GSI1SK of a transaction. Several transactions may have the same time, so a cursor stores a
 /// [`CreatedPlace`].

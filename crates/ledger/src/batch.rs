@@ -11,7 +11,7 @@ use function::{Caller, Error};
 use futures::{StreamExt, stream};
 use keys::{
     AccountId, Random, TimestampMillis,
-    ledger::{LegType, MerchantId, PostingMode},
+    ledger::{LegType, MerchantId, PostingMode, Reference, TransactionType},
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use table::{Error as Store, Key, MAX_CHANGES};
@@ -32,20 +32,33 @@ impl Grouped {
         posting.leg_type == LegType::Credit && self.0.contains(&posting.account)
     }
 
-    /// Returns the accounts that the draft updates.
-    fn updated<'a>(&self, draft: &'a Draft) -> BTreeSet<&'a AccountId> {
-        draft.postings.iter().filter(|posting| !self.has(posting)).map(|posting| &posting.account).collect()
+    /// Returns what the draft needs for itself: the accounts that it updates, and its reference.
+    fn claims<'a>(&self, draft: &'a Draft) -> BTreeSet<Claim<'a>> {
+        let updated = draft.postings.iter().filter(|posting| !self.has(posting));
+        let accounts = updated.map(|posting| Claim::Account(&posting.account));
+        let reference = draft.reference.iter().map(|reference| Claim::Reference(&draft.transaction_type, reference));
+        accounts.chain(reference).collect()
     }
 }
 
+/// An item that a draft changes, and that no other draft of the same wave may change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Claim<'a> {
+    /// An account.
+    Account(&'a AccountId),
+    /// The guard of a reference. All drafts of a batch have the same caller.
+    Reference(&'a TransactionType, &'a Reference),
+}
+
 /// Returns the positions of the drafts in the order in which they can be posted. The drafts of a
-/// wave update different accounts. An account's drafts are in different waves, in their order.
+/// wave update different accounts and have different references. Drafts of the same account or
+/// reference are in different waves, in their order.
 fn waves(drafts: &[Draft], grouped: &Grouped) -> Vec<Vec<usize>> {
-    let (mut waves, mut last) = (Vec::<Vec<usize>>::new(), BTreeMap::<&AccountId, usize>::new());
+    let (mut waves, mut last) = (Vec::<Vec<usize>>::new(), BTreeMap::<Claim<'_>, usize>::new());
     for (position, draft) in drafts.iter().enumerate() {
-        let accounts = grouped.updated(draft);
-        let wave = accounts.iter().filter_map(|account| last.get(account)).max().map_or(0, |wave| wave + 1);
-        last.extend(accounts.into_iter().map(|account| (account, wave)));
+        let claims = grouped.claims(draft);
+        let wave = claims.iter().filter_map(|claim| last.get(claim)).max().map_or(0, |wave| wave + 1);
+        last.extend(claims.into_iter().map(|claim| (claim, wave)));
         match waves.get_mut(wave) {
             Some(wave) => wave.push(position),
             None => waves.push(vec![position]),
@@ -60,7 +73,7 @@ fn groups(drafts: &[Draft], wave: Vec<usize>, grouped: &Grouped) -> Vec<Vec<usiz
     for position in wave {
         let postings = &drafts[position].postings;
         let inbox = postings.iter().filter(|posting| grouped.has(posting)).count();
-        let changes = 1 + postings.len() + inbox + grouped.updated(&drafts[position]).len();
+        let changes = 1 + postings.len() + inbox + grouped.claims(&drafts[position]).len();
         if let Some(group) = groups.last_mut().filter(|_| changes <= room) {
             group.push(position);
             room -= changes;
@@ -82,13 +95,14 @@ pub(crate) struct BatchRequest<'a> {
 
 impl Books {
     /// Posts each draft exactly once, or returns the reason why not. Drafts of different accounts
-    /// share DynamoDB transactions. Drafts of one account are posted in their order. If the outcome
-    /// of a draft is unknown, the later drafts of its accounts are not posted.
+    /// share DynamoDB transactions. Drafts of one account or reference are posted in their order.
+    /// If the outcome of a draft is unknown, the later drafts of its accounts and its reference are
+    /// not posted.
     pub(crate) async fn post_all(&self, drafts: &[Draft], request: BatchRequest<'_>) -> Vec<Result<Posted, Error>> {
-        let (mut outcomes, mut blocked) = (BTreeMap::new(), BTreeSet::<&AccountId>::new());
+        let (mut outcomes, mut blocked) = (BTreeMap::new(), BTreeSet::<Claim<'_>>::new());
         let grouped = self.grouped(drafts).await;
         for wave in waves(drafts, &grouped) {
-            let is_blocked = |position: &usize| !blocked.is_disjoint(&grouped.updated(&drafts[*position]));
+            let is_blocked = |position: &usize| !blocked.is_disjoint(&grouped.claims(&drafts[*position]));
             let (held, wave): (Vec<_>, Vec<_>) = wave.into_iter().partition(is_blocked);
             let done = stream::iter(groups(drafts, wave, &grouped))
                 .map(|group| Box::pin(self.post_group(drafts, group, request)))
@@ -97,7 +111,7 @@ impl Books {
             let held = held.into_iter().map(|position| (position, Err(Error::stale())));
             for (position, outcome) in done.into_iter().chain(held) {
                 if outcome.as_ref().is_err_and(Error::is_outage) {
-                    blocked.extend(grouped.updated(&drafts[position]));
+                    blocked.extend(grouped.claims(&drafts[position]));
                 }
                 outcomes.insert(position, outcome);
             }

@@ -3,7 +3,7 @@
 
 use crate::{
     Account, Hold, Merchant, Posted,
-    model::{hold::Capture, posting_plan::PostingPlan, reversal::Refund, transaction::Draft},
+    model::{hold::Capture, posting_plan::PostingPlan, reference, reversal::Refund, transaction::Draft},
     store::Books,
 };
 use function::{Caller, Error, Fingerprint, Problem};
@@ -58,6 +58,7 @@ impl Books {
     ///   refusal is final ([`crate::Transfers`]);
     /// - 422 if the idempotency key was used with a different request;
     /// - 409 if less remains of the transaction than the amount to reverse;
+    /// - 409 if another transaction of the caller and type has the reference;
     /// - 429 or 503 if the outcome is unknown. A retry with the same idempotency key returns the
     ///   outcome.
     pub(crate) async fn post(
@@ -125,6 +126,9 @@ impl Books {
             Ok(()) => Ok(entry.posted),
             Err(Store::Refused(refused)) if entry.was_posted(&refused) => {
                 Box::pin(self.outcome(draft)).await?.ok_or_else(Error::stale)
+            }
+            Err(Store::Refused(refused)) if entry.has_used_reference(&refused) => {
+                Err(reference::used(draft.reference.as_ref()))
             }
             Err(error) => Err(error.into()),
         }

@@ -149,6 +149,8 @@ impl Transfers {
             transaction_type,
             merchant: None,
             description: None,
+            reference: None,
+            metadata: None,
             postings,
             reverses: None,
             capture: None,

@@ -90,7 +90,7 @@ impl Stored {
             }
             Hold::TYPE => self.holds.push(typed(item)),
             Reversal::TYPE => self.reversals.push(typed(item)),
-            other => assert!(["AccountCount", "Merchant"].contains(&other), "{other}"),
+            other => assert!(["AccountCount", "Merchant", "ReferenceGuard"].contains(&other), "{other}"),
         }
     }
 

@@ -13,6 +13,7 @@ mod holds;
 mod lists;
 mod pages;
 mod reconciliation;
+mod references;
 mod refunds;
 mod requests;
 mod shards;

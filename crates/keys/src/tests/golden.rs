@@ -84,6 +84,8 @@ const KINDS: &[Kind] = kinds! {
         Metadata: "METADATA";
         ByKeyPartition: "IDEMPOTENCY#K 1";
         ByKeySort: "TXN";
+        ReferencePartition: "REFERENCE#R 1";
+        ReferenceSort: "TYPE#payment#USER#U";
         StatusPartition: "STATUS#completed", "STATUS#completed#1", "STATUS#completed#99";
         CreatedSort: "CREATED#2026-12-01T09:30:00.000Z";
         CreatedPlace: "CREATED#2026-12-01T09:30:00.000Z#0#T";
@@ -218,6 +220,7 @@ const PLACES: &[&[&str]] = &[
         "ledger::ReconciliationPartition",
         "ledger::StatusPartition",
         "ledger::ByKeyPartition",
+        "ledger::ReferencePartition",
         "ledger::ExpiryPartition",
         "ledger::AccountsPartition",
         "ledger::MerchantsPartition",
@@ -371,6 +374,7 @@ fn ends_of_ranges_of_the_ledger() {
         (ledger::TransactionPartition::collection(), "LEG#", "REVERSAL$"),
         (ledger::ReversalSort::all(), "REVERSAL#", "REVERSAL$"),
         (ledger::ByKeySort::all(), "TXN", "TXN$"),
+        (ledger::ReferenceSort::all(), "TYPE#", "TYPE$"),
         (ledger::FindingSort::all(), "FINDING#", "FINDING$"),
         (ledger::FindingSort::of_legs(), "FINDING#LEG#", "FINDING#LEG$"),
         (ledger::CreatedSort::between(milli, None), "CREATED#2026-12-01T09:30:00.000Z", "CREATED$"),

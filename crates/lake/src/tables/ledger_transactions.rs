@@ -28,6 +28,16 @@ impl Exported for Transaction {
                 Read::Text(|header| header.merchant.as_ref().map(ToString::to_string)),
                 "merchant that the transaction pays",
             ),
+            state(
+                "reference",
+                Read::Text(|header| header.reference.as_ref().map(ToString::to_string)),
+                "reference of the caller, which is unique for each caller and type",
+            ),
+            state(
+                "metadata",
+                Read::Text(|header| header.metadata.as_ref().map(ToString::to_string)),
+                "texts of the caller by name, as a JSON object",
+            ),
             state("amount", Read::Amount(|header| header.amount), "sum of the debits; omitted with several currencies"),
             state(
                 "currency",

@@ -47,9 +47,10 @@ impl Leg {
         let (after, created) = (self.after()?.amount().to_string(), self.created_at.to_string());
         let of = [self.account.as_str(), self.user.as_str(), self.transaction().as_str(), self.id.as_str()];
         let what = [self.leg_type.as_str(), &amount, self.currency.code(), &after, &created];
-        let Purpose { transaction_type, description, merchant, counterparty } = &self.purpose;
+        let Purpose { transaction_type, description, reference, merchant, counterparty } = &self.purpose;
         let copies = [
             description.as_ref().map(|text| format!("description {text}")),
+            reference.as_ref().map(|text| format!("reference {text}")),
             merchant.as_ref().map(|id| format!("merchant {id}")),
             counterparty.as_ref().map(|id| format!("counterparty {id}")),
         ];

@@ -1,7 +1,7 @@
 //! The rules for postings: whether an account accepts a leg, and the resulting balance.
 
 use crate::{
-    Account, DOMAIN, InboxItem, Leg, Posted, Posting, Reversal,
+    Account, DOMAIN, InboxItem, Leg, Posted, Posting, ReferenceGuard, Reversal,
     model::access::missing,
     model::{hold::Capture, leg::NewLeg, transaction::Draft},
 };
@@ -20,6 +20,8 @@ pub(crate) struct PostingPlan {
     pub(crate) posted: Posted,
     /// The reversal marker for the original transaction, if this transaction is a reversal.
     undoes: Option<Reversal>,
+    /// The guard of the transaction's reference, if it has one.
+    guard: Option<ReferenceGuard>,
     /// The capture of a hold that this transaction posts, if any.
     capture: Option<Capture>,
     /// Each account that the transaction updates, after the transaction and with the version as
@@ -29,9 +31,11 @@ pub(crate) struct PostingPlan {
     inbox: Vec<InboxItem>,
 }
 
-/// Indexes of the header and the reversal marker in the list of changes.
+/// Indexes of the header, and of the reversal marker or the guard of the reference, in the list of
+/// changes. A reversal has no reference.
 const HEADER: usize = 0;
 const REVERSAL: usize = 1;
+const GUARD: usize = 1;
 
 impl PostingPlan {
     /// Applies the draft to the accounts.
@@ -98,8 +102,8 @@ impl PostingPlan {
         legs.sort_by(|one, other| one.id.cmp(&other.id));
         let (transaction, postings, reversals) = (draft.made(created, shard), Vec::new(), Vec::new());
         let posted = Posted { transaction, legs, postings, reversals };
-        let capture = draft.capture.clone();
-        Ok(Self { posted, undoes, capture, left: left.into_values().collect(), inbox })
+        let (guard, capture) = (ReferenceGuard::of(&posted.transaction), draft.capture.clone());
+        Ok(Self { posted, undoes, guard, capture, left: left.into_values().collect(), inbox })
     }
 
     /// Whether the write was rejected because this transaction already exists, or because another
@@ -108,8 +112,13 @@ impl PostingPlan {
         refused.at(HEADER) || (self.undoes.is_some() && refused.at(REVERSAL))
     }
 
-    /// Returns the writes that post the transaction. The header, the reversal marker, the legs and
-    /// the inbox items must not exist yet. Each account is updated once, on the condition that its
+    /// Whether the write was rejected because another transaction has the reference.
+    pub(crate) fn has_used_reference(&self, refused: &Refused) -> bool {
+        self.guard.is_some() && refused.at(GUARD)
+    }
+
+    /// Returns the writes that post the transaction. The header, the reversal marker, the guard of
+    /// the reference, the legs and the inbox items must not exist yet. Each account is updated once, on the condition that its
     /// version is unchanged. An account that receives grouped credits is not touched.
     pub(crate) fn changes(&self, table: &Table) -> Result<Vec<Change>, Error> {
         self.changes_with(table, |_, update| Ok(update))
@@ -124,6 +133,9 @@ impl PostingPlan {
         let mut changes = vec![table.put_new(&self.posted.transaction)?];
         if let Some(reversal) = &self.undoes {
             changes.push(table.put_new(reversal)?);
+        }
+        if let Some(guard) = &self.guard {
+            changes.push(table.put_new(guard)?);
         }
         for leg in &self.posted.legs {
             changes.push(table.put_new(leg)?);

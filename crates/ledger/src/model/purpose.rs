@@ -2,7 +2,7 @@ use crate::Posting;
 use function::BoundedText;
 use keys::{
     AccountId,
-    ledger::{MerchantId, TransactionType},
+    ledger::{MerchantId, Reference, TransactionType},
 };
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +20,9 @@ pub struct Purpose {
     /// The purpose of the transaction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<Description>,
+    /// The caller's reference.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reference: Option<Reference>,
     /// The merchant that the transaction pays, if any.
     #[serde(rename = "MerchantID", skip_serializing_if = "Option::is_none")]
     pub merchant: Option<MerchantId>,
@@ -33,6 +36,7 @@ impl Purpose {
     pub(crate) fn new(
         transaction_type: &TransactionType,
         description: Option<&Description>,
+        reference: Option<&Reference>,
         merchant: Option<&MerchantId>,
         postings: &[Posting],
         posting: &Posting,
@@ -45,6 +49,7 @@ impl Purpose {
         Self {
             transaction_type: transaction_type.clone(),
             description: description.cloned(),
+            reference: reference.cloned(),
             merchant: merchant.cloned(),
             counterparty: counterparty.cloned(),
         }

@@ -5,7 +5,7 @@ use crate::{
 use function::{Caller, Cell, Csv, List};
 use keys::{
     AccountId, TimestampMillis,
-    ledger::{MerchantId, TransactionType},
+    ledger::{MerchantId, Reference, TransactionType},
 };
 use money::{Currency, Decimal, Money};
 use schemars::JsonSchema;
@@ -59,6 +59,8 @@ pub(crate) struct StatementLeg {
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<Description>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    reference: Option<Reference>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     merchant_id: Option<MerchantId>,
     /// The other account, if the transaction has two legs.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,11 +72,12 @@ pub(crate) struct StatementLeg {
 impl StatementLeg {
     /// Creates the leg of a statement.
     pub(crate) fn of(leg: Leg, reversed: Option<ReversedBody>, caller: &Caller) -> Self {
-        let Purpose { transaction_type, description, merchant, counterparty } = leg.purpose.clone();
+        let Purpose { transaction_type, description, reference, merchant, counterparty } = leg.purpose.clone();
         Self {
             leg: LegBody::of(leg, caller),
             transaction_type,
             description,
+            reference,
             merchant_id: merchant,
             counterparty_account_id: counterparty,
             reversed,
@@ -83,13 +86,14 @@ impl StatementLeg {
 }
 
 /// The columns of a statement in CSV.
-const COLUMNS: [&str; 14] = [
+const COLUMNS: [&str; 15] = [
     "row",
     "createdAt",
     "transactionId",
     "legId",
     "transactionType",
     "description",
+    "reference",
     "merchantId",
     "counterpartyAccountId",
     "reversedAmount",
@@ -153,6 +157,7 @@ impl StatementLeg {
             Cell::Text(leg.leg_id.as_str()),
             Cell::Text(self.transaction_type.as_str()),
             text(description.as_deref()),
+            text(self.reference.as_ref().map(Reference::as_str)),
             text(self.merchant_id.as_ref().map(MerchantId::as_str)),
             text(self.counterparty_account_id.as_ref().map(AccountId::as_str)),
             reversed.as_deref().map_or(Cell::Empty, Cell::Value),

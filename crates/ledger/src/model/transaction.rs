@@ -3,6 +3,7 @@ use crate::{
     model::{
         hold::{CAPTURE, Capture},
         leg::LegBody,
+        metadata::TransactionMetadata,
         posting::sum,
         purpose::Description,
         reversal::{Refund, original_leg},
@@ -12,8 +13,8 @@ use function::{Caller, Error, Fingerprint};
 use keys::{
     IdempotencyKey, Shard, TimestampMillis, TransactionId,
     ledger::{
-        ByKeyPartition, ByKeySort, CreatedSort, LegId, MerchantId, Metadata, StatusPartition, TransactionPartition,
-        TransactionStatus, TransactionType, UserId,
+        ByKeyPartition, ByKeySort, CreatedSort, LegId, MerchantId, Metadata, Reference, StatusPartition,
+        TransactionPartition, TransactionStatus, TransactionType, UserId,
     },
 };
 use money::{Currency, Decimal, Money};
@@ -88,6 +89,12 @@ pub struct Transaction {
     /// The purpose of the transaction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<Description>,
+    /// The caller's reference. A caller uses a reference once for each type of transaction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reference: Option<Reference>,
+    /// Short texts of the caller. No leg copies them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<TransactionMetadata>,
     /// The sum of the debits. `None` if the legs have several currencies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub amount: Option<Decimal>,
@@ -123,8 +130,9 @@ impl Transaction {
     /// Whether the leg with this number and posting copies what it must of the transaction. The
     /// place of the leg among the reversed legs of its account is a copy as well.
     pub(crate) fn is_copied_by(&self, leg: &Leg, number: usize, posting: &Posting) -> bool {
-        let (description, merchant) = (self.description.as_ref(), self.merchant.as_ref());
-        let purpose = Purpose::new(&self.transaction_type, description, merchant, &self.postings, posting);
+        let (description, reference) = (self.description.as_ref(), self.reference.as_ref());
+        let merchant = self.merchant.as_ref();
+        let purpose = Purpose::new(&self.transaction_type, description, reference, merchant, &self.postings, posting);
         let is_placed = match (&self.reverses, &leg.reverses) {
             (Some(original), Some(ReversedLeg { of_account, by_original, .. })) => {
                 of_account.0 == leg.account && by_original.leg == original_leg(original, self.postings.len(), number)
@@ -148,6 +156,8 @@ pub(crate) struct Draft {
     pub(crate) transaction_type: TransactionType,
     pub(crate) merchant: Option<MerchantId>,
     pub(crate) description: Option<Description>,
+    pub(crate) reference: Option<Reference>,
+    pub(crate) metadata: Option<TransactionMetadata>,
     pub(crate) postings: Vec<Posting>,
     /// The reversal that this transaction posts, if any.
     pub(crate) reverses: Option<Refund>,
@@ -179,13 +189,14 @@ impl Draft {
 
     /// What the leg with this posting copies of the transaction.
     pub(crate) fn purpose(&self, posting: &Posting) -> Purpose {
-        let (description, merchant) = (self.description.as_ref(), self.merchant.as_ref());
-        Purpose::new(&self.transaction_type, description, merchant, &self.postings, posting)
+        let (description, reference) = (self.description.as_ref(), self.reference.as_ref());
+        let merchant = self.merchant.as_ref();
+        Purpose::new(&self.transaction_type, description, reference, merchant, &self.postings, posting)
     }
 
     pub(crate) fn made(&self, created_at: TimestampMillis, shard: Shard) -> Transaction {
-        let Self { id, key, transaction_type, merchant, description, postings, reverses, by, request, .. } =
-            self.clone();
+        let Self { id, key, transaction_type, merchant, description, reference, metadata, .. } = self.clone();
+        let Self { postings, reverses, by, request, .. } = self.clone();
         let sum = sum(&postings);
         Transaction {
             partition: TransactionPartition(id.clone()),
@@ -200,6 +211,8 @@ impl Draft {
             status: TransactionStatus::Completed,
             merchant,
             description,
+            reference,
+            metadata,
             amount: sum.map(Money::amount),
             currency: sum.map(Money::currency),
             postings,
@@ -309,6 +322,11 @@ pub struct HeaderBody {
     merchant_id: Option<MerchantId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<Description>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reference: Option<Reference>,
+    /// Present if the caller posted the transaction or is an operator.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metadata: Option<TransactionMetadata>,
     /// Present if the caller posted the transaction or is an operator.
     // Anyone who knows a key can derive the ids of the items that were created with it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -337,6 +355,8 @@ impl HeaderBody {
             currency: transaction.currency,
             merchant_id: transaction.merchant,
             description: transaction.description,
+            reference: transaction.reference,
+            metadata: transaction.metadata.filter(|_| posted_it),
             idempotency_key: transaction.idempotency_key.filter(|_| posted_it),
             created_by: caller.operates(DOMAIN).then_some(transaction.created_by),
             reverses: transaction.reverses,

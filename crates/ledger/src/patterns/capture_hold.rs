@@ -88,6 +88,8 @@ pub async fn capture_hold(
         transaction_type: CAPTURE.parse().map_err(|error| internal(&error))?,
         merchant: None,
         description: Some(format!("Hold {id}").parse().map_err(|error| internal(&error))?),
+        reference: None,
+        metadata: None,
         postings: capture.postings(),
         reverses: None,
         capture: Some(capture),

@@ -114,6 +114,8 @@ pub async fn create_hold(ledger: Ledger, request: Request<CreateHoldInput>) -> R
         transaction_type: CAPTURE.parse().map_err(|error| Error::Internal(format!("{error}")))?,
         merchant: None,
         description: None,
+        reference: None,
+        metadata: None,
         postings: terms.postings(),
         reverses: None,
         capture: None,

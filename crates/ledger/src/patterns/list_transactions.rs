@@ -1,24 +1,26 @@
 //! L5: lists transactions by [status and
-//! time](../../../../docs/requirements/ledger.md#list-transactions-by-status-and-time) or by
-//! [idempotency key](../../../../docs/requirements/ledger.md#check-an-idempotency-key).
+//! time](../../../../docs/requirements/ledger.md#list-transactions-by-status-and-time), by
+//! [idempotency key](../../../../docs/requirements/ledger.md#check-an-idempotency-key) or by
+//! [reference](../../../../docs/requirements/ledger.md#references-and-metadata).
 
 use crate::{
-    DOMAIN, Ledger, Transaction,
+    DOMAIN, Ledger, ReferenceGuard, Transaction,
     cost::{self, Calls, Pattern},
     model::transaction::HeaderBody,
-    store::Summary,
+    store::{Books, Summary},
 };
 use function::{Contract, Error, Fields, Input, List, Listing, Request, Route, Trigger};
 use futures::{StreamExt, TryStreamExt, stream};
 use keys::{
     Bound, IdempotencyKey, KeyRange, TimestampMillis, TransactionId,
     ledger::{
-        ByKeyPartition, ByKeySort, CreatedPlace, CreatedSort, StatusPartition, TransactionPartition, TransactionStatus,
+        ByKeyPartition, ByKeySort, CreatedPlace, CreatedSort, Reference, ReferencePartition, ReferenceSort,
+        StatusPartition, TransactionPartition, TransactionStatus,
     },
 };
 use serde::{Deserialize, Serialize};
 use table::{
-    BadCursor, IndexPosition, Item, Key, MergedQuery, Page, Projection,
+    BadCursor, IndexPosition, Item, Key, MergedQuery, Page, Projection, Query,
     cost::{Cost, Term, read_eventually},
 };
 
@@ -29,7 +31,7 @@ pub const PATTERN: Pattern = Pattern {
         method: "GET",
         path: "/ledger/transactions",
         scopes: &["ledger:operate"],
-        summary: "List the transactions of all accounts by status and time, or by idempotency key, oldest first",
+        summary: "List the transactions of all accounts by status and time, oldest first, by idempotency key, or by reference",
         problems: &[],
     }]),
     calls: &[
@@ -39,6 +41,9 @@ pub const PATTERN: Pattern = Pattern {
         }),
         Calls::new(", idempotencyKey", |case| {
             Cost::default().read(cost::BY_KEY, Term::halves(1)).read(cost::LEDGER, read_eventually(case.transaction))
+        }),
+        Calls::new(", reference", |case| {
+            Cost::default().read(cost::LEDGER, Term::halves(1) + read_eventually(case.transaction))
         }),
     ],
     contract: function::contract(&list_transactions),
@@ -53,20 +58,31 @@ pub enum ListTransactionsInput {
     ByTime(TransactionStatus, Option<TimestampMillis>, Option<TimestampMillis>),
     /// Transactions of all callers with an idempotency key.
     ByKey(IdempotencyKey),
+    /// Transactions of all callers and types with a reference.
+    ByReference(Reference),
 }
+
+/// Parameters that each replace the status and the time range.
+const ALONE: [&str; 2] = ["idempotencyKey", "reference"];
 
 impl Input for ListTransactionsInput {
     fn read(fields: &mut Fields) -> Option<Self> {
         fields.paging(50);
-        let (status, key) = (fields.query("status"), fields.query("idempotencyKey"));
+        let (status, key, reference) = (fields.query("status"), fields.query(ALONE[0]), fields.query(ALONE[1]));
         let (since, until) = fields.bounds("since", "until").millis();
-        match key {
-            Some(_) if ["status", "since", "until"].iter().any(|name| fields.has_query(name)) => {
-                fields.fault("/query/idempotencyKey", "cannot be combined with status, since or until")
+        for name in ALONE.into_iter().filter(|name| fields.has_query(name)).collect::<Vec<_>>() {
+            let others = ["status", "since", "until"].into_iter().chain(ALONE).filter(|other| *other != name);
+            let others: Vec<&str> = others.collect();
+            if others.iter().any(|other| fields.has_query(other)) {
+                let detail = format!("cannot be combined with {}", others.join(", "));
+                fields.fault::<()>(&format!("/query/{name}"), detail);
             }
-            Some(key) => Some(Self::ByKey(key)),
-            None => Some(Self::ByTime(status.unwrap_or_default(), since, until)),
         }
+        Some(match (key, reference) {
+            (Some(key), _) => Self::ByKey(key),
+            (None, Some(reference)) => Self::ByReference(reference),
+            (None, None) => Self::ByTime(status.unwrap_or_default(), since, until),
+        })
     }
 
     fn describe(contract: &mut Contract) {
@@ -77,8 +93,9 @@ impl Input for ListTransactionsInput {
             future.";
         contract.query::<Bound>("since", since, None);
         contract.query::<Bound>("until", "End of the period, inclusive. The default is no limit.", None);
-        let key = "It cannot be combined with `status`, `since` or `until`.";
-        contract.query::<IdempotencyKey>("idempotencyKey", key, None);
+        let alone = "It cannot be combined with any other parameter except `limit` and `cursor`.";
+        contract.query::<IdempotencyKey>(ALONE[0], alone, None);
+        contract.query::<Reference>(ALONE[1], alone, None);
     }
 }
 
@@ -86,7 +103,8 @@ impl Input for ListTransactionsInput {
 /// [requirement](../../../../docs/requirements/ledger.md#list-transactions-by-status-and-time).
 const DAY: i64 = 24 * 60 * 60;
 
-/// Lists the transactions of all accounts, oldest first.
+/// Lists the transactions of all accounts: those of a status by time, oldest first, those with an
+/// idempotency key, or those with a reference.
 ///
 /// # Errors
 /// Returns 400 for an invalid request, and 403 for a caller without the operator scope.
@@ -111,6 +129,11 @@ pub async fn list_transactions(
         ListTransactionsInput::ByKey(key) => {
             let listing = request.listing(ByKeySort::all(), key.as_str())?;
             let page = ledger.list_by_key(&listing, key).await?;
+            Ok(listing.list(page.map(|(header, last)| HeaderBody::of(header, last.as_ref(), &request.caller))))
+        }
+        ListTransactionsInput::ByReference(reference) => {
+            let listing = request.listing(ReferenceSort::all(), reference.as_str())?;
+            let page = ledger.books.list_by_reference(&listing, reference).await?;
             Ok(listing.list(page.map(|(header, last)| HeaderBody::of(header, last.as_ref(), &request.caller))))
         }
     }
@@ -175,8 +198,7 @@ impl Ledger {
         Ok(TransactionPage { items: page.items, next: page.next.as_ref().and_then(created_place), unreadable })
     }
 
-    /// Lists the transactions with an idempotency key. Reads the header and the reversal markers of
-    /// each with one query.
+    /// Lists the transactions with an idempotency key.
     async fn list_by_key(&self, listing: &Listing, key: &IdempotencyKey) -> Result<Page<Summary>, Error> {
         let partition = ByKeyPartition(key.clone()).to_string();
         let behind = |TransactionPartition(transaction)| IndexPosition {
@@ -194,12 +216,31 @@ impl Ledger {
         let is_usable = |position: &IndexPosition| transaction_at(position).is_some();
         let (page, _) = self.books.table.merged_page::<Keyed>(list, listing.limit, is_usable).await?;
         let next = page.next.as_ref().and_then(transaction_at).map(|id| TransactionPartition(id).to_string());
-        let ids = page.items.into_iter().map(|keyed| keyed.partition.0);
-        let reads = ids.map(|id| async move { self.books.summary(&id).await });
+        let ids = page.items.into_iter().map(|keyed| keyed.partition.0).collect();
+        self.books.summaries(Page { items: ids, next, skipped: page.skipped }).await
+    }
+}
+
+impl Books {
+    /// Lists the transactions with a reference, by type and caller. If none is found, looks again
+    /// with strong consistency.
+    async fn list_by_reference(&self, listing: &Listing, reference: &Reference) -> Result<Page<Summary>, Error> {
+        let partition = ReferencePartition(reference.clone());
+        let query = Query::new(&partition, &listing.range);
+        let mut page = self.table.page::<ReferenceGuard>(&query, listing.limit).await?;
+        if page.items.is_empty() && page.skipped == 0 {
+            page = self.table.page(&query.consistent(), listing.limit).await?;
+        }
+        self.summaries(page.map(|guard| guard.transaction)).await
+    }
+
+    /// Reads the header and the reversal markers of each transaction with one query.
+    async fn summaries(&self, page: Page<TransactionId>) -> Result<Page<Summary>, Error> {
+        let reads = page.items.into_iter().map(|id| async move { self.summary(&id).await });
         let found: Vec<_> = Box::pin(stream::iter(reads).buffered(AT_ONCE).try_collect()).await?;
         let uncounted = |(found, unreadable): &(Option<_>, usize)| if found.is_some() { *unreadable } else { 1 };
         let skipped = page.skipped + found.iter().map(uncounted).sum::<usize>();
-        Ok(Page { items: found.into_iter().filter_map(|(found, _)| found).collect(), next, skipped })
+        Ok(Page { items: found.into_iter().filter_map(|(found, _)| found).collect(), next: page.next, skipped })
     }
 }
 

@@ -4,10 +4,11 @@
 
 use crate::{
     Ledger, Posting,
-    cost::{Calls, Pattern},
+    cost::{self, Calls, Pattern},
     model::access::user,
     model::refusal::with_rejections,
     model::{
+        metadata::TransactionMetadata,
         posting::unbalanced,
         purpose::Description,
         transaction::{Draft, JOURNAL, RESERVED, TransactionBody, is_reserved},
@@ -17,7 +18,7 @@ use crate::{
 use function::{Contract, Created, Error, Fields, Fingerprint, Input, Problem, Request, Route, Trigger};
 use keys::{
     AccountId, IdempotencyKey, Random, TimestampMillis, TransactionId,
-    ledger::{LegType, MerchantId, TransactionType, UserId},
+    ledger::{LegType, MerchantId, Reference, TransactionType, UserId},
 };
 use money::{Currency, JsonDecimal, Money};
 use schemars::{JsonSchema, json_schema};
@@ -34,19 +35,28 @@ pub const PATTERN: Pattern = Pattern {
         path: "/ledger/transactions",
         scopes: &["ledger:write", "ledger:operate"],
         summary: "Post a transaction",
-        problems: &with_rejections::<2, 8>([Problem::NotFound, Problem::IdempotencyKeyReused]),
+        problems: &with_rejections::<3, 9>([
+            Problem::NotFound,
+            Problem::ReferenceUsed,
+            Problem::IdempotencyKeyReused,
+        ]),
     }]),
     calls: &[
-        Calls::new("", |case| case.posted(true).read(crate::cost::LEDGER, case.looked_at())),
-        Calls::new(", grouped", |case| case.posted_to_inbox().read(crate::cost::LEDGER, case.looked_at())),
+        Calls::new("", |case| case.posted(true).read(cost::LEDGER, case.looked_at())),
+        // The guard of the reference.
+        Calls::new(", reference", |case| {
+            case.posted(true).read(cost::LEDGER, case.looked_at()).write(cost::LEDGER, 2)
+        }),
+        Calls::new(", grouped", |case| case.posted_to_inbox().read(cost::LEDGER, case.looked_at())),
     ],
     contract: function::contract(&process_payment),
     function: || function::http(process_payment, Ledger::warm_by_batch_get),
 };
 
 /// Maximum number of legs in one transaction. Each leg needs two actions of `TransactWriteItems`:
-/// one for the leg, and one for its account or its inbox item. The header and the reversal marker
-/// need one each, so every posted transaction can be reversed.
+/// one for the leg, and one for its account or its inbox item. The header needs one, and so does
+/// the guard of a reference. A reversal needs one for its marker and none for a reference, so every
+/// posted transaction can be reversed.
 const MAX_LEGS: usize = (MAX_CHANGES - 2) / 2;
 
 /// The request body.
@@ -55,6 +65,8 @@ pub struct ProcessPaymentInput {
     transaction_type: TransactionType,
     merchant: Option<MerchantId>,
     description: Option<Description>,
+    reference: Option<Reference>,
+    metadata: Option<TransactionMetadata>,
     postings: Vec<Posting>,
 }
 
@@ -87,9 +99,12 @@ impl ProcessPaymentInput {
     /// Reads the fields of the body.
     pub(crate) fn read_body(fields: &mut Fields) -> Option<Self> {
         let (merchant, description) = (fields.body_if_any("merchantId"), fields.body_if_any("description"));
+        let (reference, metadata) = (fields.body_if_any("reference"), fields.body_if_any("metadata"));
+        let metadata = metadata.filter(|metadata: &TransactionMetadata| !metadata.is_empty());
         let (transaction_type, postings) =
             if fields.has_body("legs") { read_legs(fields) } else { read_payment(fields) };
-        Some(Self { transaction_type: transaction_type?, merchant, description, postings: postings? })
+        let (transaction_type, postings) = (transaction_type?, postings?);
+        Some(Self { transaction_type, merchant, description, reference, metadata, postings })
     }
 }
 
@@ -107,6 +122,8 @@ pub(crate) fn describe_transaction(contract: &mut Contract) {
     contract.body::<Vec<NewLeg>>("legs", "", false);
     contract.body::<MerchantId>("merchantId", "", false);
     contract.body::<Description>("description", "", false);
+    contract.body::<Reference>("reference", "", false);
+    contract.body::<TransactionMetadata>("metadata", "", false);
     contract.adapt_body(|body| {
         const OF_PAYMENT: [&str; 4] = ["debitAccountId", "creditAccountId", "amount", "currency"];
         let about = "A payment from one account to another, or legs with equal debits and credits in each currency. An \
@@ -240,13 +257,15 @@ impl ProcessPaymentInput {
         random: &Random,
     ) -> Draft {
         let request = self.fingerprint();
-        let Self { transaction_type, merchant, description, postings } = self;
+        let Self { transaction_type, merchant, description, reference, metadata, postings } = self;
         Draft {
             id: TransactionId::of_request(by, key.as_ref(), now.instant(), random),
             key,
             transaction_type,
             merchant,
             description,
+            reference,
+            metadata,
             postings,
             reverses: None,
             capture: None,
@@ -261,9 +280,14 @@ impl ProcessPaymentInput {
             of(self.merchant.as_ref().map(ToString::to_string)),
             of(self.description.as_ref().map(ToString::to_string)),
         );
-        let postings: Vec<String> = self.postings.iter().map(ToString::to_string).collect();
         let head = ["process-payment", self.transaction_type.as_str(), &merchant, &description];
-        Fingerprint::of(&head.into_iter().chain(postings.iter().map(String::as_str)).collect::<Vec<_>>())
+        // A posting starts with neither word.
+        let reference = self.reference.iter().map(|reference| format!("reference {reference}"));
+        let metadata = self.metadata.iter().flat_map(TransactionMetadata::entries);
+        let metadata = metadata.map(|(name, text)| format!("metadata {name} {text}"));
+        let rest: Vec<String> =
+            self.postings.iter().map(ToString::to_string).chain(reference).chain(metadata).collect();
+        Fingerprint::of(&head.into_iter().chain(rest.iter().map(String::as_str)).collect::<Vec<_>>())
     }
 }
 
@@ -276,6 +300,7 @@ impl ProcessPaymentInput {
 /// - 403 if the request debits another user's account, or if a caller who is not an operator debits
 ///   a missing account;
 /// - 404 for a merchant that does not exist, and to operators for an account that does not exist;
+/// - 409 if another transaction of the caller and type has the reference;
 /// - 409 if an account rejects one of its legs. Callers who may not access the account get
 ///   `account-unavailable`, even if the account does not exist;
 pub async fn process_payment(

@@ -121,6 +121,8 @@ pub async fn reverse_transaction(
         transaction_type: REVERSAL.parse().map_err(|error| Error::Internal(format!("{error}")))?,
         merchant: header.merchant.clone(),
         description: header.description.clone(),
+        reference: None,
+        metadata: None,
         postings: header.postings.iter().rev().map(Posting::reversed).collect(),
         reverses: Some(Refund { original, asked }),
         capture: None,

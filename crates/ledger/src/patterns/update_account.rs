@@ -379,6 +379,8 @@ fn transfer(account: &Account, to: &AccountId, rest: Money, by: &UserId) -> Resu
         transaction_type,
         merchant: None,
         description: None,
+        reference: None,
+        metadata: None,
         postings: vec![posting(LegType::Debit, debit), posting(LegType::Credit, credit)],
         reverses: None,
         capture: None,

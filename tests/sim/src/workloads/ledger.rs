@@ -23,6 +23,8 @@ use crate::{
 /// Number of accounts: the first funds the others, and the last has grouped posting.
 const ACCOUNTS: usize = 5;
 const USERS: [&str; 2] = ["ann", "bob"];
+/// Number of references, so that transactions compete for them.
+const REFERENCES: u64 = 10;
 
 #[derive(Debug, Default)]
 pub(super) struct Books {
@@ -148,6 +150,7 @@ impl Workload for Books {
             self.check_balances(world, history);
             self.check_reports(world, &items).await;
             self.check_lists(world).await;
+            check_references(world, history).await;
         })
     }
 }
@@ -184,6 +187,11 @@ impl Books {
         });
         if action["merchant"] == true {
             body["merchantId"] = lock(&self.merchant).clone().into();
+        }
+        let pick = number(action, "pick");
+        if pick.is_multiple_of(3) {
+            body["reference"] = format!("order {}", pick % REFERENCES).into();
+            body["metadata"] = json!({"pick": pick.to_string()});
         }
         body
     }
@@ -229,7 +237,9 @@ impl Books {
         let mut body = self.payment(action);
         if let Some(members) = body.as_object_mut() {
             members.remove("transactionType");
-            members.remove("merchantId");
+            for name in ["merchantId", "reference", "metadata"] {
+                members.remove(name);
+            }
         }
         let seconds = action["seconds"].as_i64().unwrap_or(60);
         if seconds < 86_400 {
@@ -439,6 +449,51 @@ impl Books {
         let is_complete = keys.is_superset(&first) && keys.is_subset(&reconciliations(world));
         if keys.len() != list.len() || !is_sorted || !is_complete {
             world.violation(format!("the reconciliations are {first:?}, but their list is {list:?}"));
+        }
+    }
+}
+
+/// The caller, the type and the reference of a transaction with a reference.
+fn reference_of(header: &Value) -> Option<[&str; 3]> {
+    let reference = header["Reference"]["S"].as_str()?;
+    Some([attribute(header, "CreatedBy"), attribute(header, "TransactionType"), reference])
+}
+
+/// A reference has at most one transaction for each caller and type, with a guard. An operator
+/// finds all its transactions. A request is rejected only if another transaction has its reference.
+async fn check_references(world: &World, history: &[Exchange]) {
+    let items = world.items("FinancialTransactions");
+    let mut used = BTreeMap::<[&str; 3], Vec<&str>>::new();
+    for header in of_type(&items, "Transaction") {
+        if let Some(reference) = reference_of(header) {
+            used.entry(reference).or_default().push(attribute(header, "ID"));
+        }
+    }
+    for (reference, ids) in used.iter().filter(|(_, ids)| ids.len() > 1) {
+        world.violation(format!("the reference {reference:?} has several transactions: {ids:?}"));
+    }
+    let guards: BTreeSet<&str> =
+        of_type(&items, "ReferenceGuard").map(|item| attribute(item, "TransactionID")).collect();
+    let ids: BTreeSet<&str> = used.values().flatten().copied().collect();
+    if guards != ids {
+        world.violation(format!("the transactions {ids:?} have references, but guards exist for {guards:?}"));
+    }
+    for exchange in history.iter().filter(|one| one.reply.problem() == "reference-used") {
+        let reference = text(&exchange.ask.body, "reference");
+        if !used.keys().any(|[_, _, used]| *used == reference) {
+            world.violation(format!("{}: no transaction has the reference {reference}", exchange.label));
+        }
+    }
+    for number in 0..REFERENCES {
+        let reference = format!("order {number}");
+        let path = format!("/ledger/transactions?reference=order%20{number}");
+        let ask = Ask::of("GET", path);
+        let reply = world.ask(&format!("referred-{number}"), &operator(), ask).await;
+        let listed: BTreeSet<&str> = each(&reply.body, "items").map(|one| text(one, "transactionId")).collect();
+        let own = used.iter().filter(|([_, _, used], _)| *used == reference);
+        let own: BTreeSet<&str> = own.flat_map(|(_, ids)| ids).copied().collect();
+        if listed != own {
+            world.violation(format!("{reference} has the transactions {own:?}, but its list is {}", reply.body));
         }
     }
 }

@@ -111,8 +111,7 @@ impl Measured {
             let changed = client.patch(&path, &json!({"status": status})).await;
             self.assert("update-account", &self.case(None, &account).await, &changed);
         }
-        let escaped = self.size.user.bytes().fold(String::new(), |path, byte| path + &format!("%{byte:02X}"));
-        let list = format!("/ledger/users/{escaped}/accounts");
+        let list = format!("/ledger/users/{}/accounts", escaped(&self.size.user));
         let case = self.case(None, &account).await;
         self.assert("list-user-accounts", &case, &client.get(&list).await);
         let terms = json!({"userId": self.size.user, "accountType": self.size.user, "currency": "USD"});
@@ -276,7 +275,28 @@ impl Measured {
         let transaction = batched.body["results"][0]["transaction"]["transactionId"].as_str();
         let case = self.case(Some(transaction.expect("an id")), account).await;
         self.assert("process-batch", &case, &batched);
+        self.refers(body, account).await;
     }
+
+    /// Measures a transaction with a reference and metadata, and the list by reference.
+    async fn refers(&mut self, body: &Value, account: &str) {
+        let client = self.books.operator.clone();
+        let number = self.size.key.chars().take(1);
+        let reference: String = number.chain(self.size.words.chars().cycle()).take(64).collect();
+        let mut body = body.clone();
+        (body["reference"], body["metadata"]) = (reference.as_str().into(), json!({"till": reference}));
+        let posted = client.post_once(TRANSACTIONS, &format!("{}-c", self.size.key), &body).await;
+        let case = self.case(Some(&id(&posted, "transactionId")), account).await;
+        self.assert("process-payment, reference", &case, &posted);
+        let listed = client.get(&format!("{TRANSACTIONS}?reference={}", escaped(&reference))).await;
+        assert_eq!(listed.body["items"].as_array().map(Vec::len), Some(1), "{}", listed.body);
+        self.assert("list-transactions, reference", &case, &listed);
+    }
+}
+
+/// Percent-encodes all bytes of a text.
+fn escaped(text: &str) -> String {
+    text.bytes().fold(String::new(), |path, byte| path + &format!("%{byte:02X}"))
 }
 
 fn string(text: &str) -> AttributeValue {
