@@ -8,7 +8,10 @@ use crate::{
     bank::{self, DueSort, PaymentId, PaymentSort, Status},
     cart::{self, CartItemSort, ItemId, OrderSort},
     is_identifier, is_plain_text,
-    ledger::{AccountPartition, CreatedPlace, CreatedSort, HoldExpirySort, InboxPartition, LegTimeSort, StartedSort, UserPartition},
+    ledger::{
+        AccountPartition, CreatedPlace, CreatedSort, HoldExpirySort, InboxPartition, LegTimeSort, StartedSort,
+        UserPartition,
+    },
     totals::{TotalPartition, TotalScope, TotalSort},
     wellness::{
         self, ActivityEndDateSort, CompanyId, CompanyPartition, CorrectionSort, Department, EmployeesPartition,

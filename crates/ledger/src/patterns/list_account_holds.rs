@@ -29,9 +29,7 @@ pub const PATTERN: Pattern = Pattern {
         problems: &[Problem::NotFound],
     }]),
     calls: &[Calls::new("", |case| {
-        Cost::default()
-            .read(cost::BY_TIME, case.listed(case.of_hold))
-            .read(cost::LEDGER, read_eventually(case.account))
+        Cost::default().read(cost::BY_TIME, case.listed(case.of_hold)).read(cost::LEDGER, read_eventually(case.account))
     })],
     contract: function::contract(&list_account_holds),
     function: || function::http(list_account_holds, Ledger::warm_by_index),

@@ -25,9 +25,7 @@ pub const PATTERN: Pattern = Pattern {
         problems: &[],
     }]),
     calls: &[Calls::new("", |case| {
-        Cost::default()
-            .read(cost::BY_START, case.listed(KEYS))
-            .read(cost::JOBS, read_eventually(0).times(case.items))
+        Cost::default().read(cost::BY_START, case.listed(KEYS)).read(cost::JOBS, read_eventually(0).times(case.items))
     })],
     contract: function::contract(&list_reconciliations),
     function: || function::http(list_reconciliations, Ledger::warm_by_start),

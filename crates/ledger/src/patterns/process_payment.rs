@@ -35,18 +35,12 @@ pub const PATTERN: Pattern = Pattern {
         path: "/ledger/transactions",
         scopes: &["ledger:write", "ledger:operate"],
         summary: "Post a transaction",
-        problems: &with_rejections::<3, 9>([
-            Problem::NotFound,
-            Problem::ReferenceUsed,
-            Problem::IdempotencyKeyReused,
-        ]),
+        problems: &with_rejections::<3, 9>([Problem::NotFound, Problem::ReferenceUsed, Problem::IdempotencyKeyReused]),
     }]),
     calls: &[
         Calls::new("", |case| case.posted(true).read(cost::LEDGER, case.looked_at())),
         // The guard of the reference.
-        Calls::new(", reference", |case| {
-            case.posted(true).read(cost::LEDGER, case.looked_at()).write(cost::LEDGER, 2)
-        }),
+        Calls::new(", reference", |case| case.posted(true).read(cost::LEDGER, case.looked_at()).write(cost::LEDGER, 2)),
         Calls::new(", grouped", |case| case.posted_to_inbox().read(cost::LEDGER, case.looked_at())),
     ],
     contract: function::contract(&process_payment),

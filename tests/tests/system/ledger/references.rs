@@ -153,7 +153,9 @@ async fn reads_show_the_reference_and_the_callers_metadata() {
     let by_time = scene.books.operator.get(&format!("{TRANSACTIONS}?since={created}&until={created}")).await.body;
     let by_key = scene.books.operator.get(&format!("{TRANSACTIONS}?idempotencyKey=K")).await.body;
     let by_reference = scene.found("Invoice%207%2F2026").await;
-    for shown in [&scene.books.user("ann").get(&path).await.body, &by_time["items"][0], &by_key["items"][0], &by_reference[0]] {
+    for shown in
+        [&scene.books.user("ann").get(&path).await.body, &by_time["items"][0], &by_key["items"][0], &by_reference[0]]
+    {
         assert_eq!((&shown["reference"], &shown["metadata"]), (&body["reference"], &metadata), "{shown}");
     }
     let of_payee = scene.books.user("shop").get(&path).await.body;
@@ -164,7 +166,9 @@ async fn reads_show_the_reference_and_the_callers_metadata() {
         assert_eq!((&leg["reference"], &leg["metadata"]), (&body["reference"], &Value::Null), "{leg}");
     }
     // Another reference or other metadata is another request.
-    for (name, value) in [("reference", json!("Invoice 8")), ("metadata", json!({})), ("metadata", json!({"till": "4"}))] {
+    for (name, value) in
+        [("reference", json!("Invoice 8")), ("metadata", json!({})), ("metadata", json!({"till": "4"}))]
+    {
         let mut other = body.clone();
         other[name] = value;
         assert_problem(&scene.post("ann", "K", &other).await, 422, "idempotency-key-reused");
