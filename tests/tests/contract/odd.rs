@@ -173,6 +173,7 @@ pub(crate) const FINER: &[(&str, &[&str])] = &[
     ("/body/category", LONE),
     ("/body/reason", LONE),
     ("/body/progressText", LONE),
+    ("/body/metadata/due", LONE),
     ("/body/currency", NO_PLACES),
     ("/body/expectedCurrency", NO_PLACES),
     ("/body/price", &["1e3", "\"12.345\"", "\"0.001\""]),

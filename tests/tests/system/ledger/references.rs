@@ -118,8 +118,9 @@ async fn each_transaction_of_a_batch_has_its_own_reference() {
     let scene = Scene::start().await;
     let mut bodies = Vec::new();
     for reference in ["R-1", "R-2", "R-1", "used"] {
+        // Without common accounts, only the references keep the transactions apart.
         let account = scene.books.funded("ann", "5.00").await;
-        let mut body = payment(&account, &scene.books.outside, "1.00");
+        let mut body = payment(&account, &scene.books.source("USD").await, "1.00");
         body["reference"] = reference.into();
         bodies.push(body);
     }
@@ -216,7 +217,7 @@ async fn rejects_invalid_references_and_metadata() {
         let refused = scene.books.operator.get(&format!("{TRANSACTIONS}?{query}")).await;
         assert_problem(&refused, 400, "invalid-request");
     }
-    assert_problem(&scene.books.user("ann").get(&format!("{TRANSACTIONS}?reference=R")).await, 403, "forbidden");
+    assert_eq!(scene.books.user("ann").get(&format!("{TRANSACTIONS}?reference=R")).await.status, 403);
     scene.stop().await;
 }
 
