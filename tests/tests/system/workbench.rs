@@ -27,7 +27,7 @@ const MAX_ITEMS: usize = 2;
 type Item = BTreeMap<String, Value>;
 
 /// Types of the attributes that no item of a table in the worlds has.
-const ABSENT: [(&str, &str); 53] = [
+const ABSENT: [(&str, &str); 55] = [
     ("Absence", "S"),
     ("AccountType", "S"),
     ("Assigned", "BOOL"),
@@ -46,6 +46,8 @@ const ABSENT: [(&str, &str); 53] = [
     ("ExpiresAt", "N"),
     ("FailureReason", "S"),
     ("FrozenBy", "S"),
+    ("GSI1PK", "S"),
+    ("GSI1SK", "S"),
     ("GroupId", "S"),
     ("Hold", "S"),
     ("ID", "S"),
