@@ -78,7 +78,7 @@ identifier! {
     Reference;
 }
 
-crate::schema!(Reference as "Reference", |generator| ::schemars::json_schema!({
+crate::schema!(Reference as "TransactionReference", |generator| ::schemars::json_schema!({
     "description": "A `Label` of at most 64 characters. A caller uses a reference at most once for each transaction type.",
     "allOf": [generator.subschema_for::<crate::schema::Label>()],
     "maxLength": 64
