@@ -5,7 +5,7 @@ use http::{HeaderName, HeaderValue, header};
 use lambda_http::{Body, Response};
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::{convert::Infallible, str::FromStr};
+use std::{collections::BTreeSet, convert::Infallible, str::FromStr};
 
 /// The response header with the cursor of the next page.
 const NEXT_CURSOR: HeaderName = HeaderName::from_static("next-cursor");
@@ -99,7 +99,7 @@ impl Csv {
     /// which the response has as the header `next-cursor`.
     pub fn new(columns: &[&str], next_cursor: Option<String>) -> Self {
         let mut csv = Self { text: String::new(), next_cursor };
-        csv.row(columns.iter().map(|name| Cell::Value(name)));
+        csv.row(columns.iter().map(|name| Cell::Text(name)));
         csv
     }
 
@@ -159,8 +159,16 @@ pub trait CsvRow {
     /// Names of the columns.
     const COLUMNS: &'static [&'static str];
 
-    /// Adds the row of this item.
-    fn add_to(&self, csv: &mut Csv);
+    /// Names of further columns, which follow from the items of the page.
+    fn more_columns(_: &[Self]) -> BTreeSet<&str>
+    where
+        Self: Sized,
+    {
+        BTreeSet::new()
+    }
+
+    /// Adds the row of this item. `more` are the names of the further columns.
+    fn add_to(&self, more: &BTreeSet<&str>, csv: &mut Csv);
 }
 
 impl<T: CsvRow> List<T> {
@@ -170,9 +178,11 @@ impl<T: CsvRow> List<T> {
             MediaType::Json => JsonOrCsv::Json(self),
             MediaType::Csv => {
                 let (items, next_cursor) = self.into_parts();
-                let mut csv = Csv::new(T::COLUMNS, next_cursor);
+                let more = T::more_columns(&items);
+                let columns: Vec<&str> = T::COLUMNS.iter().copied().chain(more.iter().copied()).collect();
+                let mut csv = Csv::new(&columns, next_cursor);
                 for item in &items {
-                    item.add_to(&mut csv);
+                    item.add_to(&more, &mut csv);
                 }
                 JsonOrCsv::Csv(csv)
             }

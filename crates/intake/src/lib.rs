@@ -13,7 +13,7 @@ mod store;
 
 pub use control::{Expected, MAX_COUNTED, Totals};
 pub use file::{File, Invalid, MAX_FILE, Opened, described};
-pub use record::{Columns, Format, Records, Schema};
+pub use record::{Columns, Format, Records, Schema, shown};
 pub use report::{Composition, Report, Row, RowObjects};
 pub use scan::{MAX_RECORD, Place, RawRecord};
 pub use store::{Files, Part};

@@ -90,6 +90,8 @@ pub struct Schema<'a> {
     pub rest: &'a str,
     /// The other columns whose names the service reads. The rest keep the case of the file.
     pub known: &'a [&'a str],
+    /// Whether the rest may have two columns whose names differ only in their case.
+    pub has_cases: bool,
 }
 
 /// Columns of a CSV file.
@@ -112,7 +114,9 @@ impl Columns {
         };
         let names: Vec<String> = header.iter().map(canonical).collect();
         let mut seen = BTreeSet::new();
-        let again = names.iter().find(|name| !name.is_empty() && !seen.insert(folded(name)));
+        let is_rest = |name: &String| schema.has_cases && !known().any(|known| known == name);
+        let compared = |name: &String| if is_rest(name) { name.clone() } else { folded(name) };
+        let again = names.iter().find(|name| !name.is_empty() && !seen.insert(compared(name)));
         if let Some(again) = again {
             return Err(format!("The header has the column {} more than once.", shown(again)));
         }
@@ -129,6 +133,12 @@ impl Columns {
         }
         let is_own = names.iter().map(|name| schema.own.contains(&name.as_str())).collect();
         Ok(Self { names, is_own, rest: schema.rest.to_owned() })
+    }
+
+    /// The names of the columns that the schema does not list.
+    pub fn others(&self, schema: &Schema<'_>) -> impl Iterator<Item = &str> {
+        let is_listed = |name: &str| schema.own.iter().chain(schema.known).any(|listed| *listed == name);
+        self.names.iter().map(String::as_str).filter(move |name| !name.is_empty() && !is_listed(name))
     }
 
     /// Returns the JSON object of a record. Its members are sorted by name, so that the order of
@@ -160,7 +170,7 @@ fn folded(name: &str) -> String {
 }
 
 /// Shows the name of a column, with its invisible characters.
-fn shown(name: &str) -> String {
+pub fn shown(name: &str) -> String {
     let start: String = name.chars().take(MAX_NAME).collect();
     format!("`{}`", start.escape_debug())
 }
@@ -177,7 +187,7 @@ pub(crate) fn other_separator(text: &[u8]) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    const SCHEMA: Schema<'_> = Schema { own: &["id", "dueTime"], rest: "data", known: &["amount"] };
+    const SCHEMA: Schema<'_> = Schema { own: &["id", "dueTime"], rest: "data", known: &["amount"], has_cases: false };
 
     fn texts(values: &[&str]) -> Vec<String> {
         values.iter().map(|value| (*value).to_owned()).collect()

@@ -11,7 +11,7 @@ const MAX_LENGTH: usize = 128;
 /// Maximum length of a reference, in characters.
 const MAX_REFERENCE: usize = 64;
 
-/// Maximum length of a name in metadata, in characters.
+/// Maximum length of a name in metadata or of an attribute, in characters.
 const MAX_NAME: usize = 40;
 
 /// Returns whether the text is a valid identifier. A value that is not cannot name anything.
@@ -88,13 +88,28 @@ pub(crate) fn check_reference(text: &str) -> Result<(), Invalid> {
     check_label(text)
 }
 
-/// Checks a name in metadata: ASCII letters, digits, `-` and `_`.
+/// Checks a name in metadata or of an attribute: ASCII letters, digits, `-` and `_`.
 pub(crate) fn check_name(text: &str) -> Result<(), Invalid> {
     let is_part = |character: char| character.is_ascii_alphanumeric() || matches!(character, '-' | '_');
     if (1..=MAX_NAME).contains(&text.len()) && text.chars().all(is_part) {
         return Ok(());
     }
     Err(Invalid::new("must have 1 to 40 characters: the letters a to z and A to Z, digits, `-` and `_`"))
+}
+
+/// Names that no attribute has, in any case: those of the other filters of an activity, and of the
+/// other columns of a file of employees.
+const NOT_ATTRIBUTES: [&str; 8] = ["type", "subType", "roles", "departments", "userId", "role", "department", "name"];
+
+/// Checks the name of an attribute of an employee (docs/decisions/wellness-employees.md).
+pub(crate) fn check_attribute_name(text: &str) -> Result<(), Invalid> {
+    check_name(text)?;
+    if NOT_ATTRIBUTES.iter().any(|name| name.eq_ignore_ascii_case(text)) {
+        return Err(Invalid::new(
+            "must not be type, subType, roles, departments, userId, role, department or name, in any case",
+        ));
+    }
+    Ok(())
 }
 
 fn check_length(text: &str) -> Result<(), Invalid> {

@@ -111,6 +111,17 @@ schema!(Word as "Word": {
     "pattern": "^[A-Za-z][A-Za-z0-9_-]*$"
 });
 
+/// The name of an attribute of an employee.
+pub(crate) struct AttributeName;
+schema!(AttributeName as "AttributeName": {
+    "description": "ASCII letters, digits, `-` and `_`. The names of the other filters and of the other columns of a \
+        file of employees are reserved.",
+    "type": "string",
+    "not": {"pattern": "^([Tt][Yy][Pp][Ee]|[Ss][Uu][Bb][Tt][Yy][Pp][Ee]|[Rr][Oo][Ll][Ee][Ss]?|\
+        [Dd][Ee][Pp][Aa][Rr][Tt][Mm][Ee][Nn][Tt][Ss]?|[Uu][Ss][Ee][Rr][Ii][Dd]|[Nn][Aa][Mm][Ee])$"},
+    "pattern": "^[A-Za-z0-9_-]{1,40}$"
+});
+
 /// A time of a request.
 pub(crate) struct Time;
 schema!(Time as "Time": {

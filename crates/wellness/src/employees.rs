@@ -1,12 +1,13 @@
 //! Puts employees, for W10 and for imports.
 
-use crate::{Employee, LastChange, Name, Wellness, model::employee::EmployeePath};
+use crate::{AttributeMap, AttributeValue, Employee, LastChange, Name, Wellness, model::employee::EmployeePath};
 use function::{Error, Input};
 use keys::{
     TimestampSeconds,
-    wellness::{Department, EmployeeKey, EmployeeSort, EmployeesPartition, Role},
+    wellness::{AttributeName, Department, EmployeeKey, EmployeeSort, EmployeesPartition, Role},
 };
 use serde::{Deserialize, Deserializer, Serialize, de::IgnoredAny};
+use std::collections::BTreeMap;
 use table::{Condition, Item};
 
 /// A request to put an employee.
@@ -20,6 +21,8 @@ pub struct PutEmployeeInput {
     pub(crate) department: Department,
     #[input(body, via = Name)]
     pub(crate) name: Option<PlacedName>,
+    #[input(body, via = AttributeMap)]
+    pub(crate) attributes: Option<PlacedAttributes>,
 }
 
 /// The name of an employee who is put.
@@ -45,6 +48,29 @@ impl PlacedName {
     }
 }
 
+/// The attributes of an employee who is put.
+#[derive(Debug, Clone)]
+pub(crate) enum PlacedAttributes {
+    Are(AttributeMap),
+    /// The stored attributes with these changes. `None` removes an attribute.
+    Change(BTreeMap<AttributeName, Option<AttributeValue>>),
+}
+
+impl From<AttributeMap> for PlacedAttributes {
+    fn from(attributes: AttributeMap) -> Self {
+        Self::Are(attributes)
+    }
+}
+
+impl PlacedAttributes {
+    fn after(self, old: AttributeMap) -> Result<AttributeMap, Error> {
+        match self {
+            Self::Are(attributes) => Ok(attributes),
+            Self::Change(changes) => old.with(changes).map_err(|error| Error::invalid("/body/attributes", error)),
+        }
+    }
+}
+
 /// What a request to put an employee has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Placement {
@@ -57,27 +83,33 @@ pub(crate) enum Placement {
 }
 
 impl Employee {
-    /// Creates an employee. `name` is the stored name.
-    fn new(placed: PutEmployeeInput, name: Option<Name>, version: i64) -> Self {
+    /// Creates an employee. `old` is the stored name and the stored attributes.
+    ///
+    /// # Errors
+    /// 400 if the employee would have too many attributes.
+    fn new(placed: PutEmployeeInput, old: (Option<Name>, AttributeMap), version: i64) -> Result<Self, Error> {
         let EmployeeKey { company, user } = placed.key;
-        Self {
+        let (name, attributes) = old;
+        Ok(Self {
             partition: EmployeesPartition::of(company, &user),
             sort: EmployeeSort(user),
             name: placed.name.and_then(|placed| placed.after(name)),
             role: placed.role,
             department: placed.department,
+            attribute_map: placed.attributes.map(|placed| placed.after(attributes)).transpose()?.unwrap_or_default(),
             last_change: LastChange::Placement,
             version,
-        }
+        })
     }
 
     /// Returns the employee after the change. `None` if nothing changes.
-    fn changed_to(&self, placed: PutEmployeeInput) -> Option<Self> {
-        let new = Self::new(placed, self.name.clone(), self.version + 1);
-        let is_placed = (&self.role, &self.department) == (&new.role, &new.department);
+    fn changed_to(&self, placed: PutEmployeeInput) -> Result<Option<Self>, Error> {
+        let new = Self::new(placed, (self.name.clone(), self.attribute_map.clone()), self.version + 1)?;
+        let is_placed =
+            (&self.role, &self.department, &self.attribute_map) == (&new.role, &new.department, &new.attribute_map);
         let last_change = if is_placed { LastChange::Other } else { LastChange::Placement };
         let new = Self { last_change, ..new };
-        (!is_placed || self.name != new.name).then_some(new)
+        Ok((!is_placed || self.name != new.name).then_some(new))
     }
 }
 
@@ -93,13 +125,13 @@ impl Wellness {
             read => read?,
         };
         let Some(old) = old else {
-            let new = Employee::new(wanted.clone(), None, now.instant().as_second());
+            let new = Employee::new(wanted.clone(), Default::default(), now.instant().as_second())?;
             // Without its client token, an attempt that arrives late would bring back an employee
             // who was removed or erased in the meantime.
             self.dynamo.transact(vec![self.table.put_new(&new)?]).await?;
             return Ok((Placement::Added, new));
         };
-        let Some(new) = old.changed_to(wanted.clone()) else { return Ok((Placement::Unchanged, old)) };
+        let Some(new) = old.changed_to(wanted.clone())? else { return Ok((Placement::Unchanged, old)) };
         let change = self.table.replace(&new)?.only_if_all(old.is_unchanged());
         self.dynamo.write_once_as(change, &new).await?;
         Ok((Placement::Changed, new))
@@ -114,7 +146,7 @@ impl Wellness {
             Err(error) => return Err(error.into()),
         };
         let version = remains.version.map_or(now.instant().as_second(), |version| version.saturating_add(1));
-        let new = Employee::new(wanted.clone(), remains.name, version);
+        let new = Employee::new(wanted.clone(), (remains.name, remains.attributes.unwrap_or_default()), version)?;
         let change = match remains.version {
             Some(version) => self.table.replace(&new)?.only_if(Condition::is(Employee::VERSION, version)),
             None => self.table.put(&new)?,
@@ -132,6 +164,8 @@ struct Remains {
     version: Option<i64>,
     #[serde(deserialize_with = "readable")]
     name: Option<Name>,
+    #[serde(deserialize_with = "readable")]
+    attributes: Option<AttributeMap>,
 }
 
 impl Item for Remains {

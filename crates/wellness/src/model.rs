@@ -7,6 +7,7 @@ pub(crate) mod content;
 pub(crate) mod employee;
 pub(crate) mod enrolment;
 pub(crate) mod failure;
+pub(crate) mod filters;
 pub(crate) mod groups;
 pub(crate) mod import;
 pub(crate) mod job;

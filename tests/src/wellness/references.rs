@@ -16,7 +16,7 @@ use local::{Builder, Stack};
 use serde_json::{Value, json};
 use std::fmt::Display;
 use table::{BatchWrite, Change, Condition, Dynamo, JsonText, Query, Table};
-use wellness::{Activity, Employee, LastChange, Record, Reference, job_key};
+use wellness::{Activity, AttributeMap, Employee, LastChange, Record, Reference, job_key};
 
 /// Direct access to the tables of a stack.
 #[derive(Debug, Clone)]
@@ -136,6 +136,7 @@ pub fn staff(company: &str, user: &str, department: &str) -> Employee {
         name: None,
         role: read("R"),
         department: read(department),
+        attribute_map: AttributeMap::default(),
         last_change: LastChange::Other,
         version: 1,
     }

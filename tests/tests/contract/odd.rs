@@ -167,6 +167,8 @@ pub(crate) const FINER: &[(&str, &[&str])] = &[
     ("/body/name", LONE),
     ("/body/groups/items/0/name", LONE),
     ("/body/groups/type", LONE),
+    ("/body/attributes/location", LONE),
+    ("/body/filters/location/0", LONE),
     ("/body/rewards/0/name", LONE),
     ("/body/goal/type", LONE),
     ("/body/type", LONE),

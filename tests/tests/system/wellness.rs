@@ -7,6 +7,7 @@ mod employees;
 mod enrolment;
 mod fair;
 mod files;
+mod filters;
 mod groups;
 mod import;
 mod isolation;

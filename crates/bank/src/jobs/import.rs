@@ -22,7 +22,8 @@ use std::{
 use table::{Error as Store, JsonText};
 
 /// Columns of a CSV file.
-const SCHEMA: Schema<'_> = Schema { own: &["id", "accountId", "scheduledTime"], rest: "data", known: &MEMBERS };
+const SCHEMA: Schema<'_> =
+    Schema { own: &["id", "accountId", "scheduledTime"], rest: "data", known: &MEMBERS, has_cases: false };
 /// Maximum duration of a step, so that the job reports its progress in the meantime.
 const STEP: Duration = Duration::from_secs(5);
 /// Number of payments that are scheduled concurrently.

@@ -14,9 +14,9 @@ use crate::{
     },
     totals::{TotalPartition, TotalScope, TotalSort},
     wellness::{
-        self, ActivityEndDateSort, CompanyId, CompanyPartition, CorrectionSort, Department, EmployeesPartition,
-        EndDateSort, GroupsSort, Period, PlanTime, ProgramSort, ReferencePartition, RegistrationsPartition,
-        ReportRowSort, RowOf, TicketSort, UseSort,
+        self, ActivityEndDateSort, AttributeName, CompanyId, CompanyPartition, CorrectionSort, Department,
+        EmployeesPartition, EndDateSort, GroupsSort, Period, PlanTime, ProgramSort, ReferencePartition,
+        RegistrationsPartition, ReportRowSort, RowOf, TicketSort, UseSort,
     },
 };
 use proptest::prelude::*;
@@ -287,6 +287,13 @@ fn rejects_invalid_identifiers() {
     }
     for good in ["...", ".a", "a..", "Dept . 5", "a%2e"] {
         assert!(good.parse::<Department>().is_ok(), "{good:?}");
+    }
+    for good in ["a", "0", "-", "_", "location", "cost-centre_2", "types", &"a".repeat(40)] {
+        assert!(good.parse::<AttributeName>().is_ok(), "{good:?}");
+    }
+    let reserved = ["type", "subType", "roles", "departments", "userId", "role", "department", "name", "ROLES", "Name"];
+    for bad in ["", "a b", "a.b", "a#", "é", "a\n", &"a".repeat(41)].into_iter().chain(reserved) {
+        assert!(bad.parse::<AttributeName>().is_err(), "{bad:?}");
     }
     for bad in ["k,k", "k, k", ",", "k,"] {
         let error = bad.parse::<IdempotencyKey>().expect_err(bad).to_string();

@@ -1,6 +1,6 @@
 use crate::{
     Employee, Wellness,
-    employees::{PlacedName, Placement, PutEmployeeInput},
+    employees::{PlacedAttributes, PlacedName, Placement, PutEmployeeInput},
     model::{
         employee::EmployeesQuery,
         import::{ImportProgress, MAX_REJECTED, Missing, Outcome, RejectedLine},
@@ -9,11 +9,11 @@ use crate::{
 };
 use function::{Contract, Deadline, Error, Fields, Input, optimistically, unguarded};
 use futures::{StreamExt, TryStreamExt, stream};
-use intake::{Invalid, Schema, Stop};
+use intake::{Invalid, Records, Schema, Stop, described, shown};
 use jobs::{Job, JobRunner, Next, Step};
 use keys::{
     RequestId, TimestampSeconds,
-    wellness::{CompanyId, Department, EmployeeKey, FacetId, Role, UploadKey, UserId},
+    wellness::{AttributeName, CompanyId, Department, EmployeeKey, FacetId, Role, UploadKey, UserId},
 };
 use serde::{Deserialize, Deserializer, de::Error as _};
 use std::{
@@ -28,8 +28,9 @@ use table::Value;
 const NAME: &str = "name";
 /// The member that contains the values of columns that a file need not have.
 const OTHERS: &str = "others";
-/// Columns of a file. Columns that are not listed are ignored.
-const SCHEMA: Schema<'_> = Schema { own: &["userId", "role", "department"], rest: OTHERS, known: &[NAME] };
+/// Columns of a file. Columns that are not listed are attributes.
+const SCHEMA: Schema<'_> =
+    Schema { own: &["userId", "role", "department"], rest: OTHERS, known: &[NAME], has_cases: true };
 /// Maximum number of lines or employees of a step.
 const STEP: usize = 500;
 /// Number of lines or employees after which a step ends if its time is up.
@@ -60,6 +61,7 @@ struct Record {
     role: Role,
     department: Department,
     name: Option<PlacedName>,
+    attributes: PlacedAttributes,
 }
 
 /// A value of a file. It may come from a list that this service has exported.
@@ -77,18 +79,52 @@ impl Input for Record {
         let (user, role) = (fields.body::<Exported<_>>("userId"), fields.body::<Exported<_>>("role"));
         let department = fields.body::<Exported<_>>("department");
         let others: BTreeMap<String, String> = fields.body(OTHERS)?;
-        let name = match others.get(NAME).map(|name| unguarded(name)) {
-            None => Some(PlacedName::Unchanged),
-            Some("") => None,
-            Some(name) => match name.parse() {
-                Ok(name) => Some(PlacedName::Is(name)),
-                Err(error) => return fields.fault("/body/name", error),
-            },
-        };
-        Some(Self { user: user?.0, role: role?.0, department: department?.0, name })
+        let (mut name, mut changes) = (Some(PlacedName::Unchanged), BTreeMap::new());
+        for (column, value) in &others {
+            let pointer = format!("/body/{column}");
+            let read = match attribute(column) {
+                _ if column == NAME => cell(value).map(|value| name = value.map(PlacedName::Is)),
+                Ok(attribute) => cell(value).map(|value| drop(changes.insert(attribute, value))),
+                Err(error) => return fields.fault(&pointer, error),
+            };
+            if let Err(error) = read {
+                return fields.fault(&pointer, error);
+            }
+        }
+        let attributes = PlacedAttributes::Change(changes);
+        Some(Self { user: user?.0, role: role?.0, department: department?.0, name, attributes })
     }
 
     fn describe(_: &mut Contract) {}
+}
+
+/// Reads the value of a column that a file need not have. `None` if it is empty.
+fn cell<T: FromStr>(value: &str) -> Result<Option<T>, T::Err> {
+    match unguarded(value) {
+        "" => Ok(None),
+        value => value.parse().map(Some),
+    }
+}
+
+/// Returns the attribute of a column. Its name may come from a list that this service has exported.
+fn attribute(column: &str) -> Result<AttributeName, keys::Invalid> {
+    unguarded(column).parse()
+}
+
+/// Requires that each further column is another attribute.
+fn must_name_attributes(records: &Records) -> Result<(), Stop> {
+    let Records::Csv(columns) = records else { return Ok(()) };
+    let mut names = BTreeSet::new();
+    for column in columns.others(&SCHEMA) {
+        let is_new = names.insert(unguarded(column));
+        let reason = match attribute(column) {
+            Ok(_) if is_new => continue,
+            Ok(_) => "occurs more than once".to_owned(),
+            Err(error) => format!("is no attribute. Its name {error}"),
+        };
+        return Err(Stop::File(format!("The column {} {reason}.", shown(column))));
+    }
+    Ok(())
 }
 
 /// Returns the user of a line that is not valid otherwise.
@@ -110,6 +146,7 @@ impl<'a> Import<'a> {
     async fn read(&self) -> Result<Vec<Row>, Stop> {
         let file = self.wellness.files.csv(&self.object)?;
         let opened = file.open(&SCHEMA).await?;
+        must_name_attributes(&opened.records)?;
         let (mut rows, mut first) = (Vec::new(), BTreeMap::new());
         let mut records = pin!(file.records(&opened, opened.start));
         while let Some(raw) = records.next().await {
@@ -133,8 +170,9 @@ impl<'a> Import<'a> {
         if rows.is_empty() { Err(Stop::File("The file has no employees.".to_owned())) } else { Ok(rows) }
     }
 
-    fn placed(&self, Record { user, role, department, name }: Record) -> PutEmployeeInput {
-        PutEmployeeInput { key: EmployeeKey { company: self.object.company.clone(), user }, role, department, name }
+    fn placed(&self, Record { user, role, department, name, attributes }: Record) -> PutEmployeeInput {
+        let key = EmployeeKey { company: self.object.company.clone(), user };
+        PutEmployeeInput { key, role, department, name, attributes: Some(attributes) }
     }
 
     /// Adds or changes the employees of the next lines.
@@ -149,21 +187,22 @@ impl<'a> Import<'a> {
     }
 
     async fn place_page(&self, page: &[Row], job: &Job, at: &mut ImportProgress) -> Result<(), Error> {
-        let valid = page.iter().filter_map(|row| row.content.as_ref().ok());
-        let places: Vec<_> = valid.map(|placed| self.place_one(placed, job.started_at)).collect();
-        let placements: Vec<Placement> = stream::iter(places).buffer_unordered(SIDE_BY_SIDE).try_collect().await?;
-        for placement in placements {
+        let writes: Vec<_> = page.iter().map(|row| self.place_one(row, job.started_at)).collect();
+        let placed: Vec<Result<Placement, Invalid>> = stream::iter(writes).buffered(SIDE_BY_SIDE).try_collect().await?;
+        let counts = &mut at.outcome.counts;
+        for (row, placement) in page.iter().zip(placed) {
             match placement {
-                Placement::Added => at.outcome.counts.added += 1,
-                Placement::Changed => at.outcome.counts.changed += 1,
-                Placement::Unchanged => at.outcome.counts.unchanged += 1,
-            }
-        }
-        for (line, invalid) in page.iter().filter_map(|row| Some((row.line, row.content.as_ref().err()?))) {
-            at.outcome.counts.rejected += 1;
-            if at.outcome.rejected_lines.len() < MAX_REJECTED {
-                let user_id = invalid.id.as_ref().and_then(|id| id.parse().ok());
-                at.outcome.rejected_lines.push(RejectedLine { line, user_id, reason: invalid.reason.clone() });
+                Ok(Placement::Added) => counts.added += 1,
+                Ok(Placement::Changed) => counts.changed += 1,
+                Ok(Placement::Unchanged) => counts.unchanged += 1,
+                Err(invalid) => {
+                    counts.rejected += 1;
+                    if at.outcome.rejected_lines.len() < MAX_REJECTED {
+                        let user_id = invalid.id.and_then(|id| id.parse().ok());
+                        let rejected = RejectedLine { line: row.line, user_id, reason: invalid.reason };
+                        at.outcome.rejected_lines.push(rejected);
+                    }
+                }
             }
         }
         at.next += page.len();
@@ -171,9 +210,20 @@ impl<'a> Import<'a> {
         Ok(())
     }
 
-    async fn place_one(&self, placed: &PutEmployeeInput, now: TimestampSeconds) -> Result<Placement, Error> {
-        let (placement, _) = optimistically(|| self.wellness.place(placed, now)).await?;
-        Ok(placement)
+    /// Adds or changes the employee of a line. The stored attributes and those of the line may be
+    /// too many.
+    async fn place_one(&self, row: &Row, now: TimestampSeconds) -> Result<Result<Placement, Invalid>, Error> {
+        let placed = match &row.content {
+            Ok(placed) => placed,
+            Err(invalid) => return Ok(Err(invalid.clone())),
+        };
+        match optimistically(|| self.wellness.place(placed, now)).await {
+            Ok((placement, _)) => Ok(Ok(placement)),
+            Err(Error::Invalid(faults)) => {
+                Ok(Err(Invalid { id: Some(placed.key.user.to_string()), reason: described(&faults) }))
+            }
+            Err(error) => Err(error),
+        }
     }
 
     async fn end_one(&self, user: &UserId, now: TimestampSeconds) -> Result<Option<Job>, Error> {

@@ -1,10 +1,15 @@
-use crate::model::{access::sees, enrolment::Enrolment, object::JsonObject};
+use crate::model::{
+    access::sees,
+    enrolment::Enrolment,
+    filters::{Filters, FiltersBody},
+    object::JsonObject,
+};
 use function::Caller;
 use keys::{
     KeyRange, RequestId, TimestampSeconds,
     wellness::{
-        ActivityId, ActivityPartition, ActivityType, CompanyId, Department, EndDateSort, ListPartition, Period,
-        PlanTime, ProgramPartition, ProgramSort, Role, SectionId, ShownStatus, Status, SubType, TemplateId, UseSort,
+        ActivityId, ActivityPartition, ActivityType, CompanyId, EndDateSort, ListPartition, Period, PlanTime,
+        ProgramPartition, ProgramSort, SectionId, ShownStatus, Status, SubType, TemplateId, UseSort,
     },
 };
 use schemars::JsonSchema;
@@ -57,7 +62,7 @@ pub struct Activity {
     /// The request that has moved the activity to its section. `None` if it was never moved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub moved_by: Option<RequestId>,
-    /// The roles and departments whose employees are eligible.
+    /// The employees who are eligible.
     pub filters: Filters,
     /// How employees come to take part. Absent for the default of the activity type.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -153,49 +158,6 @@ impl FromStr for Statuses {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         text.split(',').map(|name| name.trim().parse()).collect::<Result<_, _>>().map(Self)
-    }
-}
-
-/// The roles and departments that are eligible for an activity. An empty list admits all.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "PascalCase")]
-pub struct Filters {
-    /// Eligible roles.
-    pub roles: Vec<Role>,
-    /// Eligible departments. An employee must match both lists.
-    pub departments: Vec<Department>,
-}
-
-impl Filters {
-    /// Whether the filters admit `role` and `department`. `None` matches every filter.
-    pub fn admit(&self, role: Option<&Role>, department: Option<&Department>) -> bool {
-        fn holds<T: PartialEq>(list: &[T], one: Option<&T>) -> bool {
-            list.is_empty() || one.is_none_or(|one| list.contains(one))
-        }
-        holds(&self.roles, role) && holds(&self.departments, department)
-    }
-}
-
-/// Roles and departments that can take part. An empty list admits everybody.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(rename = "Filters")]
-pub struct FiltersBody {
-    #[serde(default)]
-    roles: Vec<Role>,
-    #[serde(default)]
-    departments: Vec<Department>,
-}
-
-impl From<Filters> for FiltersBody {
-    fn from(Filters { roles, departments }: Filters) -> Self {
-        Self { roles, departments }
-    }
-}
-
-impl From<FiltersBody> for Filters {
-    fn from(FiltersBody { roles, departments }: FiltersBody) -> Self {
-        Self { roles, departments }
     }
 }
 

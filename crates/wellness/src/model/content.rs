@@ -88,12 +88,17 @@ impl Input for Content {
 
 impl Content {
     /// Fills each missing field from the template.
+    ///
+    /// The filters of the template may state its type. They do not, if the type is another one.
     pub(crate) fn or(self, template: Self) -> Self {
+        let has_type = self.activity_type.is_some() || self.sub_type.is_some();
+        let of_any = |FiltersBody(filters)| FiltersBody(filters.without_type());
+        let filters = if has_type { template.filters.map(of_any) } else { template.filters };
         Self {
             name: self.name.or(template.name),
             activity_type: self.activity_type.or(template.activity_type),
             sub_type: self.sub_type.or(template.sub_type),
-            filters: self.filters.or(template.filters),
+            filters: self.filters.or(filters),
             detail: self.detail.or(template.detail),
             goal: self.goal.or(template.goal),
             rewards: self.rewards.or(template.rewards),
@@ -123,14 +128,24 @@ impl Content {
         }
     }
 
+    /// Checks that the filters state no other type or subtype than the activity has.
+    ///
+    /// # Errors
+    /// 400 if they do.
+    pub(crate) fn must_agree(&self) -> Result<(), Error> {
+        let Some(FiltersBody(filters)) = &self.filters else { return Ok(()) };
+        filters.must_be_of(self.activity_type, self.sub_type.as_ref())
+    }
+
     /// Returns the mandatory fields.
     ///
     /// # Errors
-    /// 400, with one fault for each missing field.
+    /// 400, with one fault for each missing field, or if the filters state another type.
     pub(crate) fn essentials(&self) -> Result<Essentials, Error> {
         let Self { name, activity_type, sub_type, .. } = self.clone();
         let there = [("name", name.is_some()), ("type", activity_type.is_some()), ("subType", sub_type.is_some())];
         if let (Some(name), Some(activity_type), Some(sub_type)) = (name, activity_type, sub_type) {
+            self.must_agree()?;
             return Ok(Essentials { name, activity_type, sub_type });
         }
         let missing = there.into_iter().filter(|(_, is_there)| !is_there);

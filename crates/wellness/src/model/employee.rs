@@ -1,10 +1,11 @@
-use crate::{Name, Wellness};
+use crate::{AttributeMap, AttributeValue, Name, Wellness};
 use function::{Cell, Csv, CsvRow, Error, Input};
 use keys::wellness::{
     CompanyId, Department, EmployeeKey, EmployeeSort, EmployeesPartition, EmployeesPosition, Role, UserId,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use table::{Attributes, Condition, Item, Key, Page, Query};
 
 /// An employee of a company. Two companies may each have an employee with the same user id
@@ -25,6 +26,9 @@ pub struct Employee {
     pub role: Role,
     /// Department, such as `Sales`.
     pub department: Department,
+    /// What else the company keeps about the employee.
+    #[serde(rename = "Attributes", default, skip_serializing_if = "AttributeMap::is_empty")]
+    pub attribute_map: AttributeMap,
     /// Kind of the last change. The event filter of the stream needs this attribute, because a
     /// filter cannot compare the old and the new image of an item
     /// (docs/decisions/wellness-registrations.md).
@@ -85,18 +89,30 @@ pub struct EmployeeBody {
     department: Department,
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<Name>,
+    #[serde(skip_serializing_if = "AttributeMap::is_empty")]
+    attributes: AttributeMap,
 }
 
 impl CsvRow for EmployeeBody {
     const COLUMNS: &'static [&'static str] = &["userId", "role", "department", "name"];
 
-    fn add_to(&self, csv: &mut Csv) {
-        csv.row([
+    /// The attributes of the employees on the page.
+    fn more_columns(employees: &[Self]) -> BTreeSet<&str> {
+        employees.iter().flat_map(|employee| employee.attributes.names()).collect()
+    }
+
+    fn add_to(&self, attributes: &BTreeSet<&str>, csv: &mut Csv) {
+        fn cell(text: Option<&str>) -> Cell<'_> {
+            text.map_or(Cell::Empty, Cell::Text)
+        }
+        let own = [
             Cell::Text(self.user_id.as_str()),
             Cell::Text(self.role.as_str()),
             Cell::Text(self.department.as_str()),
-            self.name.as_ref().map_or(Cell::Empty, |name| Cell::Text(name.as_str())),
-        ]);
+            cell(self.name.as_ref().map(Name::as_str)),
+        ];
+        let attributes = attributes.iter().map(|name| cell(self.attributes.get(name).map(AttributeValue::as_str)));
+        csv.row(own.into_iter().chain(attributes));
     }
 }
 
@@ -149,8 +165,10 @@ impl Wellness {
 
 impl From<Employee> for EmployeeBody {
     fn from(employee: Employee) -> Self {
-        let Employee { partition, sort: EmployeeSort(user_id), role, department, name, .. } = employee;
-        Self { user_id, company_id: partition.company().clone(), role, department, name }
+        let Employee {
+            partition, sort: EmployeeSort(user_id), role, department, name, attribute_map: attributes, ..
+        } = employee;
+        Self { user_id, company_id: partition.company().clone(), role, department, name, attributes }
     }
 }
 
@@ -158,7 +176,7 @@ impl From<Employee> for EmployeeBody {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum LastChange {
-    /// The employee is new, or has a new role or department.
+    /// The employee is new, or has a new role, department or attribute.
     Placement,
     /// Any other change.
     Other,

@@ -65,7 +65,7 @@ impl Offer<'_> {
     }
 
     pub(crate) fn admits(&self, employee: &Employee) -> bool {
-        self.filters.admit(Some(&employee.role), Some(&employee.department))
+        self.filters.admit(employee.candidate())
     }
 
     /// Whether the service enrols the employee.

@@ -28,7 +28,7 @@ pub(crate) struct Counts {
     pub(crate) read: u64,
     /// Number of new employees.
     pub(crate) added: u64,
-    /// Number of employees whose role, department or name has changed.
+    /// Number of employees whose role, department, name or attributes have changed.
     pub(crate) changed: u64,
     /// Number of employees who already had this data.
     pub(crate) unchanged: u64,

@@ -93,6 +93,7 @@ impl Wellness {
             return self.made_template(owner, &id).await;
         }
         let id = TemplateId::new(now.instant(), &request.random);
+        content.must_agree()?;
         let template = Template::new(owner.clone(), id.clone(), content, now.second())?;
         must_fit(&template, MAX_TEMPLATE)?;
         let mut changes = vec![self.table.put_new(&template)?];

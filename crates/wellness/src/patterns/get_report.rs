@@ -14,6 +14,7 @@ use keys::{
 };
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::collections::BTreeSet;
 use table::{
     Query,
     cost::{Cost, read_eventually},
@@ -106,7 +107,7 @@ impl CsvRow for RowBody {
     const COLUMNS: &'static [&'static str] =
         &["activityId", "name", "type", "endDate", "asOf", "department", "registered", "completed", "points"];
 
-    fn add_to(&self, csv: &mut Csv) {
+    fn add_to(&self, _: &BTreeSet<&str>, csv: &mut Csv) {
         let (as_of, end) = (self.as_of.to_string(), self.end_date.map(|end| end.to_string()));
         for DepartmentBody { department, registered, completed, points } in &self.departments {
             let [registered, completed, points] = [registered, completed, points].map(|count: &u64| count.to_string());

@@ -174,7 +174,7 @@ impl Join<'_> {
             return conflict(Problem::EnrolmentClosed, "Only an administrator can put employees into the activity.");
         }
         if !administers && !activity.offer().admits(employee) {
-            return conflict(Problem::NotEligible, "The activity is for other roles or departments.");
+            return conflict(Problem::NotEligible, "The filters of the activity exclude the employee.");
         }
         Ok(())
     }

@@ -1,10 +1,15 @@
-//! W3: lists the activities of a company in a plan year in short form, filtered by type, role and
-//! department (docs/requirements/wellness.md#pattern-2-list-active-activities-in-short-form).
+//! W3: lists the activities of a company in a plan year in short form, filtered by type, role,
+//! department and attributes (docs/requirements/wellness.md#pattern-2-list-active-activities-in-short-form).
 
 use crate::{
-    DOMAIN, FiltersBody, Name, Wellness,
+    AttributeMap, DOMAIN, FiltersBody, Name, Wellness,
     cost::{self, Calls, Pattern},
-    model::{activity::Statuses, option::ActivityOption, period::Wanted},
+    model::{
+        activity::Statuses,
+        filters::{AttributeQuery, Candidate},
+        option::ActivityOption,
+        period::Wanted,
+    },
 };
 use function::{Error, Input, List, Problem, Request, Route, Trigger};
 use keys::{
@@ -57,14 +62,21 @@ pub struct ListActivityOptionsInput {
     role: Option<Role>,
     #[input(query)]
     department: Option<Department>,
+    /// Only activities whose filters admit these attributes, such as `{"location":"Berlin"}`.
+    #[input(query)]
+    attributes: Option<AttributeQuery>,
 }
 
 impl ListActivityOptionsInput {
     fn admits(&self, option: &ActivityOption, statuses: &Statuses, now: TimestampSeconds) -> bool {
+        let none = AttributeMap::default();
+        let attributes = self.attributes.as_ref().map_or(&none, |AttributeQuery(attributes)| attributes);
+        let (role, department) = (self.role.as_ref(), self.department.as_ref());
+        let candidate = Candidate { role, department, attributes, is_partial: true };
         statuses.have(option.shown_status(now))
             && self.activity_type.is_none_or(|wanted| wanted == option.activity_type)
             && self.sub_type.as_ref().is_none_or(|wanted| *wanted == option.sub_type)
-            && option.filters.admit(self.role.as_ref(), self.department.as_ref())
+            && option.filters.admit(candidate)
     }
 }
 

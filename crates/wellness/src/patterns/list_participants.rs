@@ -13,6 +13,7 @@ use keys::{
 };
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::collections::BTreeSet;
 use table::{
     Condition, Key, Query,
     cost::{Cost, read_eventually},
@@ -99,7 +100,7 @@ impl CsvRow for ParticipantBody {
         "attendedAt",
     ];
 
-    fn add_to(&self, csv: &mut Csv) {
+    fn add_to(&self, _: &BTreeSet<&str>, csv: &mut Csv) {
         let (progress, points) = (f64::from(self.progress).to_string(), self.earned_points.to_string());
         let attended = self.attended_at.map(|time| time.to_string());
         csv.row([

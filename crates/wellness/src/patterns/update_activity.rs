@@ -274,6 +274,7 @@ impl UpdateActivityInput {
         let mut new = old.clone();
         new.name = self.name.clone().unwrap_or(new.name);
         new.filters = self.filters.clone().unwrap_or(new.filters);
+        new.filters.must_be_of(Some(new.activity_type), Some(&new.sub_type))?;
         if let Some(enrolment) = self.enrolment {
             new.enrolment = enrolment.stored(new.activity_type);
         }

@@ -112,6 +112,7 @@ impl Wellness {
             return Err(Error::AnotherVersion);
         }
         let content = content.clone().or(old.content()?).without(removed);
+        content.must_agree()?;
         let new = old.with(&content)?;
         if new == old {
             return Ok(old);

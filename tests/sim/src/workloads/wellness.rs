@@ -28,6 +28,8 @@ pub(super) const COMPANIES: [&str; 2] = ["acme", "bolt"];
 const USERS: [&str; 4] = ["u-0", "u-1", "u-2", "u-3"];
 const DEPARTMENTS: [&str; 3] = ["Sales", "Legal", "Plant"];
 const ROLES: [&str; 2] = ["Staff", "Lead"];
+/// Values of the attribute `site` of employees.
+const SITES: [&str; 2] = ["North", "South"];
 
 /// An activity that a client knows.
 #[derive(Debug, Clone)]
@@ -120,6 +122,15 @@ fn year() -> String {
     clock::now().to_string()[..4].to_owned()
 }
 
+/// Filters of the action's departments and site.
+fn filters(action: &Value, roles: &[&str]) -> Value {
+    let mut filters = json!({"roles": roles, "departments": action["departments"]});
+    if action["of-site"].is_string() {
+        filters["site"] = json!([action["of-site"]]);
+    }
+    filters
+}
+
 impl Workload for Companies {
     fn stacks(&self) -> &'static [&'static str] {
         &["wellness"]
@@ -141,6 +152,7 @@ impl Workload for Companies {
             "enrolment": draw.one(&["automatic", "open", "closed"]), "points": draw.between(1, 50),
             "percent": draw.one(&[30, 50, 100]), "kind": draw.one(&["Half", "Goal", "Bonus", "Attendance"]),
             "remove": draw.happens(200), "all": draw.happens(300),
+            "site": draw.happens(500).then(|| draw.one(&SITES)), "of-site": draw.happens(150).then(|| draw.one(&SITES)),
         })
     }
 
@@ -226,7 +238,7 @@ impl Companies {
         let mut body = json!({
             "name": format!("{company} activity {label}"), "type": if is_event { "event" } else { "challenge" },
             "subType": "Fitness", "startDate": plan_time(SignedDuration::from_hours(-48)), "endDate": plan_time(ends),
-            "status": action["status"], "filters": {"roles": [], "departments": action["departments"]},
+            "status": action["status"], "filters": filters(action, &[]),
             "rewards": [
                 {"kind": "Attendance", "name": "Points", "amount": 40},
                 {"kind": "Goal", "name": "Points", "amount": 10},
@@ -248,8 +260,7 @@ impl Companies {
         let mut ask = match text(action, "do") {
             "filters" => {
                 let roles: &[&str] = if action["all"] == true { &["Lead"] } else { &[] };
-                let filters = json!({"roles": roles, "departments": action["departments"]});
-                Ask::with("PATCH", path, json!({"filters": filters}))
+                Ask::with("PATCH", path, json!({"filters": filters(action, roles)}))
             }
             "status" => Ask::with("PATCH", path, json!({"status": action["status"]})),
             "capacity" => Ask::with("PATCH", path, json!({"capacity": action["capacity"]})),
@@ -308,7 +319,10 @@ impl Companies {
         let person = if action["by-admin"] == true { caller.clone() } else { employee(company, user) };
         let ask = match text(action, "do") {
             "employee" => {
-                let body = json!({"role": action["role"], "department": action["department"]});
+                let mut body = json!({"role": action["role"], "department": action["department"]});
+                if action["site"].is_string() {
+                    body["attributes"] = json!({"site": action["site"]});
+                }
                 Ask::with("PUT", format!("{path}/employees/{user}"), body)
             }
             "remove" => {
@@ -394,11 +408,12 @@ impl Companies {
         let company = text(action, "company");
         let line = |index: usize| {
             let department = DEPARTMENTS[(index + usize::from(action["all"] == true)) % 3];
-            format!("i-{},{department},Staff", index % 4)
+            let site = if index % 4 == 0 { "" } else { SITES[(index + usize::from(action["remove"] == true)) % 2] };
+            format!("i-{},{department},Staff,{site}", index % 4)
         };
         let count = 2 + index(action, "pick") % 4;
         let lines: Vec<String> = (0..count).map(line).collect();
-        let content = format!("userId,department,role\n{}\n", lines.join("\n"));
+        let content = format!("userId,department,role,site\n{}\n", lines.join("\n"));
         let path = format!("/wellness/companies/{company}/employee-imports");
         let body = json!({"bytes": content.len(), "sha256": hex(content.as_bytes())});
         let reply = world.ask(label, &admin(company), Ask::with("POST", path, body).key(label)).await;

@@ -42,12 +42,14 @@ async fn import(client: &Client, content: &str, end_missing: bool) -> Value {
     ended(client, id).await
 }
 
-/// Returns the role, the department and the name of each employee.
+/// Returns the role, the department, the name and the attributes of each employee.
 async fn employees(client: &Client) -> BTreeMap<String, String> {
     let (items, _) = client.all(&of("employees?limit=100")).await;
     let data = |one: &Value| {
         let name = one["name"].as_str().unwrap_or("-");
-        (text(one, "userId").to_owned(), format!("{} {} {name}", text(one, "role"), text(one, "department")))
+        let attributes = one.get("attributes").map(|attributes| format!(" {attributes}")).unwrap_or_default();
+        let data = format!("{} {} {name}{attributes}", text(one, "role"), text(one, "department"));
+        (text(one, "userId").to_owned(), data)
     };
     items.iter().map(data).collect()
 }
@@ -74,14 +76,14 @@ async fn a_file_adds_and_changes_employees() {
     let file = "department,userId,name,role,hired\r\nD,a,Ann,R,2020\r\nLegal,b,Bob,R,2021\r\n\r\n\
                 \"Sales, North\",c,'=Cleo,R,\r\nD,d,,R,\r\nD,c,Again,R,\r\n,e,Eve,R,\r\nD,#,Eve,R,\r\nD,f\r\n";
     let done = import(&admin, file, false).await;
-    assert_eq!((&done["status"], counts(&done)), (&json!("done"), [8, 2, 1, 1, 0, 4]), "{done}");
+    assert_eq!((&done["status"], counts(&done)), (&json!("done"), [8, 2, 2, 0, 0, 4]), "{done}");
     let lines = done["rejectedLines"].as_array().expect("lines").iter();
     let lines: Vec<_> = lines.map(|line| (line["line"].as_u64().expect("a line"), line["userId"].as_str())).collect();
     assert_eq!(lines, [(7, Some("c")), (8, Some("e")), (9, None), (10, None)], "{done}");
     assert_eq!(done["rejectedLines"][0]["reason"], "The user is also on line 5.");
     let right = expected([
-        ("a", "R D Ann"),
-        ("b", "R Legal Bob"),
+        ("a", r#"R D Ann {"hired":"2020"}"#),
+        ("b", r#"R Legal Bob {"hired":"2021"}"#),
         ("c", "R Sales, North =Cleo"),
         ("d", "R D -"),
         ("z", "R D -"),
@@ -124,8 +126,7 @@ async fn missing_employees_are_removed_only_by_a_file_without_rejected_lines() {
     assert_eq!(others.get(&of_company("other", "employees/u-1100")).await.status, 200);
 }
 
-/// Someone chooses a name, or a value of a column that the import ignores, which contains a line
-/// about somebody else.
+/// Someone chooses a name or an attribute that contains a line about somebody else.
 #[tokio::test(flavor = "multi_thread")]
 async fn text_in_a_quoted_value_is_never_an_employee() {
     let stack = stack().start().await.expect("a stack");
@@ -136,16 +137,16 @@ async fn text_in_a_quoted_value_is_never_an_employee() {
     let text_of_eve = "Eve\r\nboss,Intern,Mailroom,Fired,\r\nx";
     let file = format!("{header}eve,R,D,\"{text_of_eve}\",\nbob,R,D,Bob,\"{text_of_eve}\"\nc,,D,,\n");
     let done = import(&admin, &file, false).await;
-    assert_eq!((&done["status"], counts(&done)), (&json!("done"), [3, 1, 0, 0, 0, 2]), "{done}");
+    assert_eq!((&done["status"], counts(&done)), (&json!("done"), [3, 0, 0, 0, 0, 3]), "{done}");
     let lines: Vec<_> = done["rejectedLines"].as_array().expect("lines").iter().map(|row| &row["line"]).collect();
-    assert_eq!(lines, [2, 8]);
+    assert_eq!(lines, [2, 5, 8]);
     // Nothing is imported of a file whose quotes are misplaced.
     let file = format!("{header}new,R,D,,\neve,R,D,,\"Eve\nboss,Intern,Mailroom,Fired,\n\n");
     let failed = import(&admin, &file, true).await;
     assert_eq!((&failed["status"], counts(&failed)), (&json!("failed"), [0; 6]), "{failed}");
     let reason = "The quoted value that starts on line 3 has no closing quote.";
     assert!(text(&failed, "reason").starts_with(reason), "{failed}");
-    assert_eq!(employees(&admin).await, expected([("boss", "CEO Board Ann"), ("bob", "R D Bob")]));
+    assert_eq!(employees(&admin).await, expected([("boss", "CEO Board Ann")]));
 }
 
 /// Blank rows, line ends and headers as programs write them. Each file has the same employee.
@@ -157,7 +158,7 @@ async fn files_of_spreadsheets_are_read() {
         "userId,role,department\na,R,D\n,,\n,,\n\"\", ,\"\u{a0}\"\n",
         "userId,role,department\ra,R,D\r",
         " userId ,ROLE,\u{a0}Department\r\na,R,D",
-        "\u{feff}USERID,role,\"department \",Name,name of the pet,,\r\na,R,D,,Rex, ,",
+        "\u{feff}USERID,role,\"department \",Name,name-of-the-pet,,\r\na,R,D,,, ,",
     ]
     .into_iter()
     .enumerate()
@@ -195,6 +196,55 @@ async fn a_file_changes_only_its_columns() {
     assert_eq!(employees(&admin).await, right);
 }
 
+/// An empty value removes an attribute. Attributes without a column stay.
+#[tokio::test(flavor = "multi_thread")]
+async fn further_columns_are_attributes() {
+    let stack = stack().start().await.expect("a stack");
+    let admin = admin(&stack, COMPANY);
+    let first = "userId,role,department,location,Shift\na,R,D,Berlin,night\nb,R,D,\"Köln, Süd\",\nc,R,D,,\n";
+    assert_eq!(counts(&import(&admin, first, false).await), [3, 3, 0, 0, 0, 0]);
+    let second = "shift,userId,role,location,department\nday,a,R,,D\n,b,R,\"Köln, Süd\",D\n,c,R,,D\n";
+    let done = import(&admin, second, false).await;
+    assert_eq!(counts(&done), [3, 0, 1, 2, 0, 0], "{done}");
+    let right = expected([
+        ("a", r#"R D - {"Shift":"night","shift":"day"}"#),
+        ("b", r#"R D - {"location":"Köln, Süd"}"#),
+        ("c", "R D -"),
+    ]);
+    assert_eq!(employees(&admin).await, right);
+    let many: Vec<String> = (0..19).map(|number| format!("a{number}")).collect();
+    let long = "x".repeat(101);
+    let third = format!(
+        "userId,role,department,{}\na,R,D,{}\nb,R,D,{}\nc,R,D,{long}{}\n",
+        many.join(","),
+        ["x"; 19].join(","),
+        ["x"; 19].join(","),
+        ",".repeat(18)
+    );
+    let done = import(&admin, &third, true).await;
+    assert_eq!((&done["status"], counts(&done)), (&json!("failed"), [3, 0, 1, 0, 0, 2]), "{done}");
+    let rejected = &done["rejectedLines"];
+    assert_eq!((&rejected[0]["line"], &rejected[0]["userId"]), (&json!(2), &json!("a")), "{done}");
+    assert_eq!(rejected[0]["reason"], "attributes must have at most 20 attributes");
+    assert!(text(&rejected[1], "reason").starts_with("a0 must have 1 to 100 "), "{done}");
+    let before = employees(&admin).await;
+    for (column, reason) in [
+        ("name of the pet", "The column `name of the pet` is no attribute. Its name must have 1 to 40"),
+        ("Roles", "The column `Roles` is no attribute. Its name must not be type, subType,"),
+        ("subType", "The column `subType` is no attribute."),
+        (&"x".repeat(41), "The column `xxx"),
+        ("-x,'-x", "The column `'-x` occurs more than once."),
+        ("x,x", "The header has the column `x` more than once."),
+        ("NAME,name", "The header has the column `name` more than once."),
+    ] {
+        let values = ",x".repeat(column.split(',').count());
+        let failed = import(&admin, &format!("userId,role,department,{column}\na,R,D{values}\n"), true).await;
+        assert_eq!((&failed["status"], counts(&failed)), (&json!("failed"), [0; 6]), "{failed}");
+        assert!(text(&failed, "reason").starts_with(reason), "{failed}");
+        assert_eq!(employees(&admin).await, before);
+    }
+}
+
 /// The list of employees as a CSV file is the same people, whatever their names look like.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_exported_list_is_the_same_people() {
@@ -204,7 +254,12 @@ async fn the_exported_list_is_the_same_people() {
     for (number, user) in texts.into_iter().enumerate() {
         let other = texts[(number + 1) % texts.len()];
         let name = format!("{}{} ", texts[(number + 2) % texts.len()], " ".repeat(number % 2));
-        let placed = json!({"role": other, "department": user, "name": name});
+        let attributes = match number % 3 {
+            0 => json!({"-x": user, "Shift": other}),
+            1 => json!({"shift": user, "a": "a,\"b\""}),
+            _ => json!({}),
+        };
+        let placed = json!({"role": other, "department": user, "name": name, "attributes": attributes});
         let path = of(&format!("employees/{}", function::percent_encoded(user)));
         assert_eq!(admin.put(&path, &placed).await.status, 201, "{user}");
     }
@@ -244,7 +299,7 @@ async fn an_import_happens_once() {
 async fn unreadable_employees_are_repaired_or_kept() {
     let stack = stack().start().await.expect("a stack");
     let admin = admin(&stack, COMPANY);
-    let placed = json!({"role": "R", "department": "D", "name": "Ann"});
+    let placed = json!({"role": "R", "department": "D", "name": "Ann", "attributes": {"shift": "day"}});
     let (dynamo, own) = table(&stack);
     for user in ["a", "b"] {
         assert_eq!(admin.put(&of(&format!("employees/{user}")), &placed).await.status, 201);
@@ -252,10 +307,10 @@ async fn unreadable_employees_are_repaired_or_kept() {
     }
     let done = import(&admin, "userId,role,department\na,R,D\n", true).await;
     assert_eq!((&done["status"], &done["skipped"], counts(&done)), (&json!("done"), &json!(1), [1, 0, 1, 0, 0, 0]));
-    assert_eq!(employees(&admin).await, expected([("a", "R D Ann")]));
+    assert_eq!(employees(&admin).await, expected([("a", r#"R D Ann {"shift":"day"}"#)]));
     // A name that cannot be read is lost, but the version is not.
     dynamo.write(own.update(employee_key(COMPANY, "a")).set(Employee::NAME, 1)).await.expect("written");
     let done = import(&admin, "userId,role,department\na,R,D\n", true).await;
     assert_eq!((&done["status"], &done["skipped"], counts(&done)), (&json!("done"), &json!(1), [1, 0, 1, 0, 0, 0]));
-    assert_eq!(employees(&admin).await, expected([("a", "R D -")]));
+    assert_eq!(employees(&admin).await, expected([("a", r#"R D - {"shift":"day"}"#)]));
 }

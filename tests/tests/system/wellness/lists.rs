@@ -29,7 +29,11 @@ fn section(id: &str, end: &str) -> Section {
 /// Returns the example activity from the requirement.
 fn walk_5000() -> Activity {
     Activity {
-        filters: Filters { roles: vec![parsed("EmployeeOnPlan")], departments: vec![parsed("Sales")] },
+        filters: Filters {
+            roles: vec![parsed("EmployeeOnPlan")],
+            departments: vec![parsed("Sales")],
+            ..Filters::default()
+        },
         data: Some(json_text(&json!({"banner": "walk.png", "steps": 5000}))),
         ..activity("123", "123", "Walk 5000", END)
     }

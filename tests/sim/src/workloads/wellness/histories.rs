@@ -197,9 +197,8 @@ impl<'a> Jobs<'a> {
             if body["type"] == "challenge" || body["enrolment"] == "automatic" {
                 jobs.automatic.insert(id);
             }
-            let filters = &body["filters"];
-            let is_filtered = |name: &str| filters[name].as_array().is_some_and(|names| !names.is_empty());
-            if is_filtered("roles") || is_filtered("departments") {
+            let lists = body["filters"].as_object().into_iter().flat_map(|filters| filters.values());
+            if lists.filter_map(Value::as_array).any(|list| !list.is_empty()) {
                 jobs.filtered.insert(id);
             }
         }
@@ -217,10 +216,11 @@ impl<'a> Jobs<'a> {
     }
 }
 
-/// The history of each employee is linearizable: role and department.
+/// The history of each employee is linearizable: role, department and attributes.
 fn check_employees(world: &World, history: &[Exchange]) {
     let mut all = Histories::<Register>::new();
-    let placement = |body: &Value| format!("{}|{}", text(body, "role"), text(body, "department"));
+    let placement =
+        |body: &Value| format!("{}|{}|{}", text(body, "role"), text(body, "department"), body["attributes"]["site"]);
     for exchange in history.iter().filter(|one| one.reply.status != 403) {
         let path = &exchange.ask.path;
         let (Some(company), Some(user)) = (after(path, "/companies/"), after(path, "/employees/")) else { continue };

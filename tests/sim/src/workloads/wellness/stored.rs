@@ -173,11 +173,14 @@ fn check_enrolment(world: &World, items: &[Value], activity: &Value) {
     let enrolment = if is_default { "automatic" } else { attribute(activity, "Enrolment") };
     let filters = &activity["Filters"]["M"];
     let (roles, departments) = (names(filters, "Roles"), names(filters, "Departments"));
+    let sites = names(&filters["Attributes"]["M"], "site");
     let prefix = format!("CompanyId-{}#Employees#", attribute(activity, "CompanyId"));
     for employee in of_type(items, "Employee").filter(|one| attribute(one, "PK").starts_with(&prefix)) {
         let user = attribute(employee, "SK").strip_prefix("UserId-").unwrap_or_default();
-        let admits = |all: &BTreeSet<&str>, name| all.is_empty() || all.contains(attribute(employee, name));
-        let is_eligible = admits(&roles, "Role") && admits(&departments, "Department");
+        let admits = |all: &BTreeSet<&str>, value| all.is_empty() || all.contains(value);
+        let is_eligible = admits(&roles, attribute(employee, "Role"))
+            && admits(&departments, attribute(employee, "Department"))
+            && admits(&sites, attribute(&employee["Attributes"]["M"], "site"));
         let mut own = of_type(items, "Registration").filter(|one| activity_of(one) == activity_of(activity));
         let found = own.find(|one| user_of(one) == user);
         match found {
