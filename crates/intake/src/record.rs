@@ -256,6 +256,19 @@ mod tests {
     }
 
     #[test]
+    fn a_schema_may_tell_further_columns_apart_by_their_case() {
+        let schema = Schema { has_cases: true, ..SCHEMA };
+        let read = |header: &[&str]| Columns::read(&texts(header), &schema);
+        let columns = read(&["id", "Note", "", "dueTime", "note", "AMOUNT"]).expect("columns");
+        assert_eq!(columns.others(&schema).collect::<Vec<_>>(), ["Note", "note"]);
+        for header in
+            [["id", "dueTime", "note", " note"], ["id", "dueTime", "Amount", "amount"], ["id", "dueTime", "a", "ID"]]
+        {
+            assert!(read(&header).unwrap_err().ends_with("more than once."), "{header:?}");
+        }
+    }
+
+    #[test]
     fn the_ending_declares_the_form() {
         let of = |name| Format::of(name).ok();
         for (name, stem) in [

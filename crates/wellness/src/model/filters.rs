@@ -316,3 +316,43 @@ impl JsonSchema for FiltersBody {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn stored_filters_have_one_form() {
+        for stored in [
+            json!({"Roles": [], "Departments": ["Sales"]}),
+            json!({"Type": "event", "SubType": "Yoga", "Roles": ["R"], "Departments": [], "Attributes": {"a": ["b"]}}),
+        ] {
+            let filters: Filters = serde_json::from_value(stored.clone()).expect("filters");
+            assert_eq!(serde_json::to_value(&filters).expect("JSON"), stored);
+            let body = FiltersBody::from(filters.clone());
+            let body = serde_json::from_value(serde_json::to_value(body).expect("JSON")).expect("filters");
+            assert_eq!(Filters::from(FiltersBody::clone(&body)), filters);
+        }
+    }
+
+    #[test]
+    fn a_missing_attribute_matches_no_list_unless_it_is_unknown() {
+        let read = |filters| serde_json::from_value::<FiltersBody>(filters).expect("filters").0;
+        let attributes: AttributeMap = serde_json::from_value(json!({"a": "1", "b": "2"})).expect("attributes");
+        for (filters, of_employee, of_partial) in [
+            (json!({}), true, true),
+            (json!({"a": [], "c": []}), true, true),
+            (json!({"a": ["1", "2"]}), true, true),
+            (json!({"a": ["1"], "b": ["1"]}), false, false),
+            (json!({"a": ["1"], "c": ["1"]}), false, true),
+            (json!({"A": ["1"]}), false, true),
+        ] {
+            let admits = |is_partial| {
+                let candidate = Candidate { role: None, department: None, attributes: &attributes, is_partial };
+                read(filters.clone()).admit(candidate)
+            };
+            assert_eq!([admits(false), admits(true)], [of_employee, of_partial], "{filters}");
+        }
+    }
+}

@@ -30,7 +30,7 @@ pub const PATTERN: Pattern = Pattern {
         method: "GET",
         path: "/wellness/companies/{companyId}/activity-options",
         scopes: &["wellness:read", "wellness:admin", "wellness:operate"],
-        summary: "List the activities of a period in short form, by role and department",
+        summary: "List the activities of a period in short form, by role, department and attributes",
         problems: &[Problem::NotFound, Problem::TooLarge],
     }]),
     calls: &[

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use jobs::Job;
 use local::{Builder, Stack};
 use serde_json::{Value, json};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use system_tests::{
     Answer, Client, parsed,
     patterns::{cost_of, labels},
@@ -30,16 +30,19 @@ const USER: &str = "u-1";
 const VENUE: &str = "VenueId-123";
 const NONE: &Value = &Value::Null;
 
-/// Number of bytes of free text in the base row, the detail and the references of an activity.
+/// Number of bytes of free text in the base row, the detail and the references of an activity, and
+/// the attributes of employees.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Size {
     data: usize,
     detail: usize,
     copied: usize,
+    /// Number of attributes of an employee. The filters name the first twelve.
+    attributes: usize,
 }
 
-const SMALL: Size = Size { data: 20, detail: 20, copied: 20 };
-const LARGE: Size = Size { data: 6_500, detail: 12_500, copied: 2_600 };
+const SMALL: Size = Size { data: 20, detail: 20, copied: 20, attributes: 0 };
+const LARGE: Size = Size { data: 4_500, detail: 12_500, copied: 2_600, attributes: 20 };
 
 type Item = HashMap<String, AttributeValue>;
 
@@ -75,10 +78,6 @@ fn year() -> String {
 
 fn free(bytes: usize) -> Value {
     json!({"text": "x".repeat(bytes)})
-}
-
-fn placed() -> Value {
-    json!({"role": "EmployeeOnPlan", "department": "Sales"})
 }
 
 fn is_a(item: &Item, kind: &str) -> bool {
@@ -135,12 +134,29 @@ impl Measured {
         self.seen.insert(label.to_owned());
     }
 
+    /// The longest attributes.
+    fn attributes(&self) -> BTreeMap<String, String> {
+        (10..10 + self.size.attributes).map(|number| (format!("{number}{}", "a".repeat(38)), "x".repeat(100))).collect()
+    }
+
+    fn placed(&self) -> Value {
+        json!({"role": "EmployeeOnPlan", "department": "Sales", "attributes": self.attributes()})
+    }
+
+    fn filters(&self, roles: &[&str]) -> Value {
+        let mut filters = json!({"roles": roles, "departments": ["Sales"]});
+        for (name, value) in self.attributes().into_iter().take(12) {
+            filters[name] = json!([value]);
+        }
+        filters
+    }
+
     fn new_activity(&self) -> Value {
         let copied = free(self.size.copied);
         json!({
             "name": "Walk 5000", "type": "challenge", "subType": "Fitness",
             "startDate": format!("{}-01-01", year()), "endDate": format!("{}-12-31T23:59:58", year()),
-            "filters": {"roles": ["EmployeeOnPlan"], "departments": ["Sales"]},
+            "filters": self.filters(&["EmployeeOnPlan"]),
             "detail": free(self.size.detail), "data": free(self.size.data),
             "references": [{"facet": "venues", "id": "123", "data": copied}, {"facet": "files", "id": "1", "data": copied}],
         })
@@ -401,11 +417,12 @@ impl Measured {
 
     async fn employees(&mut self) {
         let user = format!("employees/{USER}");
-        assert_eq!(self.send("PUT", &user, &placed()).await.status, 201);
-        let named = json!({"role": "EmployeeOnPlan", "department": "Sales", "name": "N"});
+        assert_eq!(self.send("PUT", &user, &self.placed()).await.status, 201);
+        let mut named = self.placed();
+        named["name"] = "N".into();
         self.ask("put-employee, change", ("PUT", &user), &named, same).await;
         // The job of the creation was not executed. A change of the filters starts another one.
-        let filters = json!({"version": 1, "filters": {"roles": [], "departments": ["Sales"]}});
+        let filters = json!({"version": 1, "filters": self.filters(&[])});
         let changed = self.ask("update-activity, enrolment", ("PATCH", &self.path()), &filters, same).await;
         self.finish("continue-job, enrolment", text(&changed.body, "enrolmentJobId"), same).await;
         let (dynamo, table) = table(&self.stack);
@@ -458,7 +475,7 @@ impl Measured {
 
     /// Removes another employee, who has one registration.
     async fn departure(&mut self) {
-        assert_eq!(self.send("PUT", "employees/u-3", &placed()).await.status, 201);
+        assert_eq!(self.send("PUT", "employees/u-3", &self.placed()).await.status, 201);
         let joined = self.send("PUT", &registration_of(COMPANY, "u-3", &self.activity), NONE).await;
         assert_eq!(joined.status, 201, "{}", joined.body);
         let removed = self.send("DELETE", "employees/u-3", NONE).await;
@@ -477,7 +494,7 @@ impl Measured {
         let id = text(&made.body, "activityId");
         let of_walk = self.case().await;
         for user in ["u-2", "u-4"] {
-            assert_eq!(self.send("PUT", &format!("employees/{user}"), &placed()).await.status, 201);
+            assert_eq!(self.send("PUT", &format!("employees/{user}"), &self.placed()).await.status, 201);
         }
         let path = |user: &str| registration_of(COMPANY, user, id);
         let joined = self.send("PUT", &path(USER), NONE).await;
@@ -565,7 +582,7 @@ impl Measured {
             ("start-erasure", "continue-job, erasure", "erasure"),
             ("start-erasure, of an employee", "", "employees/u/erasure"),
         ] {
-            self.send("PUT", &user, &placed()).await;
+            self.send("PUT", &user, &json!({"role": "EmployeeOnPlan", "department": "Sales"})).await;
             let started = self.send("POST", &of_company(OTHER, path), &json!({})).await;
             let case = Case { employee: 100, job: 500, ..Case::default() };
             self.assert(label, &case, &started);
@@ -588,7 +605,7 @@ async fn long_lists_consume_their_declared_cost() {
             measured.create().await;
         }
         for user in [USER, "u-2", "u-3"] {
-            assert_eq!(measured.send("PUT", &format!("employees/{user}"), &placed()).await.status, 201);
+            assert_eq!(measured.send("PUT", &format!("employees/{user}"), &measured.placed()).await.status, 201);
         }
         let client = measured.client.clone();
         let register = async |users: &[&str]| client.invoke("register-new-employee", &starts(users)).await;
