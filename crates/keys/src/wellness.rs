@@ -85,8 +85,8 @@ identifier! {
     check_as check_attribute_name as AttributeName:
     /// The name of an attribute that a company keeps about its employees, such as `location`.
     ///
-    /// The text has 1 to 40 ASCII letters, digits, `-` and `_`. The names of the other filters and of
-    /// the other columns of a file of employees are reserved, in any case.
+    /// The text has 1 to 40 ASCII letters, digits, `-` and `_`. The names of the other filters and
+    /// of the other columns of a file of employees are reserved, in any case.
     AttributeName;
 }
 

@@ -116,13 +116,14 @@ fn must_name_attributes(records: &Records) -> Result<(), Stop> {
     let Records::Csv(columns) = records else { return Ok(()) };
     let mut names = BTreeSet::new();
     for column in columns.others(&SCHEMA) {
-        let is_new = names.insert(unguarded(column));
+        let name = unguarded(column);
+        let is_new = names.insert(name);
         let reason = match attribute(column) {
             Ok(_) if is_new => continue,
             Ok(_) => "occurs more than once".to_owned(),
             Err(error) => format!("is no attribute. Its name {error}"),
         };
-        return Err(Stop::File(format!("The column {} {reason}.", shown(column))));
+        return Err(Stop::File(format!("The column {} {reason}.", shown(name))));
     }
     Ok(())
 }

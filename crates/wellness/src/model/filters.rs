@@ -10,6 +10,7 @@ use serde::{
     de::{Error as _, MapAccess, Visitor},
     ser::SerializeMap,
 };
+use serde_json::json;
 use std::{borrow::Cow, collections::BTreeMap, fmt, str::FromStr};
 
 /// Maximum number of attributes of an employee
@@ -297,7 +298,7 @@ impl JsonSchema for FiltersBody {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({
+        let mut schema = json_schema!({
             "description": "Who can take part. An employee must match every list. An empty list admits everybody. \
                 Further members are attributes of employees. The filters have at most 2,048 bytes as JSON without \
                 white space.",
@@ -313,14 +314,17 @@ impl JsonSchema for FiltersBody {
                 {"enum": ["type", "subType", "roles", "departments"]},
                 generator.subschema_for::<AttributeName>(),
             ]},
-        })
+        });
+        if generator.contract().is_serialize() {
+            schema.insert("required".to_owned(), json!(["roles", "departments"]));
+        }
+        schema
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn stored_filters_have_one_form() {

@@ -1,5 +1,6 @@
 //! W3: lists the activities of a company in a plan year in short form, filtered by type, role,
-//! department and attributes (docs/requirements/wellness.md#pattern-2-list-active-activities-in-short-form).
+//! department and attributes
+//! (docs/requirements/wellness.md#pattern-2-list-active-activities-in-short-form).
 
 use crate::{
     AttributeMap, DOMAIN, FiltersBody, Name, Wellness,

@@ -233,7 +233,7 @@ async fn further_columns_are_attributes() {
         ("Roles", "The column `Roles` is no attribute. Its name must not be type, subType,"),
         ("subType", "The column `subType` is no attribute."),
         (&"x".repeat(41), "The column `xxx"),
-        ("-x,'-x", "The column `'-x` occurs more than once."),
+        ("-x,'-x", "The column `-x` occurs more than once."),
         ("x,x", "The header has the column `x` more than once."),
         ("NAME,name", "The header has the column `name` more than once."),
     ] {
