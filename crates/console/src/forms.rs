@@ -18,24 +18,27 @@ pub(super) fn list() -> Value {
         routes.map(move |route| {
             json!({
                 "service": service, "function": pattern.name, "id": pattern.id,
-                "method": route.method, "path": route.path, "scopes": route.scopes,
+                "method": route.method, "path": route.path, "scopes": route.scopes, "summary": route.summary,
             })
         })
     });
     forms.collect()
 }
 
-/// Returns the example of a route of a function, and the descriptions of its parameters.
-pub(super) fn form(root: &Path, name: &str, path: &str) -> Value {
+/// Returns the example of a route of a function, and the descriptions of its parameters. `id` is
+/// the name of the function for SAM.
+pub(super) fn form(root: &Path, id: &str, name: &str, path: &str) -> Value {
     let mut event = accepted(root, name, path).unwrap_or_default();
+    let sample = event.clone();
     if let Some(company) = EventRequest::of(&event).as_ref().and_then(EventRequest::company) {
         event["queryStringParameters"]["companyId"] = company.into();
     }
     let headers = event["headers"].as_object().cloned().unwrap_or_default();
     let is_shown = |name: &str| matches!(name, "content-type" | "accept" | "idempotency-key");
     let headers: Map<String, Value> = headers.into_iter().filter(|(name, _)| is_shown(name)).collect();
+    let method = event["routeKey"].as_str().and_then(|route| route.split(' ').next()).unwrap_or_default();
     json!({
-        "summary": operation(root, name)["summary"], "parameters": parameters(root, name),
+        "parameters": parameters(root, method, path), "function": id, "event": sample,
         "path": event["pathParameters"], "query": event["queryStringParameters"],
         "headers": headers, "body": event["body"],
     })
@@ -52,28 +55,16 @@ fn accepted(root: &Path, name: &str, path: &str) -> Option<Value> {
     own.find(|event| event["routeKey"].as_str().and_then(|route| route.split(' ').nth(1)) == Some(path))
 }
 
-fn document(root: &Path) -> Value {
+/// The query parameters of a route, with their descriptions.
+fn parameters(root: &Path, method: &str, path: &str) -> Vec<Value> {
     let text = fs::read_to_string(root.join("docs/openapi.yaml")).unwrap_or_default();
-    yaml(&text).unwrap_or_default()
-}
-
-fn operation(root: &Path, name: &str) -> Value {
-    let document = document(root);
-    let paths = document["paths"].as_object().into_iter().flatten();
-    let operations = paths.flat_map(|(_, path)| path.as_object().into_iter().flatten());
-    let mut found = operations.filter(|(_, operation)| operation["operationId"] == name);
-    found.next().map(|(_, operation)| operation.clone()).unwrap_or_default()
-}
-
-/// The query parameters of a function, with their descriptions.
-fn parameters(root: &Path, name: &str) -> Vec<Value> {
-    let document = document(root);
-    let operation = operation(root, name);
-    let parameters = operation["parameters"].as_array().cloned().unwrap_or_default();
-    let resolve = |parameter: Value| match parameter["$ref"].as_str() {
+    let document = yaml(&text).unwrap_or_default();
+    let operation = &document["paths"][path][method.to_lowercase()];
+    let parameters = operation["parameters"].as_array().into_iter().flatten();
+    let resolve = |parameter: &Value| match parameter["$ref"].as_str() {
         Some(reference) => document.pointer(reference.trim_start_matches('#')).cloned().unwrap_or_default(),
-        None => parameter,
+        None => parameter.clone(),
     };
-    let all = parameters.into_iter().map(resolve).filter(|parameter| parameter["in"] == "query");
+    let all = parameters.map(resolve).filter(|parameter| parameter["in"] == "query");
     all.map(|parameter| json!({"name": parameter["name"], "description": parameter["description"]})).collect()
 }

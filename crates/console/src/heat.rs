@@ -18,7 +18,7 @@ pub(super) struct Heated {
 }
 
 impl Heated {
-    fn add(&mut self, other: Self) {
+    pub(super) fn add(&mut self, other: Self) {
         self.read += other.read;
         self.write += other.write;
     }

@@ -2,6 +2,7 @@
 //! (docs/decisions/console.md).
 mod assets;
 pub mod calls;
+mod docs;
 mod forms;
 mod heat;
 mod recorder;
@@ -9,6 +10,7 @@ mod tables;
 mod trace;
 
 use std::{
+    collections::HashMap,
     fs,
     path::{Path, PathBuf},
     sync::Arc,
@@ -26,6 +28,7 @@ pub use self::recorder::{Failure, Outcome, Recorder, Running, call, length, reco
 use self::{
     recorder::Lost,
     tables::{Range, Tables},
+    trace::{Filter, Trace, Write},
 };
 use engine::{server::json_response, store::Store};
 use events::{
@@ -98,15 +101,24 @@ impl Console {
             ["traces"] => Ok(self.traces(query)),
             ["traces", number] => self.trace(number),
             ["collections"] => self.collections(query),
+            ["entities"] => self.entities(query),
             ["items"] => self.items(query),
             ["heat"] => Ok(self.recorder.heat()),
             ["jobs"] => self.tables().jobs().map(Value::from).map_err(failed),
             ["lake"] => Ok(self.lake()),
             ["forms"] => Ok(forms::list()),
-            ["forms", name] => Ok(forms::form(&self.root, name, &query.text("path"))),
+            ["forms", name] => Ok(forms::form(&self.root, self.id(name), name, &query.text("path"))),
+            ["docs", page @ ..] => docs::page(&self.root, page)
+                .ok_or_else(|| (StatusCode::NOT_FOUND, format!("There is no page docs/{}.", page.join("/")))),
             ["token", person] => self.token(person),
             _ => Err((StatusCode::NOT_FOUND, format!("There is no path /_local/api/{path}."))),
         }
+    }
+
+    /// The name of a function for SAM, such as `Bank/GetPayment`.
+    fn id(&self, name: &str) -> &str {
+        let lambda = self.template.lambdas.iter().find(|lambda| lambda.name == name);
+        lambda.map(|lambda| lambda.id.as_str()).unwrap_or_default()
     }
 
     fn home(&self) -> Result<Value, String> {
@@ -118,44 +130,61 @@ impl Console {
             .map(|(lambda, schedule)| json!({"function": lambda.name, "name": schedule.name, "schedule": schedule.expression}))
             .collect();
         let known = |name: &str| self.template.lambdas.iter().any(|lambda| lambda.name == name);
+        let units = docs::units(&self.root);
         let services: Vec<Value> = described()
             .into_iter()
             .map(|(service, patterns)| {
                 let patterns = patterns.into_iter().filter(|pattern| known(pattern.declared.name));
-                json!({"name": service, "patterns": patterns.map(|pattern| shown(&pattern)).collect::<Vec<_>>()})
+                json!({"name": service, "patterns": patterns.map(|pattern| shown(&pattern, &units)).collect::<Vec<_>>()})
             })
             .collect();
         let (next, lost) = self.recorder.counts();
         Ok(json!({
             "services": services, "tables": self.tables().overview()?, "schedules": schedules,
+            "lessons": docs::lessons(&self.root),
             "traces": next, "lost": lost.total(), "losses": lost,
         }))
     }
 
-    /// The newest traces, or those that contain a text.
+    /// The newest traces, or those that a filter selects.
     fn traces(&self, query: &Query) -> Value {
         let before = query.text("before").parse().unwrap_or(u64::MAX);
-        let text = query.text("q");
-        let found = self.recorder.last(before, MAX_LISTED, |trace| text.is_empty() || trace.has(&text));
+        let filter = Filter::of(query);
+        let found = self.recorder.last(before, MAX_LISTED, |trace| filter.has(trace));
         json!(found.iter().map(|trace| trace.summary()).collect::<Vec<_>>())
     }
 
     fn trace(&self, number: &str) -> Answer {
         let found = number.parse().ok().and_then(|number| self.recorder.get(number));
         let trace = found.ok_or_else(|| (StatusCode::NOT_FOUND, "This request is no longer kept.".to_owned()))?;
-        let mut detail = trace.detail(|item, seconds| {
-            let earlier = self.recorder.last(trace.number, MAX_LISTED, |other| other.wrote_before(&trace, item));
-            self.tables().change(&item.table, &item.key, seconds, earlier.len())
-        });
+        let mut detail = trace.detail(|write| self.change(&trace, write));
         let causes = if trace.is_stream() {
-            self.recorder.last(trace.number, MAX_LISTED, |other| other.has_written() && trace.follows(other))
+            self.recorder.last(u64::MAX, MAX_LISTED, |other| self.causes(other, &trace))
         } else {
             Vec::new()
         };
-        let effects = self.recorder.last(u64::MAX, MAX_LISTED, |other| other.follows(&trace));
+        let effects = self.recorder.last(u64::MAX, MAX_LISTED, |other| self.causes(&trace, other));
         detail["causes"] = causes.iter().map(|cause| json!(cause.summary())).collect();
         detail["effects"] = effects.iter().rev().map(|effect| json!(effect.summary())).collect();
         Ok(detail)
+    }
+
+    /// The change that a write of a trace made.
+    fn change(&self, trace: &Trace, write: &Write) -> Option<Value> {
+        let others = self.recorder.last(trace.number, MAX_LISTED, |other| other.count(write) > 0);
+        let earlier: usize = others.iter().map(|other| other.count(write)).sum();
+        self.tables().change(write, write.earlier + earlier)
+    }
+
+    /// Whether a stream has passed on a change of one trace to another one. Several traces can write
+    /// an item in the same second. The sequence numbers of their changes then tell which one it was.
+    fn causes(&self, cause: &Trace, effect: &Trace) -> bool {
+        effect.follows(cause)
+            && cause.writes().iter().any(|write| {
+                let numbers = effect.numbers(&write.item);
+                let is_received = |change: Value| change["sequence"].as_i64().is_some_and(|one| numbers.contains(&one));
+                !numbers.is_empty() && self.change(cause, write).is_some_and(is_received)
+            })
     }
 
     fn known(&self, query: &Query) -> Result<(String, Option<String>), (StatusCode, String)> {
@@ -168,8 +197,14 @@ impl Console {
 
     fn collections(&self, query: &Query) -> Answer {
         let (table, index) = self.known(query)?;
-        let found = self.tables().collections(&table, index.as_deref(), &query.text("after"), PAGE);
+        let start = query.text("start");
+        let found = self.tables().collections(&table, index.as_deref(), &start, &query.text("after"), PAGE);
         found.map_err(|error| (StatusCode::INTERNAL_SERVER_ERROR, error))
+    }
+
+    fn entities(&self, query: &Query) -> Answer {
+        let (table, _) = self.known(query)?;
+        self.tables().entities(&table).map_err(|error| (StatusCode::INTERNAL_SERVER_ERROR, error))
     }
 
     fn items(&self, query: &Query) -> Answer {
@@ -274,7 +309,7 @@ fn person_claims(person: &str, scopes: &[String]) -> Option<Claims> {
 }
 
 /// An access pattern as the page shows it.
-fn shown(pattern: &events::Described) -> Value {
+fn shown(pattern: &events::Described, units: &HashMap<String, (f64, f64)>) -> Value {
     let declared = &pattern.declared;
     let trigger = match declared.trigger {
         Trigger::Http(_) => "HTTP".to_owned(),
@@ -288,7 +323,11 @@ fn shown(pattern: &events::Described) -> Value {
         declared.routes().iter().map(|route| format!("{} {}", route.method, route.path)).collect();
     let calls: Vec<Value> =
         pattern.calls.iter().map(|(variant, formula)| json!({"variant": variant, "formula": formula})).collect();
-    json!({"id": declared.id, "name": declared.name, "trigger": trigger, "routes": routes, "calls": calls})
+    let sample = units.get(declared.name).map(|(read, write)| json!({"read": read, "write": write}));
+    json!({
+        "id": declared.id, "name": declared.name, "trigger": trigger, "routes": routes, "calls": calls,
+        "sample": sample,
+    })
 }
 
 /// The query string of a request.

@@ -9,7 +9,7 @@ use std::{
         mpsc::{self, SyncSender, TrySendError},
     },
     thread,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use aws_smithy_runtime_api::client::{
@@ -28,7 +28,7 @@ use super::{
     heat::Heat,
     trace::{Call, Cause, Summary, Trace},
 };
-use engine::store::Store;
+use engine::{Seen, store::Store};
 use hostile::{Injected, Notes, noted, noting};
 
 /// Maximum number of traces, and of the bytes of their events and calls.
@@ -38,6 +38,8 @@ const MAX_BYTES: usize = 128 * 1024 * 1024;
 const MAX_BODY: usize = 256 * 1024;
 /// Maximum number of finished invocations that wait for the thread. Further ones are not recorded.
 const MAX_WAITING: usize = 4_096;
+/// The function of a call of another program.
+const OUTSIDE: &str = "-";
 
 tokio::task_local! {
     static RUNNING: Arc<Running>;
@@ -165,7 +167,7 @@ impl Recorder {
             Ok(answer) => Ok(kept(answer)),
             Err(failure) => Err(format!("{}: {}", failure.kind, failure.message)),
         };
-        let finished = Finished {
+        self.keep(Finished {
             function: running.function.clone(),
             event: running.event.clone(),
             cause: running.cause.clone(),
@@ -175,7 +177,40 @@ impl Recorder {
             retries: outcome.usage.retries,
             calls: std::mem::take(&mut *lock(&running.calls)),
             faults: running.faults.clone(),
+        });
+    }
+
+    /// Records a write of another program to the DynamoDB port.
+    pub fn observe(&self, seen: Seen) {
+        let Seen { action, at, request, status, response } = seen;
+        let took = micros(at);
+        let is_cut = request.len() > MAX_BODY || response.len() > MAX_BODY;
+        let within = |body: Bytes| if body.len() > MAX_BODY { Bytes::new() } else { body };
+        let call = RawCall {
+            target: format!("DynamoDB_20120810.{action}"),
+            path: String::new(),
+            at: 0,
+            micros: took,
+            status: Some(status.as_u16()),
+            request: within(request),
+            response: within(response),
+            is_cut,
+            faults: Vec::new(),
         };
+        self.keep(Finished {
+            function: OUTSIDE.to_owned(),
+            event: Some(Value::Null),
+            cause: Cause::of_port(&action),
+            answer: Ok(Some(Value::Null)),
+            at: Timestamp::now() - Duration::from_micros(took),
+            micros: took,
+            retries: 0,
+            calls: vec![call],
+            faults: Vec::new(),
+        });
+    }
+
+    fn keep(&self, finished: Finished) {
         if let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) = self.finished.try_send(finished) {
             lock(&self.kept).lost.too_many += 1;
         }
@@ -398,7 +433,7 @@ mod tests {
         let event = serde_json::json!({"rawPath": format!("/{large}"), "requestContext": {"http": {"method": "GET"}}});
         invoke(&recorder, "f", &event);
         seen(&recorder, 1);
-        let detail = recorder.get(0).unwrap().detail(|_, _| None);
+        let detail = recorder.get(0).unwrap().detail(|_| None);
         assert_eq!(
             (&detail["omitted"], &detail["trigger"]),
             (&serde_json::json!(["event"]), &serde_json::json!("http"))

@@ -3,6 +3,7 @@
 use rusqlite::{OptionalExtension, params};
 use serde_json::{Value, json};
 
+use super::trace::{Write, Written};
 use engine::store::Store;
 use template::Table;
 
@@ -10,6 +11,8 @@ use template::Table;
 const MAX_COUNTED: i64 = 100_000;
 /// Maximum number of items of an item collection that its count reads.
 const MAX_IN_COLLECTION: i64 = 1_000;
+/// Number of items of a kind that show the format of its keys.
+const SAMPLES: i64 = 5;
 /// Prefix that the engine gives to a stored key of type string.
 const STRING: &str = "S:";
 /// Number of stream records that are searched for a written item.
@@ -121,16 +124,21 @@ impl Tables<'_> {
     }
 
     /// Returns the item collections after a partition key, with their number of items and size.
+    /// Their partition keys begin with `start`.
     pub(super) fn collections(
         &self,
         table: &str,
         index: Option<&str>,
+        start: &str,
         after: &str,
         limit: usize,
     ) -> Result<Value, String> {
         let Source { name, partition, .. } = Source::of(table, index);
         let size = if index.is_none() { "item_size" } else { "LENGTH(item_json)" };
-        let next = format!("SELECT MIN({partition}) FROM {name} WHERE {partition} > ?1");
+        let next = format!(
+            "SELECT MIN({partition}) FROM {name} WHERE {partition} > ?1 AND {partition} >= ?2 AND {partition} < ?3"
+        );
+        let (first, end) = (stored(start), stored(&format!("{start}{}", char::MAX)));
         let count = format!(
             "SELECT COUNT(*), COALESCE(SUM(size), 0) FROM
              (SELECT {size} AS size FROM {name} WHERE {partition} = ?1 LIMIT {MAX_IN_COLLECTION})"
@@ -140,7 +148,10 @@ impl Tables<'_> {
         self.0.with_sql(|sql| {
             let (mut next, mut count) = (sql.prepare(&next)?, sql.prepare(&count)?);
             while found.len() < limit {
-                let Some(key_of) = next.query_row([&position], |row| row.get::<_, Option<String>>(0))? else { break };
+                let Some(key_of) = next.query_row([&position, &first, &end], |row| row.get::<_, Option<String>>(0))?
+                else {
+                    break;
+                };
                 let (items, bytes) =
                     count.query_row([&key_of], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)))?;
                 let is_more = items == MAX_IN_COLLECTION;
@@ -188,6 +199,34 @@ impl Tables<'_> {
         Ok(json!({"items": items, "next": last.filter(|_| is_full)}))
     }
 
+    /// Returns the kinds of items with their number, their size and some items. Counts stop at
+    /// [`MAX_COUNTED`] items.
+    pub(super) fn entities(&self, table: &str) -> Result<Value, String> {
+        const KIND: &str = "json_extract(item_json, '$.Type.S')";
+        let name = quoted(table);
+        let count = format!(
+            "SELECT {KIND} AS kind, COUNT(*), SUM(item_size) FROM (SELECT * FROM {name} LIMIT {MAX_COUNTED})
+             GROUP BY kind ORDER BY kind"
+        );
+        let samples = format!("SELECT item_json FROM {name} WHERE {KIND} IS ?1 LIMIT {SAMPLES}");
+        self.0.with_sql(|sql| {
+            let (mut count, mut samples) = (sql.prepare(&count)?, sql.prepare(&samples)?);
+            let kinds = count.query_map([], |row| {
+                Ok((row.get::<_, Option<String>>(0)?, row.get::<_, i64>(1)?, row.get::<_, i64>(2)?))
+            })?;
+            let mut found = Vec::new();
+            for kind in kinds {
+                let (kind, items, bytes) = kind?;
+                let texts = samples.query_map([&kind], |row| row.get::<_, String>(0))?;
+                let samples: rusqlite::Result<Vec<Value>> =
+                    texts.map(|text| Ok(serde_json::from_str(&text?).unwrap_or_default())).collect();
+                let kind = kind.unwrap_or_default();
+                found.push(json!({"type": kind, "items": items, "bytes": bytes, "samples": samples?}));
+            }
+            Ok(Value::from(found))
+        })
+    }
+
     /// Reads an item.
     pub(super) fn item(&self, table: &str, partition: &str, sort: &str) -> Result<Option<Value>, String> {
         let query = format!("SELECT item_json FROM {} WHERE pk = ?1 AND sk = ?2", quoted(table));
@@ -216,11 +255,12 @@ impl Tables<'_> {
         Ok(jobs)
     }
 
-    /// Returns the change of an item that its stream has recorded in a range of seconds since 1970.
-    /// Of several changes, returns the one after `earlier` others. `None` if the table has no
-    /// stream, or if nothing has changed.
-    pub(super) fn change(&self, table: &str, item: &Value, [from, to]: [i64; 2], earlier: usize) -> Option<Value> {
-        let query = "SELECT event_name, keys_json, old_image, new_image FROM
+    /// Returns the change of an item that its stream has recorded in the seconds of a write. Of
+    /// several changes, returns the one after `earlier` others, and for a put the one with its item.
+    /// `None` if the table has no stream, or if nothing has changed.
+    pub(super) fn change(&self, write: &Write, earlier: usize) -> Option<Value> {
+        let Write { item: Written { table, key: item, item: put }, seconds: [from, to], .. } = write;
+        let query = "SELECT event_name, keys_json, old_image, new_image, sequence_number FROM
              (SELECT * FROM _stream_records WHERE table_name = ?1
               ORDER BY CAST(sequence_number AS INTEGER) DESC LIMIT ?2)
              WHERE created_at >= ?3 AND created_at < ?4 ORDER BY CAST(sequence_number AS INTEGER)";
@@ -228,15 +268,22 @@ impl Tables<'_> {
             let mut query = sql.prepare_cached(query)?;
             let rows = query.query_map(params![table, MAX_RECORDS, from, to + 1], |row| {
                 let image = |number: usize| row.get::<_, Option<String>>(number);
-                Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?, image(2)?, image(3)?))
+                Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?, image(2)?, image(3)?, row.get::<_, String>(4)?))
             })?;
             rows.collect::<rusqlite::Result<Vec<_>>>()
         });
         let json = |text: Option<String>| text.and_then(|text| serde_json::from_str::<Value>(&text).ok());
         let is_same = |keys: &str| serde_json::from_str::<Value>(keys).is_ok_and(|keys| keys == *item);
         let mut found: Vec<_> = found.ok()?.into_iter().filter(|(_, keys, ..)| is_same(keys)).collect();
-        let (name, _, old, new) = found.swap_remove(earlier.min(found.len().checked_sub(1)?));
-        Some(json!({"table": table, "key": item, "event": name, "old": json(old), "new": json(new), "isKnown": true}))
+        let is_put = |new: &Option<String>| put.is_some() && json(new.clone()) == *put;
+        if found.iter().any(|(_, _, _, new, _)| is_put(new)) {
+            found.retain(|(_, _, _, new, _)| is_put(new));
+        }
+        let (name, _, old, new, number) = found.swap_remove(earlier.min(found.len().checked_sub(1)?));
+        Some(json!({
+            "table": table, "key": item, "event": name, "old": json(old), "new": json(new), "isKnown": true,
+            "sequence": number.parse::<i64>().ok(),
+        }))
     }
 }
 

@@ -1,7 +1,8 @@
 //! A recorded invocation: its cause, its calls, the items that they wrote, and their units.
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::{BTreeMap, HashMap},
     hash::{DefaultHasher, Hash, Hasher},
+    time::Duration,
 };
 
 use axum::body::Bytes;
@@ -15,8 +16,11 @@ use super::{
     recorder::{Finished, RawCall},
     tables::entry_key,
 };
-use crate::calls::{is_read, replaced, text, units_of};
-use engine::store::Store;
+use crate::{
+    Query,
+    calls::{is_read, replaced, text, units_of},
+};
+use engine::store::{Position, Store};
 use hostile::Injected;
 
 /// The trigger of an invocation.
@@ -28,8 +32,12 @@ pub(super) enum Trigger {
     Schedule,
     Objects,
     Event,
+    /// A call of another program to the DynamoDB port.
+    Port,
 }
 
+/// The status of a function that failed.
+const FAILED: &str = "failed";
 /// Maximum length of a title, in characters.
 const MAX_TITLE: usize = 200;
 
@@ -58,10 +66,11 @@ pub(crate) struct Trace {
     faults: Vec<Injected>,
     pub(super) calls: Vec<Call>,
     pub(super) bytes: usize,
-    /// Hashes of the keys of the items that it wrote.
-    wrote: HashSet<u64>,
-    /// Hashes of the keys of the stream records that it received.
-    received: HashSet<u64>,
+    units: Heated,
+    /// The seconds in which it wrote an item, by the hash of the item's key.
+    wrote: HashMap<u64, Vec<[i64; 2]>>,
+    /// The stream records that it received.
+    received: Vec<Record>,
     /// The units of each partition key, until they are counted.
     pub(super) heat: Vec<(i64, String, String, Heated)>,
 }
@@ -111,6 +120,58 @@ pub(super) struct Written {
     pub(super) item: Option<Value>,
 }
 
+/// A write of an item.
+pub(super) struct Write {
+    pub(super) item: Written,
+    /// The seconds in which the call began and ended.
+    pub(super) seconds: [i64; 2],
+    /// Number of earlier writes of the item by the same invocation in the same seconds.
+    pub(super) earlier: usize,
+    /// The number of its call.
+    call: usize,
+}
+
+/// A stream record.
+struct Record {
+    /// Hash of the key of the item.
+    item: u64,
+    /// The second of the change.
+    second: i64,
+    /// Position in the stream.
+    number: i64,
+}
+
+/// The traces that the page lists.
+pub(super) struct Filter {
+    text: String,
+    functions: Vec<String>,
+    method: String,
+    status: String,
+    units: f64,
+}
+
+impl Filter {
+    pub(super) fn of(query: &Query) -> Self {
+        Self {
+            text: query.text("q"),
+            functions: query.text("function").split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect(),
+            method: query.text("method"),
+            status: query.text("status"),
+            units: query.text("units").parse().unwrap_or_default(),
+        }
+    }
+
+    /// Whether the filter selects a trace. The search for a text takes the most time.
+    pub(super) fn has(&self, trace: &Trace) -> bool {
+        let status = trace.status.map(|status| status.to_string()).unwrap_or_default();
+        (self.functions.is_empty() || self.functions.contains(&trace.function))
+            && (self.method.is_empty() || trace.method() == self.method)
+            && (if self.status == FAILED { trace.error.is_some() } else { status.starts_with(&self.status) })
+            && trace.units.read + trace.units.write >= self.units
+            && (self.text.is_empty() || trace.has(&self.text))
+    }
+}
+
 impl Written {
     pub(super) fn hash(&self) -> u64 {
         hash_of(&self.table, &self.key)
@@ -149,7 +210,8 @@ impl Trace {
             error,
             retries,
             bytes: calls.iter().map(Call::size).sum::<usize>() + bodies,
-            wrote: HashSet::new(),
+            units: Heated::default(),
+            wrote: HashMap::new(),
             received: received(&event),
             heat: Vec::new(),
             function,
@@ -163,7 +225,12 @@ impl Trace {
             let second = at.as_second() + i64::try_from(call.at / 1_000_000).unwrap_or_default();
             let (request, response) = (call.request(), call.response());
             let written = if call.is_done() { written(&call.action, &request) } else { Vec::new() };
-            trace.wrote.extend(written.iter().map(Written::hash));
+            for item in &written {
+                trace.wrote.entry(item.hash()).or_default().push(call.seconds(at));
+            }
+            for units in heat_of(&call.action, &response).values() {
+                trace.units.add(*units);
+            }
             let heat = heat(&call.action, &request, &response, &written, store);
             trace.heat.extend(heat.into_iter().map(|(place, key, units)| (second, place, key, units)));
         }
@@ -171,8 +238,6 @@ impl Trace {
     }
 
     pub(super) fn summary(&self) -> Summary {
-        let units = self.calls.iter().flat_map(|call| call.units().into_iter());
-        let (read, write) = units.fold((0.0, 0.0), |(read, write), place| (read + place.1.read, write + place.1.write));
         Summary {
             number: self.number,
             function: self.function.clone(),
@@ -183,8 +248,8 @@ impl Trace {
             status: self.status,
             error: self.error.clone(),
             calls: self.calls.len(),
-            read,
-            write,
+            read: self.units.read,
+            write: self.units.write,
             retries: self.retries,
             injected: self.faults.len() + self.calls.iter().map(|call| call.faults.len()).sum::<usize>(),
         }
@@ -201,28 +266,63 @@ impl Trace {
             || self.answer.to_string().contains(text)
     }
 
-    /// Whether this invocation received a stream record of an item that the other one wrote.
+    /// Whether this invocation received a stream record of an item, from a second in which the other
+    /// one wrote the item. An invocation can end after the function that its change triggers.
     pub(super) fn follows(&self, other: &Self) -> bool {
-        self.number > other.number && !self.received.is_disjoint(&other.wrote)
+        let is_of = |record: &Record, [from, to]: &[i64; 2]| (*from..=*to).contains(&record.second);
+        let has_written =
+            |record: &Record| other.wrote.get(&record.item).is_some_and(|all| all.iter().any(|one| is_of(record, one)));
+        self.number != other.number && self.received.iter().any(has_written)
+    }
+
+    /// The positions of the received records of an item.
+    pub(super) fn numbers(&self, item: &Written) -> Vec<i64> {
+        let item = item.hash();
+        self.received.iter().filter(|record| record.item == item).map(|record| record.number).collect()
+    }
+
+    /// The method of a request.
+    fn method(&self) -> &str {
+        let is_request = self.cause.trigger == Trigger::Http;
+        self.cause.title.split(' ').next().filter(|_| is_request).unwrap_or_default()
     }
 
     pub(super) fn is_stream(&self) -> bool {
         self.cause.trigger == Trigger::Stream
     }
 
-    pub(super) fn has_written(&self) -> bool {
-        !self.wrote.is_empty()
+    /// The number of times that this invocation wrote the item of a write in the same seconds.
+    pub(super) fn count(&self, Write { item, seconds: [from, to], .. }: &Write) -> usize {
+        let of_item = self.wrote.get(&item.hash()).into_iter().flatten();
+        of_item.filter(|[first, last]| first <= to && last >= from).count()
     }
 
-    /// Whether this invocation wrote the item in the second in which the other one began.
-    pub(super) fn wrote_before(&self, other: &Self, item: &Written) -> bool {
-        self.at.as_second() == other.at.as_second() && self.wrote.contains(&item.hash())
+    /// The writes of all successful calls.
+    pub(super) fn writes(&self) -> Vec<Write> {
+        let mut writes: Vec<Write> = Vec::new();
+        for (number, call) in self.calls.iter().enumerate().filter(|(_, call)| call.is_done()) {
+            let seconds = call.seconds(self.at);
+            for item in written(&call.action, &call.request()) {
+                let is_earlier = |other: &&Write| {
+                    (&other.item.table, &other.item.key) == (&item.table, &item.key) && other.seconds[1] >= seconds[0]
+                };
+                let earlier = writes.iter().filter(is_earlier).count();
+                writes.push(Write { item, seconds, earlier, call: number });
+            }
+        }
+        writes
     }
 
-    /// Returns all details. `changes` returns the old and the new image of an item that was written
-    /// in a range of seconds.
-    pub(super) fn detail(&self, changes: impl Fn(&Written, [i64; 2]) -> Option<Value>) -> Value {
-        let calls: Vec<Value> = self.calls.iter().map(|call| call.detail(self.at, &changes)).collect();
+    /// Returns all details. `change` returns the old and the new image of a written item.
+    pub(super) fn detail(&self, change: impl Fn(&Write) -> Option<Value>) -> Value {
+        let writes = self.writes();
+        let shown = |write: &Write| {
+            let Written { table, key, item } = &write.item;
+            change(write).unwrap_or_else(|| json!({"table": table, "key": key, "new": item, "isKnown": false}))
+        };
+        let of_call = |number: usize| writes.iter().filter(move |write| write.call == number).map(shown).collect();
+        let calls: Vec<Value> =
+            self.calls.iter().enumerate().map(|(number, call)| call.detail(of_call(number))).collect();
         let mut detail = json!(self.summary());
         detail["calls"] = calls.into();
         detail["faults"] = json!(self.faults);
@@ -234,6 +334,11 @@ impl Trace {
 }
 
 impl Cause {
+    /// A call of another program to the DynamoDB port.
+    pub(super) fn of_port(action: &str) -> Self {
+        Self { trigger: Trigger::Port, title: format!("{action} through the DynamoDB port") }
+    }
+
     /// Returns the cause of an invocation. An event can be any JSON.
     pub(super) fn of(event: &Value) -> Self {
         let (trigger, title) = cause(event);
@@ -273,9 +378,17 @@ fn table_of(record: &Value) -> Option<&str> {
     record["eventSourceARN"].as_str()?.split(":table/").nth(1)?.split('/').next()
 }
 
-fn received(event: &Value) -> HashSet<u64> {
+fn received(event: &Value) -> Vec<Record> {
     let records = event["Records"].as_array().into_iter().flatten();
-    records.filter_map(|record| Some(hash_of(table_of(record)?, &record["dynamodb"]["Keys"]))).collect()
+    let read = |record: &Value| {
+        let change = &record["dynamodb"];
+        Some(Record {
+            item: hash_of(table_of(record)?, &change["Keys"]),
+            second: change["ApproximateCreationDateTime"].as_i64()?,
+            number: Position::of(record)?.into(),
+        })
+    };
+    records.filter_map(read).collect()
 }
 
 /// Returns the items that a successful call wrote.
@@ -390,18 +503,13 @@ impl Call {
         heat_of(&self.action, &self.response())
     }
 
-    fn detail(&self, start: Timestamp, changes: &impl Fn(&Written, [i64; 2]) -> Option<Value>) -> Value {
+    /// The seconds in which the call of an invocation began and ended.
+    fn seconds(&self, start: Timestamp) -> [i64; 2] {
+        [self.at, self.at + self.micros].map(|micros| (start + Duration::from_micros(micros)).as_second())
+    }
+
+    fn detail(&self, changes: Vec<Value>) -> Value {
         let (request, response) = (self.request(), self.response());
-        let second = |micros: u64| (start + std::time::Duration::from_micros(micros)).as_second();
-        let written = if self.is_done() { written(&self.action, &request) } else { Vec::new() };
-        let changes: Vec<Value> = written
-            .iter()
-            .map(|item| {
-                let change = changes(item, [second(self.at), second(self.at + self.micros)]);
-                let new = item.item.clone();
-                change.unwrap_or_else(|| json!({"table": item.table, "key": item.key, "new": new, "isKnown": false}))
-            })
-            .collect();
         let units: Vec<Value> = self
             .units()
             .into_iter()

@@ -2,7 +2,15 @@
 //!
 //! The engine has its own HTTP server, which cannot be used: it permits every web page to read and
 //! write the tables (docs/decisions/local-security.md).
-use axum::{body::Body, response::Response};
+use std::{
+    sync::{Arc, OnceLock},
+    time::Instant,
+};
+
+use axum::{
+    body::{Body, Bytes, to_bytes},
+    response::Response,
+};
 use dynoxide::{
     Database, DynoxideError,
     auth_material::{AuthMaterial, validate},
@@ -24,8 +32,53 @@ const UNKNOWN_OPERATION: &str = "com.amazon.coral.service#UnknownOperationExcept
 /// Actions whose validation errors DynamoDB wraps in a text.
 const WRAPPED: [&str; 3] = ["PutItem", "UpdateItem", "DeleteItem"];
 
+/// Actions that write items.
+const WRITES: [&str; 8] = [
+    "PutItem",
+    "UpdateItem",
+    "DeleteItem",
+    "BatchWriteItem",
+    "TransactWriteItems",
+    "ExecuteStatement",
+    "ExecuteTransaction",
+    "BatchExecuteStatement",
+];
+
+/// A write of another program.
+pub struct Seen {
+    /// The action, such as `PutItem`.
+    pub action: String,
+    /// The time of the call.
+    pub at: Instant,
+    /// Body of the request.
+    pub request: Bytes,
+    /// Status of the response.
+    pub status: StatusCode,
+    /// Body of the response.
+    pub response: Bytes,
+}
+
+/// Receives each write of another program.
+pub type Observer = Box<dyn Fn(Seen) + Send + Sync>;
+
 /// Endpoint of the embedded engine.
-pub(super) struct Api(pub(super) Database);
+pub(super) struct Api {
+    pub(super) database: Database,
+    pub(super) observer: Arc<OnceLock<Observer>>,
+}
+
+impl Api {
+    /// Runs the action. A call without a port comes from this process.
+    async fn run(&self, action: String, body: Bytes, is_own: bool) -> Response {
+        let observer = self.observer.get().filter(|_| !is_own && WRITES.contains(&action.as_str()));
+        let Some(observer) = observer else { return run(self.database.clone(), action, body.into()).await };
+        let at = Instant::now();
+        let (parts, answer) = run(self.database.clone(), action.clone(), body.to_vec()).await.into_parts();
+        let answer = to_bytes(answer, usize::MAX).await.unwrap_or_default();
+        observer(Seen { action, at, request: body, status: parts.status, response: answer.clone() });
+        Response::from_parts(parts, answer.into())
+    }
+}
 
 impl Endpoint for Api {
     // The limit of DynamoDB.
@@ -33,11 +86,11 @@ impl Endpoint for Api {
     const ORIGINS: Origins = Origins::None;
 
     async fn answer(&self, request: Received) -> Response {
-        let Received { parts, body, .. } = request;
+        let Received { peer, parts, body } = request;
         match parts.method {
             Method::GET => text(StatusCode::OK, format!("healthy: dynamodb.{REGION}.amazonaws.com ")),
             Method::POST => match action(&parts) {
-                Ok(action) => run(self.0.clone(), action, body.into()).await,
+                Ok(action) => self.run(action, body, peer.port() == 0).await,
                 Err(response) => *response,
             },
             _ => text(StatusCode::NOT_FOUND, "<UnknownOperationException/>\n".to_owned()),

@@ -8,7 +8,7 @@ mod streams;
 
 use std::{
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 
@@ -37,7 +37,7 @@ use axum::body::{Body, to_bytes};
 use http::Response;
 
 use api::Api;
-pub use api::execute;
+pub use api::{Observer, Seen, execute};
 use services::Services;
 
 use crate::{
@@ -69,6 +69,7 @@ pub struct Engine {
     pub store: Store,
     /// Calls the endpoint without a connection.
     near: Option<Near>,
+    observer: Arc<OnceLock<Observer>>,
     servers: Vec<Server>,
 }
 
@@ -85,12 +86,19 @@ impl Engine {
     ) -> Result<Self, StartError> {
         let store = Store::open(data, tables)?;
         let url = ports.first().map(|port| format!("http://{}", port.address)).unwrap_or_default();
+        let observer = Arc::default();
+        let api = Api { database: store.database(), observer: Arc::clone(&observer) };
         let servers = match remote {
-            None => serve(ports, Api(store.database()), others, patience),
+            None => serve(ports, api, others, patience),
             Some(remote) => serve(ports, Remote::start(remote, tables, &store).await?, others, patience),
         };
         let near = servers.first().map(|server| server.near.clone());
-        Ok(Self { url, store, near, servers })
+        Ok(Self { url, store, near, observer, servers })
+    }
+
+    /// Reports each write of another program from now on. Only the first observer is used.
+    pub fn observe(&self, observer: Observer) {
+        let _ = self.observer.set(observer);
     }
 
     /// Base configuration of all clients. Calls of this engine need no connection.

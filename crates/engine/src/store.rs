@@ -1,5 +1,6 @@
 //! Embedded database with the template's tables, streams and TTL. The data is in memory or in a
 //! file.
+mod clear;
 mod expiry;
 mod file;
 mod make;

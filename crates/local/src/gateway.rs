@@ -3,6 +3,7 @@ mod admin;
 mod answer;
 mod event;
 mod guard;
+mod reset;
 mod routes;
 
 use std::{
@@ -19,11 +20,14 @@ use serde_json::Value;
 use tokio::time::timeout;
 use uuid::Uuid;
 
-pub(crate) use self::routes::Routes;
 use self::{
     answer::{explained, message},
     event::Incoming,
     routes::Match,
+};
+pub(crate) use self::{
+    reset::{Reset, Resets},
+    routes::Routes,
 };
 use crate::{
     follower::EventSourcePoller,
@@ -59,6 +63,7 @@ pub(crate) struct Gateway {
     pub(crate) health: OnceLock<Value>,
     pub(crate) console: Option<Arc<Console>>,
     pub(crate) hostile: Option<Arc<Hostile>>,
+    pub(crate) resets: Resets,
 }
 
 impl Endpoint for Gateway {

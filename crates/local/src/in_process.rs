@@ -44,7 +44,7 @@ use table::{Dynamo, Usage};
 use crate::{
     StartError,
     follower::verdict,
-    gateway::{Arrival, Gateway, Routes},
+    gateway::{Arrival, Gateway, Resets, Routes},
     lambda::{self, Handler, Lambda},
     role::{Notes, Role},
     schedule,
@@ -163,6 +163,7 @@ impl InProcess {
             health: OnceLock::new(),
             console: None,
             hostile: None,
+            resets: Resets::default(),
         };
         let (config, delivered) = (config(http), Mutex::default());
         let mut stack = Self { template, gateway, lake, config, notes, delivered };

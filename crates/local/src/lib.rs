@@ -19,6 +19,6 @@ mod usage;
 mod world;
 
 pub use lambda::Handler;
-pub use stack::{Builder, Stack, StartError};
+pub use stack::{Builder, ResetRequest, Stack, StartError};
 pub use usage::CONSUMED;
 pub use world::WorldError;

@@ -16,11 +16,11 @@ use jiff::Timestamp;
 use keys::Random;
 use serde_json::{Value, json};
 use table::Dynamo;
-use tokio::time::sleep;
+use tokio::{task::spawn_blocking, time::sleep};
 
 use crate::{
     follower::{Context, EventSourcePoller, Follower, Positions},
-    gateway::{Gateway, Routes},
+    gateway::{Gateway, Reset, Resets, Routes},
     lambda::{self, Bind, Handler, Lambda},
     notifier::Notifier,
     role::{Notes, PERMISSIONS_USED, Role},
@@ -335,6 +335,9 @@ impl Builder {
             Arc::new(Console::new(engine.store.clone(), &template, tokens.clone(), root, lake.folder().to_owned()))
         });
         let recorder = console.as_ref().map(|console| Arc::clone(&console.recorder));
+        if let Some(recorder) = recorder.clone() {
+            engine.observe(Box::new(move |seen| recorder.observe(seen)));
+        }
         let lambdas = self.lambdas(&template, &access, recorder.as_ref())?;
         let context = self.context(&engine, &lake)?;
         let gateway = Arc::new(Gateway { console, ..self.gateway(&template, lambdas, &context, tokens, hostile)? });
@@ -431,6 +434,7 @@ impl Builder {
             clock: self.clock,
             health: OnceLock::new(),
             console: None,
+            resets: Resets::default(),
         })
     }
 
@@ -547,6 +551,9 @@ fn check_functions(template: &Template, functions: &[(String, Bind)]) -> Result<
     if faults.is_empty() { Ok(()) } else { Err(StartError::Functions(faults.join("; "))) }
 }
 
+/// A request to reset the data of a stack.
+pub struct ResetRequest(Option<Reset>);
+
 /// A running stack. Dropping the stack stops it without waiting for running requests.
 pub struct Stack {
     url: String,
@@ -626,6 +633,26 @@ impl Stack {
         let created = world::create(self, events, usize::MAX).await;
         self.set_calm(false);
         created
+    }
+
+    /// Waits until somebody asks to reset the data.
+    pub async fn reset_requested(&self) -> ResetRequest {
+        ResetRequest(self.gateway.resets.next().await)
+    }
+
+    /// Resets the data: deletes all items of all tables, and creates the worlds again. The streams
+    /// pass on the deletions, so that the lake follows.
+    pub async fn reset(&self, request: ResetRequest, events: &Events) {
+        let done = self.create_again(events).await;
+        // The caller may have gone.
+        let _ = request.0.map(|request| request.send(done));
+    }
+
+    async fn create_again(&self, events: &Events) -> Result<usize, String> {
+        let store = self.engine.store.clone();
+        let deleted = spawn_blocking(move || store.clear()).await.map_err(|error| error.to_string())??;
+        self.create_world(events).await.map_err(|error| error.to_string())?;
+        Ok(deleted)
     }
 
     /// Physical names of the tables.

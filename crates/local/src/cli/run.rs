@@ -67,8 +67,10 @@ async fn serve(stack: &Stack, options: &RunOptions) -> Result<(), CliError> {
     }
     // DynamoDB may delete expired items days later. The local stack deletes them within a minute.
     loop {
-        sleep(SWEEP).await;
-        client.send(&Call::post("/_local/ttl", json!({}))).await?;
+        tokio::select! {
+            () = sleep(SWEEP) => drop(client.send(&Call::post("/_local/ttl", json!({}))).await?),
+            request = stack.reset_requested() => stack.reset(request, &events).await,
+        }
     }
 }
 

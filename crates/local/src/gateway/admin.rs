@@ -1,5 +1,5 @@
-//! Routes below `/_local/`: health, manual invocations, schedules, stream progress and TTL. These
-//! routes exist only in the local stack.
+//! Routes below `/_local/`: health, manual invocations, schedules, stream progress, TTL and reset.
+//! These routes exist only in the local stack.
 use std::sync::{Arc, Mutex};
 
 use axum::{body::Bytes, response::Response};
@@ -24,7 +24,7 @@ use template::nearest::nearest;
 /// Header that marks a failed invocation, as in the Lambda API.
 const FUNCTION_ERROR: &str = "x-amz-function-error";
 
-const ROUTES: &str = "The routes below /_local/ are GET health, GET streams, POST ttl, \
+const ROUTES: &str = "The routes below /_local/ are GET health, GET streams, POST ttl, POST reset, \
     POST functions/{name}/invocations and POST schedules/{name}.";
 /// End of the scopes of operators.
 const OPERATE: &str = ":operate";
@@ -60,12 +60,18 @@ impl Gateway {
                     return Err(problem(StatusCode::NOT_FOUND, &format!("The function {name} has no schedule.")));
                 };
                 let rule = format!("{}-{name}-{}", self.stack, first.name);
-                Ok(self.fire(lambda, schedule::event(&rule, Timestamp::now())).await)
+                let now = time(&body).map_err(|detail| problem(StatusCode::BAD_REQUEST, &detail))?;
+                Ok(self.fire(lambda, schedule::event(&rule, now.unwrap_or_else(Timestamp::now))).await)
             }
             ("GET", ["streams"]) => self.streams().await,
             ("GET", ["reports", name]) => self.report(name),
             ("GET", ["api", rest @ ..]) if self.console.is_some() => self.console_api(request, rest).await,
             ("POST", ["ttl"]) => self.expire(&body).await,
+            ("POST", ["reset"]) => {
+                let deleted = self.resets.ask().await;
+                let deleted = deleted.map_err(|detail| problem(StatusCode::INTERNAL_SERVER_ERROR, &detail))?;
+                Ok(json_response(StatusCode::OK, &json!({"deleted": deleted})))
+            }
             _ => Err(problem(StatusCode::NOT_FOUND, &format!("There is no route {method} /_local/{path}. {ROUTES}"))),
         }
     }

@@ -261,9 +261,8 @@ async fn the_console_records_requests_and_needs_the_token_of_an_operator() {
     let api = Api::of(Stack::of_text(TEMPLATE).auth(Auth::Required).console(true)).await;
     let (status, page) = answer(api.request(Method::GET, "/_local/")).await;
     assert!(status == StatusCode::OK && page.as_str().unwrap().contains("console.js"), "{page}");
-    for path in
-        ["home", "traces", "traces/0", "collections", "items", "heat", "jobs", "lake", "forms", "token/operator"]
-    {
+    let paths = ["home", "traces", "traces/0", "collections", "items", "entities", "heat", "jobs", "lake", "forms"];
+    for path in paths.into_iter().chain(["docs/README.md", "token/operator"]) {
         let (status, _) = answer(api.request(Method::GET, &format!("/_local/api/{path}"))).await;
         assert_eq!(status, StatusCode::UNAUTHORIZED, "{path}");
     }
@@ -273,7 +272,16 @@ async fn the_console_records_requests_and_needs_the_token_of_an_operator() {
     let get = |path: &str| answer(api.request(Method::GET, &format!("/_local/api/{path}")).bearer_auth(&token));
     let traces = until(|| get("traces?q=things/7"), |traces| traces[0].is_object()).await;
     assert_eq!((&traces[0]["title"], &traces[0]["function"]), (&json!("POST /things/7"), &json!("echo")));
-    for path in ["traces/9", "traces/x", "items?table=none&pk=A", "collections?table=", "token/king", "nothing"] {
+    for path in [
+        "traces/9",
+        "traces/x",
+        "items?table=none&pk=A",
+        "collections?table=",
+        "entities",
+        "docs/x.md",
+        "token/king",
+        "nothing",
+    ] {
         assert_eq!(get(path).await.0, StatusCode::NOT_FOUND, "{path}");
     }
     let without = Api::start(Auth::Open).await;
@@ -460,6 +468,7 @@ async fn only_an_operator_uses_the_local_routes_of_a_stack_that_requires_tokens(
         (Method::POST, "schedules/echo"),
         (Method::GET, "streams"),
         (Method::POST, "ttl"),
+        (Method::POST, "reset"),
         (Method::GET, "nothing"),
     ] {
         let request = |token: &str| {
@@ -470,7 +479,13 @@ async fn only_an_operator_uses_the_local_routes_of_a_stack_that_requires_tokens(
             assert_eq!(answer(request(token)).await.0, status, "{path} {token}");
         }
         let (status, _) = answer(request(&operator)).await;
-        assert_eq!(status, if path == "nothing" { 404 } else { 200 }, "{path}");
+        // Only the command `local run` resets its stack.
+        let expected = match path {
+            "nothing" => 404,
+            "reset" => 500,
+            _ => 200,
+        };
+        assert_eq!(status, expected, "{path}");
     }
     let health = |token: &str| answer(api.request(Method::GET, "/_local/health").bearer_auth(token));
     let anonymous = answer(api.request(Method::GET, "/_local/health")).await;
