@@ -1,23 +1,22 @@
 // Units per second of the hottest partition keys, against the limit of a partition.
-import { Trouble, html, number, short, useData, useEffect, useRef, useState } from './lib.js'
+import { Table, Trouble, collection, go, html, number, short, useData, useEffect, useRef } from './lib.js'
 import uPlot from './vendor/uPlot.js'
 
 /** AWS: 1,000 write units and 3,000 read units a second for each partition. */
 const LIMITS = { write: 1_000, read: 3_000 }
 const COLOURS = ['--t0', '--t1', '--t2', '--t3', '--t4', '--t5']
 
-export function Heat () {
+export function Heat ({ search }) {
   const { data, error, reload } = useData('api/heat', 1_000)
-  const [kind, setKind] = useState('write')
-  const [chosen, setChosen] = useState('')
+  const kind = search.kind === 'read' ? 'read' : 'write'
   const places = (data?.places ?? []).filter(place => place.keys.some(key => key[kind] > 0))
-  const place = places.find(one => one.place === chosen) ?? places[0]
+  const place = places.find(one => one.place === search.place) ?? places[0]
   return html`<h1 tabindex="-1">Heat</h1><${Trouble} error=${error} retry=${reload} />
     <p>Consumed units per second of each partition key in the last ten minutes. A partition of DynamoDB takes ${number(LIMITS.write)} write units and ${number(LIMITS.read)} read units per second.
       A key that is written by all requests, such as a day of due payments, is therefore divided into shards. The units of a transaction are divided equally among its items.</p>
     <div class="row">
-      <label>Units <select name="kind" value=${kind} onChange=${event => setKind(event.target.value)}><option value="write">written</option><option value="read">read</option></select></label>
-      <label>Table or index <select name="place" value=${place?.place ?? ''} onChange=${event => setChosen(event.target.value)}>
+      <label>Units <select name="kind" value=${kind} onChange=${event => go('heat', { ...search, kind: event.target.value })}><option value="write">written</option><option value="read">read</option></select></label>
+      <label>Table or index <select name="place" value=${place?.place ?? ''} onChange=${event => go('heat', { ...search, place: event.target.value })}>
         ${places.map(one => html`<option key=${one.place} value=${one.place}>${short(one.place)}</option>`)}</select></label>
     </div>
     ${data && !place && html`<p class="soft">No function has ${kind === 'write' ? 'written' : 'read'} anything in the last ten minutes. <a href="#/try">Send a request</a>.</p>`}
@@ -76,9 +75,12 @@ function resolved (colour) {
 function Keys ({ place, kind }) {
   const keys = hottest(place, kind)
   const most = Math.max(...keys.map(key => key[kind]))
-  return html`<h2>Partition keys</h2><p class="soft">${number(place.count)} in all; the hottest are shown.</p><div class="scroll"><table>
-    <thead><tr><th scope="col">partition key</th><th scope="col" class="n">units</th><th scope="col" class="n">peak per second</th><th scope="col" class="n">of the limit</th><th scope="col">share</th></tr></thead>
-    <tbody>${keys.map((key, at) => html`<tr key=${key.key}><td class=${`key ${at < COLOURS.length ? `t${at}` : ''}`}>${at < COLOURS.length ? '■ ' : ''}${key.key}</td><td class="n">${number(key[kind])}</td>
-      <td class="n">${number(peak(key, kind))}</td><td class="n">${(100 * peak(key, kind) / LIMITS[kind]).toFixed(1)} %</td>
-      <td><span class="bar" style=${`width: ${Math.round(160 * key[kind] / most)}px`}></span></td></tr>`)}</tbody></table></div>`
+  const [table, index = ''] = place.place.split('/')
+  const rows = keys.map((key, at) => ({
+    key: key.key,
+    cells: [html`<span class=${at < COLOURS.length ? `t${at}` : ''}>${at < COLOURS.length ? '■ ' : ''}<a href=${collection(table, index, key.key)}>${key.key}</a></span>`, number(key[kind]), number(peak(key, kind)),
+      `${(100 * peak(key, kind) / LIMITS[kind]).toFixed(1)} %`, html`<span class="bar" style=${`width: ${Math.round(160 * key[kind] / most)}px`}></span>`]
+  }))
+  return html`<h2>Partition keys</h2><p class="soft">${number(place.count)} in all; the hottest are shown.</p>
+    <${Table} columns=${['@partition key', '#units', '#peak per second', '#of the limit', 'share']} rows=${rows} />`
 }

@@ -102,16 +102,68 @@ export function plain (value) {
   }
 }
 
+/** The address of a page of the console, such as #/tables/local-Cart?pk=1. */
+export const link = (path, values = {}) => {
+  const search = query(values)
+  return `#/${path}${search ? `?${search}` : ''}`
+}
+
+/** The parts of the address. */
+export function place () {
+  const [path, search = ''] = location.hash.replace(/^#\/?/, '').split('?')
+  return { parts: path.split('/').map(decodeURIComponent), search: Object.fromEntries(new URLSearchParams(search)) }
+}
+
+export const go = (path, values) => { location.hash = link(path, values) }
+
+/** The address of an item collection, or of one item in it. */
+export const collection = (table, index, pk, sk = '') => link(`tables/${table}${index ? `/${index}` : ''}`, { pk, from: sk, to: sk })
+
+/** The address of the form of a route. */
+export const formOf = (name, path) => `#/try/${name}/${encodeURIComponent(path)}`
+
+/**
+ * A table whose rows become blocks in a small window. A column that starts with # has numbers, and
+ * one that starts with @ has keys.
+ */
+export function Table ({ columns, rows, name }) {
+  const kinds = columns.map(column => ({ '#': 'n', '@': 'key' })[column[0]] ?? '')
+  const labels = columns.map(column => column.replace(/^[#@]/, ''))
+  return html`<div class="scroll"><table class=${name}>
+    <thead><tr>${labels.map((label, at) => html`<th key=${at} scope="col" class=${kinds[at] === 'n' ? 'n' : undefined}>${label}</th>`)}</tr></thead>
+    <tbody>${rows.map(({ key, cells, ...rest }) => html`<tr key=${key} ...${rest}>
+      ${cells.map((cell, at) => html`<td key=${at} class=${kinds[at]} data-label=${at > 0 ? labels[at] : undefined}>${cell}</td>`)}</tr>`)}</tbody></table></div>`
+}
+
+/** Asks before something is lost. */
+export function Ask ({ title, action, yes, no, children }) {
+  const box = useRef(null)
+  useEffect(() => box.current.showModal(), [])
+  return html`<dialog ref=${box} onClose=${no} aria-labelledby="ask"><h2 id="ask">${title}</h2>${children}
+    <div class="row"><button type="button" class="danger" onClick=${yes}>${action}</button><button type="button" autofocus onClick=${() => box.current.close()}>Cancel</button></div></dialog>`
+}
+
+/** Says what the units and the formulas mean. */
+export function Notation () {
+  return html`<details class="notation"><summary>What do R, W, ⌈item⌉ and ALL mean?</summary><dl>
+    <dt>R, W</dt><dd>Read and write request units of DynamoDB. On-demand tables are billed by these units.</dd>
+    <dt>⌈item⌉</dt><dd>The size of the item in whole units: 4 KB for a read, 1 KB for a write. An item of 300 bytes costs 1 unit.</dd>
+    <dt>½ ⌈item⌉</dt><dd>An eventually consistent read. It costs half as much.</dd>
+    <dt>⌈entry⌉</dt><dd>The size of the item's entry in an index, in whole units.</dd>
+    <dt>Cart/GSI1</dt><dd>The index GSI1 of the table Cart.</dd>
+    <dt>KEYS_ONLY, ALL</dt><dd>The projection of the index: its entries have only keys, or the whole item. The template's parameter IndexProjection selects it.</dd>
+  </dl></details>`
+}
+
 /** An item as rows of its attributes, next to its older image if there is one. */
 export function Item ({ item, old = null, isCompared = false }) {
   const names = [...new Set([...Object.keys(old ?? {}), ...Object.keys(item ?? {})])].sort()
-  const text = value => value === undefined ? '' : typeof plain(value) === 'object' ? JSON.stringify(plain(value)) : String(plain(value))
-  return html`<div class="scroll"><table>
-    <thead><tr><th scope="col">attribute</th>${isCompared && html`<th scope="col">before</th>`}<th scope="col">${isCompared ? 'after' : 'value'}</th></tr></thead>
-    <tbody>${names.map(name => {
-      const [before, after] = [text(old?.[name]), text(item?.[name])]
-      return html`<tr key=${name} class=${isCompared && before !== after ? 'changed' : ''}><td class="key">${name}</td>
-        ${isCompared && html`<td class="key">${before}</td>`}<td class="key">${after}</td></tr>`
-    })}</tbody>
-  </table></div>`
+  const rows = names.map(name => {
+    const [before, after] = [shown(old?.[name]), shown(item?.[name])]
+    return { key: name, class: isCompared && before !== after ? 'changed' : '', cells: isCompared ? [name, before, after] : [name, after] }
+  })
+  return html`<${Table} columns=${isCompared ? ['@attribute', '@before', '@after'] : ['@attribute', '@value']} rows=${rows} />`
 }
+
+/** An attribute value as text. */
+export const shown = value => value === undefined ? '' : typeof plain(value) === 'object' ? JSON.stringify(plain(value)) : String(plain(value))
