@@ -74,7 +74,7 @@ export function Traces ({ search }) {
   const { q, method, status, units } = search
   const filter = { q, function: functions, method, status, units }
   const isWaiting = search.service && !home.data
-  const { traces, losses, error, reload } = useTraces(isWaiting ? { function: '-' } : filter, isPaused)
+  const { traces, losses, error, reload } = useTraces(isWaiting ? { function: '…' } : filter, isPaused)
   // The address may have changed since the last render.
   const set = values => go('trace', { ...place().search, ...values })
   const isFiltered = Object.keys(search).length > 0

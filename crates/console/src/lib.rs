@@ -158,12 +158,11 @@ impl Console {
         let found = number.parse().ok().and_then(|number| self.recorder.get(number));
         let trace = found.ok_or_else(|| (StatusCode::NOT_FOUND, "This request is no longer kept.".to_owned()))?;
         let mut detail = trace.detail(|write| self.change(&trace, write));
-        let causes = if trace.is_stream() {
-            self.recorder.last(u64::MAX, MAX_LISTED, |other| self.causes(other, &trace))
-        } else {
-            Vec::new()
-        };
-        let effects = self.recorder.last(u64::MAX, MAX_LISTED, |other| self.causes(&trace, other));
+        // The recorder is locked while it searches, so the exact check comes after the search.
+        let mut causes = self.recorder.last(u64::MAX, MAX_LISTED, |other| trace.follows(other));
+        causes.retain(|other| self.causes(other, &trace));
+        let mut effects = self.recorder.last(u64::MAX, MAX_LISTED, |other| other.follows(&trace));
+        effects.retain(|other| self.causes(&trace, other));
         detail["causes"] = causes.iter().map(|cause| json!(cause.summary())).collect();
         detail["effects"] = effects.iter().rev().map(|effect| json!(effect.summary())).collect();
         Ok(detail)
@@ -179,12 +178,11 @@ impl Console {
     /// Whether a stream has passed on a change of one trace to another one. Several traces can write
     /// an item in the same second. The sequence numbers of their changes then tell which one it was.
     fn causes(&self, cause: &Trace, effect: &Trace) -> bool {
-        effect.follows(cause)
-            && cause.writes().iter().any(|write| {
-                let numbers = effect.numbers(&write.item);
-                let is_received = |change: Value| change["sequence"].as_i64().is_some_and(|one| numbers.contains(&one));
-                !numbers.is_empty() && self.change(cause, write).is_some_and(is_received)
-            })
+        cause.writes().iter().any(|write| {
+            let numbers = effect.numbers(&write.item);
+            let is_received = |change: Value| change["sequence"].as_i64().is_some_and(|one| numbers.contains(&one));
+            !numbers.is_empty() && self.change(cause, write).is_some_and(is_received)
+        })
     }
 
     fn known(&self, query: &Query) -> Result<(String, Option<String>), (StatusCode, String)> {

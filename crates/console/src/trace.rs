@@ -287,10 +287,6 @@ impl Trace {
         self.cause.title.split(' ').next().filter(|_| is_request).unwrap_or_default()
     }
 
-    pub(super) fn is_stream(&self) -> bool {
-        self.cause.trigger == Trigger::Stream
-    }
-
     /// The number of times that this invocation wrote the item of a write in the same seconds.
     pub(super) fn count(&self, Write { item, seconds: [from, to], .. }: &Write) -> usize {
         let of_item = self.wrote.get(&item.hash()).into_iter().flatten();
