@@ -61,6 +61,7 @@ def bank(step):
     step("B12", "import-payments", "POST", "/_local/functions/import-payments/invocations", event, types="Job",
          under="RUN#")
     step("B13", "get-import", "GET", "/bank/imports/cost")
+    step("B13", "list-imports", "GET", "/bank/imports")
     step("B6", "list-account-transactions", "GET", "/bank/accounts/Erin/transactions")
     step("B7", "list-transactions-by-date", "GET", "/bank/transactions?date=2099-12-01")
     step("B8", "find-transaction", "GET", "/bank/transactions/cost-1")

@@ -3,10 +3,11 @@
 
 use crate::{Answer, Client, changed, dynamo, http, random, text, until};
 use aws_sdk_dynamodb::types::AttributeValue;
-use bank::Payment;
+use bank::{ImportedFile, Payment};
 use function::percent_encoded;
 use intake::Format;
 use jiff::{SignedDuration, Timestamp};
+use jobs::Job;
 use keys::{
     TimestampSeconds,
     bank::{DueSort, PaymentId, Status},
@@ -242,6 +243,22 @@ pub async fn import(stack: &Stack, file: &str, metadata: &[(&str, &str)], conten
     let is_over =
         |answer: &Answer| answer.status == 200 && answer.body["run"] != before && answer.body["status"] != "running";
     until(&client, &path, is_over).await.body
+}
+
+/// Puts the first run of an import, which never ends. Returns its job.
+pub async fn put_run(stack: &Stack, import: &str, started_at: &str) -> Job {
+    let file = ImportedFile {
+        import: import.parse().expect("an id"),
+        run: "FF".parse().expect("a run"),
+        bucket: "local-inbox".to_owned(),
+        key: format!("inbox/{import}.csv"),
+        tag: "t".to_owned(),
+    };
+    let job = file.job(&"start", started_at.parse().expect("a time")).expect("a job");
+    let dynamo = dynamo(stack);
+    let table = dynamo.table(stack.table("BankJobs").expect("a table"));
+    dynamo.write(table.put_new(&job).expect("an item")).await.expect("a run");
+    job
 }
 
 /// The lines of the report of an import.

@@ -26,6 +26,8 @@ pub struct Case<N = usize> {
     pub items: N,
     /// Whether the request has an `Idempotency-Key`.
     pub keyed: bool,
+    /// Size of a run of an import.
+    pub run: N,
 }
 
 /// The case with the names that formulas show.
@@ -42,6 +44,7 @@ impl Sizes for Case {
             shards: Size::named("shards", self.shards),
             items: Size::named("items", self.items),
             keyed: self.keyed,
+            run: Size::named("run", self.run),
         }
     }
 }
@@ -52,6 +55,7 @@ pub(crate) const TRANSACTIONS: &str = "TransactionHistory";
 pub(crate) const DUE_PAYMENTS: &str = "PaymentScheduler/GSI1";
 pub(crate) const DUE_TRANSACTIONS: &str = "TransactionHistory/GSI1";
 pub(crate) const JOBS: &str = "BankJobs";
+pub(crate) const IMPORTS: &str = "BankJobs/GSI1";
 pub(crate) const BY_TRANSACTION: &str = "TransactionHistory/GSI2";
 
 impl Named {

@@ -27,7 +27,7 @@ pub use model::transaction::{Transaction, TransactionBody};
 pub use patterns::patterns;
 pub use switch::Switch;
 
-use ::jobs::Jobs;
+use ::jobs::{Job, Jobs};
 use function::{App, Clients, SettingsReader};
 use intake::Files;
 use service::Payer;
@@ -46,6 +46,8 @@ pub struct Bank {
     due: ShardedIndex,
     jobs: Jobs,
     payer: Payer,
+    /// `GSI1` of `BankJobs`: the runs of imports by start.
+    imports: Index,
     files: Files,
     /// Number of minutes after which a `PENDING` payment is overdue.
     overdue_minutes: u32,
@@ -69,12 +71,14 @@ impl App for Bank {
         let by_path = settings.optional::<String>("AWS_ENDPOINT_URL_S3").is_some();
         let index = Index { name: name.into(), partition: Payment::SHARD, sort: Payment::DUE };
         Some(Self {
+        let imports = Index { name: "GSI1".into(), partition: Job::LIST, sort: Job::LIST_SORT };
             dynamo: dynamo.clone(),
             payments: dynamo.table(payments?),
             transactions: dynamo.table(transactions?),
             due: ShardedIndex { index, projection, shards: shards? },
             jobs: Jobs::new(dynamo, jobs?),
             payer: payer?,
+            imports,
             files: Files::new(clients.config("s3"), by_path),
             overdue_minutes: overdue_minutes?,
         })

@@ -19,6 +19,7 @@ pub mod import_payments;
 pub mod list_account_payments;
 pub mod list_account_transactions;
 pub mod list_due_payments;
+pub mod list_imports;
 pub mod list_overdue_payments;
 pub mod list_transactions_by_date;
 pub mod retry_bank_job;
@@ -50,6 +51,7 @@ pub fn patterns() -> Vec<Pattern> {
         list_account_payments::PATTERN,
         list_account_transactions::PATTERN,
         list_due_payments::PATTERN,
+        list_imports::PATTERN,
         list_overdue_payments::PATTERN,
         list_transactions_by_date::PATTERN,
         retry_bank_job::PATTERN,

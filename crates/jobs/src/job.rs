@@ -28,13 +28,12 @@ pub struct Job {
     /// The sort key.
     #[serde(rename = "SK")]
     pub sort: String,
-    /// The partition key of the job in `GSI1` of the table. The service defines the keys of its
-    /// lists. Absent if no list contains the job.
+    /// The partition key in GSI1, for a job that a list of the service shows.
     #[serde(rename = "GSI1PK", skip_serializing_if = "Option::is_none")]
     pub list: Option<String>,
-    /// The sort key of the job in `GSI1`.
+    /// The sort key in GSI1.
     #[serde(rename = "GSI1SK", skip_serializing_if = "Option::is_none")]
-    pub place: Option<String>,
+    pub list_sort: Option<String>,
     /// The id, as returned to callers.
     #[serde(rename = "ID")]
     pub id: String,
@@ -124,7 +123,7 @@ impl Job {
             partition: key.partition().to_owned(),
             sort: key.sort().to_owned(),
             list: None,
-            place: None,
+            list_sort: None,
             id: id.to_string(),
             kind: task.kind().to_owned(),
             state: State::Running,
@@ -142,6 +141,12 @@ impl Job {
             started_at: now,
             expires_at: Some(Self::expiry(now)),
         })
+    }
+
+    /// Adds the job to a list: an item collection of GSI1.
+    #[must_use]
+    pub fn listed(self, list: &impl Display, sort: &impl Display) -> Self {
+        Self { list: Some(list.to_string()), list_sort: Some(sort.to_string()), ..self }
     }
 
     /// Returns the expiry time, in seconds since 1970, of a job that starts now.

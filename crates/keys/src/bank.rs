@@ -11,13 +11,13 @@
 //!
 //! Items of the table `BankJobs`:
 //!
-//! | item | PK | SK |
-//! | --- | --- | --- |
-//! | job | `JOB#<job id>` | `JOB` |
-//! | run of an import | `IMPORT#<import id>` | `RUN#<run>` |
-//! | certificate of a day | `DAY#<date>` | `CERTIFICATE#<number>` |
-//! | payment that was open at the close | `DAY#<date>` | `OPEN#<number>#<time>#<payment id>` |
-//! | discrepancy that the close found | `DAY#<date>` | `DISCREPANCY#<number>#<item hash>` |
+//! | item | PK | SK | GSI1PK | GSI1SK |
+//! | --- | --- | --- | --- | --- |
+//! | job | `JOB#<job id>` | `JOB` | | |
+//! | run of an import | `IMPORT#<import id>` | `RUN#<run>` | `IMPORTS` | `<start>#<item hash>` |
+//! | certificate of a day | `DAY#<date>` | `CERTIFICATE#<number>` | | |
+//! | payment that was open at the close | `DAY#<date>` | `OPEN#<number>#<time>#<payment id>` | | |
+//! | discrepancy that the close found | `DAY#<date>` | `DISCREPANCY#<number>#<item hash>` | | |
 
 use crate::time::{Compact, Exact};
 use crate::{
@@ -356,6 +356,34 @@ numbered_key!(
 );
 
 /// Partition key of everything that the closes of a day store.
+/// GSI1 partition key of every run of an import.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("IMPORTS")]
+pub struct ImportsPartition;
+
+/// GSI1 sort key of a run of an import. The hash of its primary key makes the sort key unique, so a
+/// cursor stores only the sort key. An import id can be too long for a sort key.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("{started_at:Exact}#{run}")]
+pub struct ImportStartSort {
+    /// Start of the run.
+    pub started_at: TimestampSeconds,
+    /// Hash of the primary key of the run.
+    pub run: ItemHash,
+}
+
+impl ImportStartSort {
+    /// Returns the range of all runs, newest first.
+    pub fn all() -> KeyRange {
+        KeyRange::through("0", "9").newest_first()
+    }
+
+    /// Returns the range of the runs that started on the day, newest first.
+    pub fn on(day: Day) -> KeyRange {
+        KeyRange::beginning_with(format!("{day}T")).newest_first()
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
 #[key("DAY#{0}")]
 pub struct DayPartition(pub Day);

@@ -174,7 +174,8 @@ fn limits(world: &World, service: &str) -> BTreeMap<&'static str, Places> {
         }
         _ => {
             let projection = Projection::KeysOnly;
-            let case = bank::Case { item: SMALL, entry: SMALL, projection, shards: 10, items: 100, keyed: true };
+            let case =
+                bank::Case { item: SMALL, entry: SMALL, projection, shards: 10, items: 100, keyed: true, run: SMALL };
             add(&mut limits, bank::patterns(), &case);
             add(&mut limits, bank::patterns(), &bank::Case { projection: Projection::All, ..case });
             let case = ledger::Case {

@@ -19,11 +19,19 @@ struct Examples<C: Sizes + 'static> {
 }
 
 fn bank() -> Examples<bank::Case> {
-    let case = |projection| bank::Case { item: 8 * 1024, entry: 300, projection, shards: 5, items: 5, keyed: false };
+    let case = |projection| bank::Case {
+        item: 8 * 1024,
+        entry: 300,
+        projection,
+        shards: 5,
+        items: 5,
+        keyed: false,
+        run: 1_000,
+    };
     Examples {
         patterns: bank::patterns(),
         about: "The examples have payments of 8 KB. A list and the archive have five items, one on each of five\n\
-                shards. `IndexProjection` is `KEYS_ONLY` by default.",
+                shards. A run of an import has 1,000 bytes. `IndexProjection` is `KEYS_ONLY` by default.",
         columns: vec![("`KEYS_ONLY`", case(Projection::KeysOnly)), ("`ALL`", case(Projection::All))],
     }
 }

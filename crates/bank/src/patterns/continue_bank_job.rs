@@ -32,6 +32,7 @@ pub const PATTERN: Pattern = Pattern {
                 .write(cost::DUE_PAYMENTS, case.index_write().times(lines))
                 .read(cost::JOBS, jobs.0)
                 .write(cost::JOBS, jobs.1)
+                .write(cost::IMPORTS, jobs.1)
         }),
         Calls::new(", close", |case| {
             let counted = Status::SETTLED.len() * case.shards;

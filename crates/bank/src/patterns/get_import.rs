@@ -50,7 +50,11 @@ fn file_of(job: &Job) -> Result<ImportedFile, Error> {
     }
 }
 
-fn run_of(job: Job) -> Result<RunBody, Error> {
+/// Describes the run of an import.
+///
+/// # Errors
+/// The task or the progress cannot be deserialized.
+pub(crate) fn run_of(job: Job) -> Result<RunBody, Error> {
     let file = file_of(&job)?;
     RunBody::of(job, file)
 }

@@ -8,7 +8,6 @@ use crate::{
 };
 use function::{Error, Fault, ObjectCreated, Objects, Trigger};
 use intake::Format;
-use jobs::Job;
 use keys::{
     RequestId,
     bank::{ImportId, ImportRun},
@@ -20,7 +19,7 @@ pub const PATTERN: Pattern = Pattern {
     id: "B12",
     name: "import-payments",
     trigger: Trigger::Objects("Inbox", INBOX),
-    calls: &[Calls::new("", |_| Cost::default().write(cost::JOBS, 1))],
+    calls: &[Calls::new("", |_| Cost::default().write(cost::JOBS, 1).write(cost::IMPORTS, 1))],
     contract: |_| {},
     function: || function::objects(import_payments, Bank::warm_by_job),
 };
@@ -68,9 +67,7 @@ impl Bank {
     async fn start_import(&self, mut file: ImportedFile, event: &Objects) -> Result<Run, Error> {
         for _ in 0..MAX_EQUAL {
             let request = RequestId::new(event.now.instant(), &event.random);
-            let task = Task::Import(file.clone());
-            let job = Job::new(&file.job_key(), &file.import, &request, &task, event.now)?;
-            let found = self.jobs.start(job, &request).await?;
+            let found = self.jobs.start(file.job(&request, event.now)?, &request).await?;
             // `a.csv` and `a.jsonl` are runs of one import, and S3 compares sequencers of one key.
             if matches!(found.task()?, Task::Import(other) if other.key != file.key) {
                 file.run = file.run.next();

@@ -19,7 +19,9 @@ pub const PATTERN: Pattern = Pattern {
         summary: "Retry a failed import",
         problems: &[Problem::NotFound, Problem::ImportRejected, Problem::JobNotFailed],
     }]),
-    calls: &[Calls::new("", |_| Cost::default().read(cost::JOBS, read(0)).write(cost::JOBS, 1))],
+    calls: &[Calls::new("", |_| {
+        Cost::default().read(cost::JOBS, read(0)).write(cost::JOBS, 1).write(cost::IMPORTS, 1)
+    })],
     contract: function::contract(&retry_import),
     function: || function::http(retry_import, Bank::warm_by_query_imports),
 };

@@ -53,6 +53,8 @@ const KINDS: &[Kind] = kinds! {
         JobPartition: "JOB#dispatch-D-1", "JOB#close-2026-12-01-0002";
         JobSort: "JOB";
         ImportSort: "RUN#0055AED6DCD90281E5";
+        ImportsPartition: "IMPORTS";
+        ImportStartSort: "2026-12-01T09:30:00Z#5f";
         RetrySort: "RETRY#20261201T093000Z-0193f5e0c8a07c3ab0e5d7a1b2c3d4e5";
         DayPartition: "DAY#2026-12-01";
         CertificateSort: "CERTIFICATE#0001";
@@ -350,6 +352,8 @@ fn ends_of_ranges_of_the_bank_and_the_cart() {
         (
             cart::CartItemSort::between(saved, Some(milli), Some(later)),
             "SAVED#2026-12-01T09:30:00.000Z",
+        (bank::ImportStartSort::all(), "0", ":"),
+        (bank::ImportStartSort::on(day), "2026-12-01T", "2026-12-01U"),
             "SAVED#2026-12-02T00:00:00.000Z$",
         ),
         (cart::CartItemSort::nothing(), "#", "$"),

@@ -5,7 +5,7 @@ use crate::{
     AccountId, Bound, Bounds, Day, IdempotencyKey, KeyRange, OrderId, Random, RequestId, Shard, Shards,
     TimestampMillis, TimestampSeconds, TransactionId,
     alphabet::is_visible,
-    bank::{self, DueSort, PaymentId, PaymentSort, Status},
+    bank::{self, DueSort, ImportStartSort, PaymentId, PaymentSort, Status},
     cart::{self, CartItemSort, ItemId, OrderSort},
     is_identifier, is_plain_text,
     ledger::{
@@ -100,6 +100,7 @@ proptest! {
         law([one, other].map(payment))?;
         law([one, other].map(|time| PaymentSort(payment(time))))?;
         law([(one, 0), (other, 1)].map(|(time, at)| DueSort { status: [Status::Failed, Status::Pending][at], payment: payment(time) }))?;
+        law([(one, &id), (other, &other_id)].map(|(time, id)| ImportStartSort { started_at: time.second(), run: parsed(id) }))?;
         law([(one, &id), (other, &other_id)].map(|(created, leg)| LegTimeSort { created, leg: parsed(leg) }))?;
         law([(one, &id), (other, &other_id)].map(|(expires, hold)| HoldExpirySort { expires, hold: parsed(hold) }))?;
         law([(one, &id), (other, &other_id)].map(|(started, id)| StartedSort { started, reconciliation: parsed(id) }))?;

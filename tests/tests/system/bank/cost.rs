@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use system_tests::{
     Answer, Client,
-    bank::{Row, inserted, payment, payments, put, scheduled_at, stack, transactions, upload, without_jobs},
+    bank::{Row, inserted, payment, payments, put, put_run, scheduled_at, stack, transactions, upload, without_jobs},
     patterns::{cost_of, labels},
     send, text,
     units::{consumed, declared},
@@ -63,7 +63,7 @@ const STORY: [(&str, &str, &str); 23] = [
 const BEFORE: [&str; 2] = ["archive-settled-payments", "retry-payment archived"];
 
 /// Patterns that do not depend on the size of a payment. The contract measures them.
-const OF_EVENTS: [&str; 12] = [
+const OF_EVENTS: [&str; 13] = [
     "close-day",
     "continue-bank-job, dispatch",
     "get-bank-job",
@@ -71,6 +71,7 @@ const OF_EVENTS: [&str; 12] = [
     "get-dispatching",
     "get-import",
     "import-payments",
+    "list-imports",
     "retry-bank-job",
     "retry-import",
     "set-dispatching",
@@ -87,7 +88,7 @@ fn bytes(row: &Row) -> usize {
 pub(super) fn case(projection: Projection, row: &Row, items: usize) -> Case {
     let entry = row.iter().filter(|(name, _)| ["PK", "SK", "GSI1PK", "GSI1SK"].contains(&name.as_str()));
     let entry = entry.map(|(name, value)| name.len() + value.len()).sum();
-    Case { item: bytes(row), entry, projection, shards: 5, items, keyed: false }
+    Case { item: bytes(row), entry, projection, shards: 5, items, keyed: false, run: 0 }
 }
 
 pub(super) fn assert_cost(label: &str, case: &Case, answer: &Answer) {
@@ -192,4 +193,20 @@ async fn page_of_four_items_consumes_its_declared_cost() {
         assert_cost("list-transactions-by-date", &four, &of_date);
         assert_cost("list-account-transactions", &four, &client.get("/bank/accounts/A-1/transactions").await);
     }
+}
+
+#[tokio::test]
+async fn page_of_imports_consumes_its_declared_cost() {
+    let stack = without_jobs().start().await.expect("a stack");
+    let client = Client::operator(&stack);
+    let mut run = 0;
+    for number in 10..70 {
+        let import = format!("{number}-{}", "n".repeat(500));
+        run = table::size(&put_run(&stack, &import, "2025-12-01T12:00:00Z").await).expect("a size");
+    }
+    for items in [1, 20, 60] {
+        let page = Case { run, items, ..Case::default() };
+        assert_cost("list-imports", &page, &client.get(&format!("/bank/imports?limit={items}")).await);
+    }
+    stack.stop().await;
 }

@@ -20,7 +20,7 @@ use std::{
 };
 use system_tests::{
     Answer, Client, assert_problem,
-    bank::{import, inserted, payments, report, stack, upload, without_jobs},
+    bank::{import, inserted, payments, put_run, report, stack, upload, without_jobs},
     dynamo,
     faults::{Fault, Moment, Process, Proxy, service_at, within},
     http, send, text, until,
@@ -202,6 +202,42 @@ async fn all_runs_of_an_import_are_listed() {
     assert_eq!((&latest["skipped"], text(&latest, "earlierRun")), (&json!(1), "0003"), "{latest}");
     assert_eq!(latest["runs"].as_array().map(Vec::len), Some(19));
     assert_problem(&get("?run=0003").await, 500, "internal");
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn the_runs_of_all_imports_are_listed_newest_first() {
+    let stack = without_jobs().start().await.expect("a stack");
+    let client = Client::operator(&stack);
+    // An id can be longer than a sort key. Two runs can start in the same second.
+    let long = "n".repeat(900);
+    for (import, started_at) in [
+        ("noon", "2025-12-01T12:00:00Z"),
+        (long.as_str(), "2025-12-02T12:00:00Z"),
+        ("a", "2025-12-01T23:59:59Z"),
+        ("b", "2025-12-01T23:59:59Z"),
+        ("#c/d", "2025-12-02T00:00:00Z"),
+    ] {
+        put_run(&stack, import, started_at).await;
+    }
+    client.post("/bank/dispatches", &json!({})).await;
+    let listed = async |query: &str| {
+        let (mut imports, mut cursor) = (Vec::new(), String::new());
+        loop {
+            let page = client.get(&format!("/bank/imports?limit=1{query}{cursor}")).await.body;
+            imports.extend(page["items"].as_array().expect("items").iter().map(|run| text(run, "importId").to_owned()));
+            let Some(next) = page["nextCursor"].as_str() else { return imports };
+            cursor = format!("&cursor={next}");
+        }
+    };
+    let all = listed("").await;
+    assert_eq!((&all[0], &all[1], &all[4]), (&long, &"#c/d".to_owned(), &"noon".to_owned()));
+    assert_eq!(all[2..4].iter().map(String::as_str).collect::<BTreeSet<_>>(), BTreeSet::from(["a", "b"]));
+    assert_eq!(listed("&date=2025-12-01").await, all[2..]);
+    assert_eq!(listed("&date=2025-12-02").await, all[..2]);
+    assert_eq!(listed("&date=2025-12-03").await, [""; 0]);
+    let first = client.get("/bank/imports").await.body["items"][1].clone();
+    assert_eq!(first, client.get("/bank/imports/%23c%2Fd").await.body["runs"][0], "a run of a list is the run");
     stack.stop().await;
 }
 
