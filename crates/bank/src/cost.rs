@@ -67,6 +67,14 @@ impl Named {
         })
     }
 
+    /// WRUs consumed by an update of an item that changes no key.
+    pub(crate) fn index_update(&self) -> Term {
+        match self.projection {
+            Projection::All => cost::write(self.item),
+            Projection::KeysOnly => Term::ZERO,
+        }
+    }
+
     /// RRUs consumed by queries of the sharded index, of which each finds at most one item.
     pub(crate) fn queried(&self, queries: Size) -> Term {
         let entry = cost::read_eventually(match self.projection {

@@ -6,6 +6,7 @@
 //! sharded index, so a status change updates a single key attribute (docs/decisions/payments.md).
 #![deny(clippy::disallowed_methods)]
 
+mod amendment;
 mod archive;
 mod cost;
 mod dispatch;
@@ -45,9 +46,9 @@ pub struct Bank {
     /// Sharded index: `GSI1` or `GSI1All`. Both tables have an index of this name.
     due: ShardedIndex,
     jobs: Jobs,
-    payer: Payer,
     /// `GSI1` of `BankJobs`: the runs of imports by start.
     imports: Index,
+    payer: Payer,
     files: Files,
     /// Number of minutes after which a `PENDING` payment is overdue.
     overdue_minutes: u32,
@@ -70,15 +71,15 @@ impl App for Bank {
         };
         let by_path = settings.optional::<String>("AWS_ENDPOINT_URL_S3").is_some();
         let index = Index { name: name.into(), partition: Payment::SHARD, sort: Payment::DUE };
-        Some(Self {
         let imports = Index { name: "GSI1".into(), partition: Job::LIST, sort: Job::LIST_SORT };
+        Some(Self {
             dynamo: dynamo.clone(),
             payments: dynamo.table(payments?),
             transactions: dynamo.table(transactions?),
             due: ShardedIndex { index, projection, shards: shards? },
             jobs: Jobs::new(dynamo, jobs?),
-            payer: payer?,
             imports,
+            payer: payer?,
             files: Files::new(clients.config("s3"), by_path),
             overdue_minutes: overdue_minutes?,
         })

@@ -1,7 +1,7 @@
 //! Scheduling a payment under an idempotency key. Requests and imported lines share this code, so
 //! that both have the same effect (docs/decisions/idempotency.md).
 
-use crate::{Bank, Payment, Transaction};
+use crate::{Bank, Payment, Transaction, amendment::pointer_key};
 use function::{Error, Fingerprint};
 use keys::{AccountId, IdempotencyKey, IdempotencySort, TimestampSeconds, bank::PaymentId};
 use serde::{Deserialize, Serialize};
@@ -32,8 +32,8 @@ impl Item for Record {
 /// What a request found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scheduled {
-    /// This request schedules the payment. A repeated request with the same payment id and creation
-    /// time gets the same outcome.
+    /// This request schedules the payment. A repeated request with the same payment id gets the
+    /// same outcome.
     New,
     /// Another request with the same key and content has scheduled the payment.
     Before,
@@ -98,7 +98,7 @@ impl Bank {
             First::Created => return self.put(payment).await.map(|()| Scheduled::New),
             // This request created the record: the response to the SDK's first attempt was lost,
             // and the SDK retried.
-            First::Found(first) if first == record && !is_repeated => {
+            First::Found(first) if first.payment_id == record.payment_id && !is_repeated => {
                 return self.put(payment).await.map(|()| Scheduled::New);
             }
             First::Found(first) => first,
@@ -111,7 +111,7 @@ impl Bank {
         *payment = Payment::scheduled(account, first.payment_id, payment.shard, data, first.created_at);
         payment.by_operator = by_operator;
         self.finish(payment).await?;
-        Ok(if first == record { Scheduled::New } else { Scheduled::Before })
+        Ok(if first.payment_id == record.payment_id { Scheduled::New } else { Scheduled::Before })
     }
 
     /// Puts the record, or returns the record of an earlier request with the same idempotency key.
@@ -132,17 +132,21 @@ impl Bank {
     }
 
     /// Ensures that the payment of a repeated request is stored, either as a payment or, after
-    /// archiving, as a transaction. If the payment is not stored, the first request failed before
-    /// the put.
+    /// archiving, as a transaction, or that it has another id since it got a new time. Otherwise,
+    /// the first request failed before the put.
     pub(crate) async fn finish(&self, payment: &Payment) -> Result<(), Error> {
         if self.payments.get::<Payment>(&payment.key()).await?.is_some()
             || self.transactions.get::<Transaction>(&payment.key()).await?.is_some()
         {
             return Ok(());
         }
-        // The archive may move the payment between the reads and the put. The put is therefore in a
-        // transaction that also checks that the payment is not archived.
-        let changes = vec![self.payments.put_new(payment)?, self.transactions.absent(payment.key())];
+        // The archive may move the payment between the reads and the put, and an amendment may have
+        // given it another id. The put is therefore in a transaction that checks both.
+        let changes = vec![
+            self.payments.put_new(payment)?,
+            self.transactions.absent(payment.key()),
+            self.payments.absent(pointer_key(&payment.account, payment.id())),
+        ];
         match self.dynamo.transact(changes).await {
             Ok(()) | Err(table::Error::Refused(_)) => Ok(()),
             Err(error) => Err(error.into()),

@@ -65,7 +65,7 @@ pub enum Error {
     /// problem type and its `detail`.
     #[error("{name}: {1}", name = .0.name())]
     Conflict(Problem, String),
-    /// 409 with further members, which describe the current state.
+    /// 404 or 409 with further members, which describe the current state.
     #[error("{name}: {1}", name = .0.name())]
     Differs(Problem, String, serde_json::Map<String, serde_json::Value>),
     /// 412: the resource has changed since the version in the request.

@@ -54,6 +54,8 @@ problems! {
         "the account, company or user belongs to another caller, or the request needs the `operate` scope";
     NotFound, 404, "not-found", "Not found",
         "the resource does not exist or belongs to another company";
+    PaymentMoved, 404, "payment-moved", "Not found",
+        "the payment got a new time, and with it a new id; `movedTo` is the new id";
     StatusConflict, 409, "status-conflict", CONFLICT,
         "the payment's status does not allow the change, or another request has changed it";
     TransactionIdUsed, 409, "transaction-id-used", CONFLICT,

@@ -8,6 +8,7 @@
 //! | transaction guard | `TRANSACTION#<transaction id>` | `TRANSACTION` | | | |
 //! | dispatch switch | `SETTING#DISPATCHING` | `DISPATCHING` | | | |
 //! | retry record | account | `RETRY#<payment id>` | | | |
+//! | pointer to a payment with a new time | account | `MOVED#<old payment id>` | | | |
 //!
 //! Items of the table `BankJobs`:
 //!
@@ -88,6 +89,17 @@ impl PaymentId {
     pub fn imported(time: TimestampSeconds, import: &ImportId, run: &ImportRun, position: u64) -> Self {
         let unique = derived(&["import", import.as_str(), run.as_str(), &position.to_string()]);
         Self { time, unique }
+    }
+
+    /// Returns the id of the payment that this payment becomes with another time. A repeated
+    /// request gets the same id (docs/decisions/payments.md).
+    pub fn rescheduled(self, time: TimestampSeconds) -> Self {
+        Self { time, unique: derived(&["reschedule", &self.to_string(), &time.to_string()]) }
+    }
+
+    /// Whether the id derives from a record of a file or another id, and not from a request.
+    pub fn is_derived(self) -> bool {
+        self.unique.get_version_num() == 8
     }
 
     /// Scheduled time of the payment.
@@ -344,18 +356,6 @@ impl ImportSort {
     }
 }
 
-/// Sort key of the record that a failed payment was retried. Its partition key is the account.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
-#[key("RETRY#{0}")]
-pub struct RetrySort(pub PaymentId);
-
-numbered_key!(
-    /// Number of a close of a day: four digits. The first close has number 1. Each later close adds
-    /// a supplement with the next number.
-    CloseNumber(u16), "{:04}", 9_999
-);
-
-/// Partition key of everything that the closes of a day store.
 /// GSI1 partition key of every run of an import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
 #[key("IMPORTS")]
@@ -384,6 +384,24 @@ impl ImportStartSort {
     }
 }
 
+/// Sort key of the record that a failed payment was retried. Its partition key is the account.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("RETRY#{0}")]
+pub struct RetrySort(pub PaymentId);
+
+/// Sort key of the pointer from a payment id to the id with the new time. Its partition key is the
+/// account. It sorts after all payments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("MOVED#{0}")]
+pub struct MovedSort(pub PaymentId);
+
+numbered_key!(
+    /// Number of a close of a day: four digits. The first close has number 1. Each later close adds
+    /// a supplement with the next number.
+    CloseNumber(u16), "{:04}", 9_999
+);
+
+/// Partition key of everything that the closes of a day store.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
 #[key("DAY#{0}")]
 pub struct DayPartition(pub Day);

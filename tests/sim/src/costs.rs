@@ -74,6 +74,8 @@ const SOMETIMES: [(&str, &str, u64, u64); 51] = [
     ("list-transactions", "FinancialTransactions", 2, 0),
     // Activities that the list of activities does not show in time.
     ("list-registrations", "Activities", 25, 0),
+    // The pointer from an old id, and the payment with the new time.
+    ("update-payment-status", "PaymentScheduler", 2, 0),
     // Supplements of the certificate.
     ("get-day", "BankJobs", 2, 0),
     ("reverse-transaction", "FinancialTransactions", 14, 12),

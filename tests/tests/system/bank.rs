@@ -1,5 +1,6 @@
 //! Tests of the bank over HTTP and through its functions.
 
+mod amendments;
 mod archive;
 mod close;
 mod close_ledger;

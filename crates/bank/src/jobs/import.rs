@@ -6,7 +6,7 @@ use crate::{
     schedule::Scheduled,
     service::MEMBERS,
 };
-use function::{Deadline, Error, Input};
+use function::{Clock, Deadline, Error, Input};
 use futures::StreamExt;
 use intake::{Expected, File, Invalid, Opened, Place, RawRecord, Report, Row, Schema, Stop, Totals, described};
 use jobs::{Job, JobRunner, Next, Step};
@@ -35,6 +35,7 @@ const MAX_ROWS: usize = 4 * 1024 * 1024;
 pub(crate) struct Steps<'a> {
     bank: &'a Bank,
     random: Random,
+    clock: Clock,
     task: ImportedFile,
     file: File,
     report: Report,
@@ -124,10 +125,10 @@ impl Ahead {
 }
 
 impl<'a> Steps<'a> {
-    pub(crate) fn new(bank: &'a Bank, random: Random, task: ImportedFile) -> Self {
+    pub(crate) fn new(bank: &'a Bank, random: Random, clock: Clock, task: ImportedFile) -> Self {
         let file = File::new(&bank.files, &task.bucket, &task.key, &task.tag);
         let report = Report::new(&bank.files, &task.bucket, task.report(), &random);
-        Self { bank, random, task, file, report, opened: None }
+        Self { bank, random, clock, task, file, report, opened: None }
     }
 
     async fn run_phase(&mut self, job: &Job, progress: &mut ImportProgress, stop: Deadline) -> Result<Next, Stop> {
@@ -255,7 +256,8 @@ impl<'a> Steps<'a> {
         let Record { id, account, scheduled_time, data } = record;
         let payment = PaymentId::imported(scheduled_time, &self.task.import, &self.task.run, raw.start);
         let shard = self.bank.due.shards.pick(&self.random);
-        let mut payment = Payment::scheduled(account, payment, shard, data.clone(), now);
+        let created_at = self.clock.now()?.second();
+        let mut payment = Payment::scheduled(account, payment, shard, data.clone(), created_at);
         payment.by_operator = true;
         let scheduled = match payment.must_fit().and_then(|()| self.bank.payer.check_line(&payment)) {
             Ok(()) => self.bank.schedule_once(&mut payment, &id, now, true).await,

@@ -99,7 +99,8 @@ impl JobService for Service {
                 run.steps(dispatch::Steps { bank, random: self.random.clone() }).await?;
             }
             Task::Import(file) => {
-                run.steps(import::Steps::new(bank, self.random.clone(), file)).await?;
+                let clock = run.clock();
+                run.steps(import::Steps::new(bank, self.random.clone(), clock, file)).await?;
             }
             Task::Close { .. } => {
                 let (clock, index_lag) = (run.clock(), *index_lag);

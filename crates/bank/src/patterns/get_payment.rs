@@ -2,6 +2,7 @@
 
 use crate::{
     Bank, DOMAIN, Payment, PaymentBody, Transaction,
+    amendment::MovedTo,
     cost::{self, Calls, Pattern},
 };
 use function::{Error, Input, Json, Problem, Request, Route, Trigger};
@@ -22,7 +23,7 @@ pub const PATTERN: Pattern = Pattern {
         path: "/bank/accounts/{accountId}/payments/{paymentId}",
         scopes: &["bank:read", "bank:operate"],
         summary: "Get a payment",
-        problems: &[Problem::NotFound],
+        problems: &[Problem::NotFound, Problem::PaymentMoved],
     }]),
     calls: &[
         Calls::new("", |case| Cost::default().read(cost::PAYMENTS, read_eventually(case.item))),
@@ -32,7 +33,10 @@ pub const PATTERN: Pattern = Pattern {
                 .read(cost::TRANSACTIONS, read_eventually(case.item))
         }),
     ],
-    contract: function::contract(&get_payment),
+    contract: |contract| {
+        function::contract(&get_payment)(contract);
+        contract.problem::<MovedTo>(Problem::PaymentMoved);
+    },
     function: || function::http(get_payment, Bank::warm_by_get_payment),
 };
 
@@ -49,7 +53,8 @@ pub struct PaymentInput {
 /// eventually consistent reads find it in neither, both are read with strong consistency.
 ///
 /// # Errors
-/// 403 for an account that the caller does not own, 404 for an unknown payment.
+/// 403 for an account that the caller does not own, 404 for an unknown payment. 404 with the new id
+/// for a payment that got a new time.
 pub async fn get_payment(bank: Bank, request: Request<PaymentInput>) -> Result<Json<PaymentBody>, Error> {
     let PaymentInput { account, payment } = &request.input;
     request.caller.must_own(account, DOMAIN)?;
@@ -62,7 +67,10 @@ pub async fn get_payment(bank: Bank, request: Request<PaymentInput>) -> Result<J
         Some(payment) => Some(payment),
         None => bank.find_payment(&key).await?,
     };
-    Ok(Json(found.ok_or(Error::NotFound("payment"))?.into()))
+    match found {
+        Some(payment) => Ok(Json(payment.into())),
+        None => Err(bank.missing_payment(account, *payment).await),
+    }
 }
 
 impl Bank {

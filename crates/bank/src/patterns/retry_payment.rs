@@ -3,6 +3,7 @@
 
 use crate::{
     Bank, DOMAIN, Payment, PaymentBody,
+    amendment::MovedTo,
     cost::{self, Calls, Named, Pattern},
     patterns::get_payment::{self, PaymentInput},
 };
@@ -22,7 +23,13 @@ pub const PATTERN: Pattern = Pattern {
         path: "/bank/accounts/{accountId}/payments/{paymentId}/retry",
         scopes: &["bank:operate"],
         summary: "Schedule a failed payment again, as a new payment",
-        problems: &[Problem::NotFound, Problem::StatusConflict, Problem::TransactionIdUsed, Problem::ExecutionUnderWay],
+        problems: &[
+            Problem::NotFound,
+            Problem::PaymentMoved,
+            Problem::StatusConflict,
+            Problem::TransactionIdUsed,
+            Problem::ExecutionUnderWay,
+        ],
     }]),
     calls: &[
         Calls::new("", |case| scheduled(case).read(cost::PAYMENTS, table::cost::read(case.item))),
@@ -31,7 +38,10 @@ pub const PATTERN: Pattern = Pattern {
             read.read(cost::TRANSACTIONS, table::cost::read(case.item))
         }),
     ],
-    contract: function::contract(&retry_payment),
+    contract: |contract| {
+        function::contract(&retry_payment)(contract);
+        contract.problem::<MovedTo>(Problem::PaymentMoved);
+    },
     function: || function::http(retry_payment, Bank::warm_by_get_payment),
 };
 
@@ -67,7 +77,7 @@ impl Item for Retry {
 ///
 /// # Errors
 /// 403 for a caller without the operator scope, 404 for an unknown payment, 409 for a payment that
-/// has not failed.
+/// has not failed. 404 with the new id if the retry was given a new time.
 pub async fn retry_payment(bank: Bank, request: Request<PaymentInput>) -> Result<Located<PaymentBody>, Error> {
     request.caller.must_operate(DOMAIN)?;
     let PaymentInput { account, payment } = &request.input;
@@ -98,7 +108,10 @@ pub async fn retry_payment(bank: Bank, request: Request<PaymentInput>) -> Result
         Err(table::Error::Refused(refused)) => {
             let payment = scheduled(refused.found::<Retry>(0)?.ok_or_else(Error::stale)?);
             bank.finish(&payment).await?;
-            bank.find_payment(&payment.key()).await?.unwrap_or(payment)
+            match bank.find_payment(&payment.key()).await? {
+                Some(payment) => payment,
+                None => return Err(bank.missing_payment(account, payment.id()).await),
+            }
         }
         Err(error) => return Err(error.into()),
     };

@@ -1,18 +1,21 @@
-//! B4: changes the status of a payment (docs/requirements/bank.md#end-of-day-processing,
+//! B4: changes the status of a payment, or its data and its time
+//! (docs/requirements/bank.md#end-of-day-processing, docs/requirements/bank.md#amend-a-payment,
 //! docs/decisions/payments.md).
 
 use crate::{
     Bank, DOMAIN, Execution, Payment, PaymentBody,
+    amendment::{Amendment, MovedTo},
     cost::{self, Calls, Named, Pattern},
     model::transaction::TransactionGuard,
 };
-use function::{Error, Fields, Input, Json, Problem, Request, Route, Trigger};
+use function::{Contract, Error, Fields, Input, Json, Problem, Request, Route, Trigger};
 use keys::{
     AccountId, RequestId, TimestampSeconds, TransactionId,
     bank::{DueSort, PaymentId, PaymentSort, Status},
 };
-use serde_json::{Map, json};
-use table::{Change, Condition, Key, Value, cost::Cost};
+use serde::de::IgnoredAny;
+use serde_json::json;
+use table::{Change, Condition, JsonText, Key, Value, cost::Cost};
 
 pub const PATTERN: Pattern = Pattern {
     id: "B4",
@@ -21,13 +24,31 @@ pub const PATTERN: Pattern = Pattern {
         method: "PATCH",
         path: "/bank/accounts/{accountId}/payments/{paymentId}",
         scopes: &["bank:write", "bank:operate"],
-        summary: "Change the status of a payment",
-        problems: &[Problem::NotFound, Problem::StatusConflict, Problem::TransactionIdUsed, Problem::ExecutionUnderWay],
+        summary: "Change the status of a payment, or its data and its time",
+        problems: &[
+            Problem::NotFound,
+            Problem::PaymentMoved,
+            Problem::StatusConflict,
+            Problem::TransactionIdUsed,
+            Problem::ExecutionUnderWay,
+        ],
     }]),
     calls: &[
         Calls::new("", move_cost),
         Calls::new(" to PROCESSED", |case| {
             move_cost(case).write(cost::PAYMENTS, table::cost::write(case.item)).write(cost::PAYMENTS, 2)
+        }),
+        Calls::new(", new data", |case| {
+            Cost::default()
+                .read(cost::PAYMENTS, table::cost::read(case.item))
+                .write(cost::PAYMENTS, table::cost::write(case.item))
+                .write(cost::DUE_PAYMENTS, case.index_update())
+        }),
+        Calls::new(", new time", |case| {
+            Cost::default()
+                .read(cost::PAYMENTS, table::cost::read(case.item))
+                .write(cost::PAYMENTS, table::cost::write(case.item).times(4) + 2)
+                .write(cost::DUE_PAYMENTS, case.index_write().times(2))
         }),
     ],
     contract: function::contract(&update_payment_status),
@@ -41,10 +62,70 @@ fn move_cost(case: &Named) -> Cost {
         .write(cost::DUE_PAYMENTS, case.index_write().times(2))
 }
 
-/// Path and body of the request.
+/// A request for another status, or for new data and a new time.
+#[derive(Debug, Clone)]
+pub enum UpdatePaymentStatusInput {
+    /// Another status.
+    Status(StatusChange),
+    /// New data, a new time, or both.
+    Amendment(Amendment),
+}
+
+/// Members of the body that a request for another status has.
+const OF_STATUS: [&str; 3] = ["status", "expectedStatus", "transactionId"];
+
+impl Input for UpdatePaymentStatusInput {
+    const BODY: bool = true;
+
+    fn read(fields: &mut Fields) -> Option<Self> {
+        if !fields.has_body("scheduledTime") && !fields.has_body("data") {
+            return StatusChange::read(fields).map(Self::Status);
+        }
+        for other in OF_STATUS {
+            // Reading the member prevents a second fault, which would call it unknown.
+            if fields.has_body(other) && fields.body::<IgnoredAny>(other).is_some() {
+                fields.fault::<()>(&format!("/body/{other}"), "cannot be combined with scheduledTime or data");
+            }
+        }
+        Amendment::read(fields).map(Self::Amendment)
+    }
+
+    fn describe(contract: &mut Contract) {
+        StatusChange::describe(contract);
+        contract.name("UpdatePaymentStatusInput");
+        let time = "Only for a SCHEDULED payment. Must not be before the current day in UTC. With another time, the \
+            payment has another id.";
+        contract.body::<TimestampSeconds>("scheduledTime", time, false);
+        contract.body::<JsonText>("data", "Only for a SCHEDULED payment. As in the request that schedules it.", false);
+        contract.problem::<MovedTo>(Problem::PaymentMoved);
+        contract.adapt_body(|body| {
+            body.remove("required");
+            let about = "Either `status`, or `scheduledTime`, `data` or both.";
+            body.insert("description".to_owned(), about.into());
+            let shapes = json!([
+                {
+                    "title": "StatusChange",
+                    "required": ["status"],
+                    "properties": {"scheduledTime": false, "data": false},
+                    "if": {"properties": {"status": {"type": "string", "enum": ["PROCESSED"]}}},
+                    "then": {"required": ["transactionId"]},
+                    "else": {"properties": {"transactionId": false}},
+                },
+                {
+                    "title": "Amendment",
+                    "minProperties": 1,
+                    "properties": {"status": false, "expectedStatus": false, "transactionId": false},
+                },
+            ]);
+            body.insert("allOf".to_owned(), json!([{"oneOf": shapes}]));
+        });
+    }
+}
+
+/// Path and body of a request for another status.
 #[derive(Debug, Clone, Input)]
-#[input(check = must_fit(status, transaction), schema = only_if_processed)]
-pub struct UpdatePaymentStatusInput {
+#[input(check = must_fit(status, transaction))]
+pub struct StatusChange {
     #[input(path = "accountId")]
     account: AccountId,
     #[input(path = "paymentId")]
@@ -69,13 +150,7 @@ fn must_fit(fields: &mut Fields, status: Option<&Status>, transaction: Option<&T
     fields.fault::<()>("/body/transactionId", detail);
 }
 
-fn only_if_processed(body: &mut Map<String, serde_json::Value>) {
-    body.insert("if".to_owned(), json!({"properties": {"status": {"type": "string", "enum": ["PROCESSED"]}}}));
-    body.insert("then".to_owned(), json!({"required": ["transactionId"]}));
-    body.insert("else".to_owned(), json!({"properties": {"transactionId": false}}));
-}
-
-impl UpdatePaymentStatusInput {
+impl StatusChange {
     fn key(&self) -> Key {
         Key::new(&self.account, &PaymentSort(self.payment))
     }
@@ -111,19 +186,27 @@ fn stands(payment: &Payment) -> Error {
 
 /// Changes the status of a payment, if the payment still has the expected status. The allowed
 /// changes are `SCHEDULED` to `PENDING` or `CANCELLED`, and `PENDING` to `PROCESSED` or `FAILED`.
+/// Or gives a `SCHEDULED` payment new data, a new time, or both.
 ///
-/// Customers can only cancel payments (docs/requirements/bank.md#permissions).
+/// Customers can only cancel and amend payments (docs/requirements/bank.md#permissions).
 ///
 /// # Errors
-/// 403 for an account that the caller does not own, and for any change of a customer except to
+/// 403 for an account that the caller does not own, and for any status that a customer sets except
 /// `CANCELLED`. 404 for an unknown payment. 409 for a change that is not allowed, for a payment
 /// that does not have the expected status or that the bank is executing, or for a transaction id
-/// that belongs to a different payment.
+/// that belongs to a different payment. For an amendment, the errors of [`Bank::amend`].
 pub async fn update_payment_status(
     bank: Bank,
     request: Request<UpdatePaymentStatusInput>,
 ) -> Result<Json<PaymentBody>, Error> {
-    let Request { input: wanted, caller, id, now, .. } = &request;
+    let Request { input, caller, id, now, .. } = &request;
+    let wanted = match input {
+        UpdatePaymentStatusInput::Status(wanted) => wanted,
+        UpdatePaymentStatusInput::Amendment(wanted) => {
+            caller.must_own(&wanted.account, DOMAIN)?;
+            return Ok(Json(bank.amend(wanted, caller.operates(DOMAIN), *now).await?.into()));
+        }
+    };
     caller.must_own(&wanted.account, DOMAIN)?;
     if wanted.status != Status::Cancelled {
         caller.must_operate(DOMAIN)?;
@@ -143,7 +226,7 @@ impl Bank {
     }
 
     /// The error for a payment that does not allow the change.
-    fn stands(&self, payment: &Payment) -> Error {
+    pub(crate) fn stands(&self, payment: &Payment) -> Error {
         if self.executes(payment) {
             let detail = "The bank executes the payment itself, and will record the outcome.".to_owned();
             return Error::Conflict(Problem::ExecutionUnderWay, detail);
@@ -151,7 +234,7 @@ impl Bank {
         stands(payment)
     }
 
-    fn advancement(&self, wanted: &UpdatePaymentStatusInput, from: Status, (id, now): By) -> Result<Change, Error> {
+    fn advancement(&self, wanted: &StatusChange, from: Status, (id, now): By) -> Result<Change, Error> {
         let sort = |status| DueSort { status, payment: wanted.payment };
         let moved_at = if wanted.status == Status::Pending { Payment::DISPATCHED_AT } else { Payment::SETTLED_AT };
         let change = Payment::update(&self.payments, wanted.key()).set(Payment::DUE, &sort(wanted.status));
@@ -168,10 +251,10 @@ impl Bank {
         Ok(change.only_if(Condition::missing_or_is(Payment::EXECUTION, Value::of(&Execution::Exhausted)?)))
     }
 
-    async fn advance(&self, wanted: &UpdatePaymentStatusInput, from: Status, by: By) -> Result<Payment, Error> {
+    async fn advance(&self, wanted: &StatusChange, from: Status, by: By) -> Result<Payment, Error> {
         match self.dynamo.update(self.advancement(wanted, from, by)?).await {
             Err(table::Error::Refused(refused)) => match refused.found::<Payment>(0)? {
-                None => Err(Error::NotFound("payment")),
+                None => Err(self.missing_payment(&wanted.account, wanted.payment).await),
                 Some(found) if wanted.moved(&found, by.0) => Ok(found),
                 Some(found) => Err(self.stands(&found)),
             },
@@ -179,14 +262,22 @@ impl Bank {
         }
     }
 
+    /// Reads the payment with strong consistency.
+    async fn stored(&self, wanted: &StatusChange) -> Result<Payment, Error> {
+        match self.payments.get(&wanted.key()).await? {
+            Some(found) => Ok(found),
+            None => Err(self.missing_payment(&wanted.account, wanted.payment).await),
+        }
+    }
+
     async fn process(
         &self,
-        wanted: &UpdatePaymentStatusInput,
+        wanted: &StatusChange,
         from: Status,
         transaction: &TransactionId,
         by: By,
     ) -> Result<Payment, Error> {
-        let found = self.payments.get::<Payment>(&wanted.key()).await?.ok_or(Error::NotFound("payment"))?;
+        let found = self.stored(wanted).await?;
         if found.due.status != from || self.executes(&found) {
             return Err(self.stands(&found));
         }
@@ -210,7 +301,7 @@ impl Bank {
                 }
                 // If only the condition of the guard fails, the error does not include the payment.
                 // Read the payment to find out whether an earlier attempt changed it.
-                let found = self.payments.get::<Payment>(&wanted.key()).await?.ok_or(Error::NotFound("payment"))?;
+                let found = self.stored(wanted).await?;
                 if wanted.moved(&found, by.0) { Ok(found) } else { Err(self.stands(&found)) }
             }
             Err(error) => Err(error.into()),

@@ -56,6 +56,7 @@ const KINDS: &[Kind] = kinds! {
         ImportsPartition: "IMPORTS";
         ImportStartSort: "2026-12-01T09:30:00Z#5f";
         RetrySort: "RETRY#20261201T093000Z-0193f5e0c8a07c3ab0e5d7a1b2c3d4e5";
+        MovedSort: "MOVED#20261201T093000Z-0193f5e0c8a07c3ab0e5d7a1b2c3d4e5";
         DayPartition: "DAY#2026-12-01";
         CertificateSort: "CERTIFICATE#0001";
         OpenSort: "OPEN#0001#2026-12-01T09:30:00Z#20261201T093000Z-0193f5e0c8a07c3ab0e5d7a1b2c3d4e5";
@@ -209,7 +210,14 @@ fn texts_of_keys() {
 /// a partition. A text is a key of one of them only.
 const PLACES: &[&[&str]] = &[
     &["bank::GuardPartition", "bank::SwitchPartition", "bank::JobPartition", "bank::DayPartition"],
-    &["bank::CertificateSort", "bank::OpenSort", "bank::DiscrepancySort", "bank::PaymentSort", "bank::RetrySort"],
+    &[
+        "bank::CertificateSort",
+        "bank::OpenSort",
+        "bank::DiscrepancySort",
+        "bank::PaymentSort",
+        "bank::RetrySort",
+        "bank::MovedSort",
+    ],
     &["cart::CartItemSort", "cart::ItemSort", "cart::CartSort", "cart::OrderSort", "cart::LinesSort"],
     &[
         "ledger::MerchantPartition",
@@ -300,6 +308,12 @@ fn derived_ids_never_change() {
             totals::Series::of(&parsed("paymentc"), &parsed("hecking"), "USD").to_string(),
             "8ddb2f9b-092d-8704-b657-22dda1fc0f40",
         ),
+        (
+            parsed::<bank::PaymentId>("20261201T093000Z-0193f5e0c8a07c3ab0e5d7a1b2c3d4e5")
+                .rescheduled(parsed("2026-12-02T00:00:00Z"))
+                .to_string(),
+            "20261202T000000Z-2b905fe9b63181ebb469feb31a1e1d66",
+        ),
         (wellness::DrawnEntry::of(&parsed("U")).to_string(), "a25513c7"),
         (part("123"), "CompanyId-C#Employees#9"),
         (part("456"), "CompanyId-C#Employees#8"),
@@ -338,6 +352,8 @@ fn ends_of_ranges_of_the_bank_and_the_cart() {
         (bank::DueSort::with_status(&pending), "PENDING#", "PENDING$"),
         (bank::ImportSort::latest(), "RUN#", "RUN$"),
         (bank::ImportSort::until(&parsed("0055AE")), "RUN#", "RUN#0055AE"),
+        (bank::ImportStartSort::all(), "0", ":"),
+        (bank::ImportStartSort::on(day), "2026-12-01T", "2026-12-01U"),
         (bank::CertificateSort::all(), "CERTIFICATE#", "CERTIFICATE$"),
         (bank::OpenSort::all(&number), "OPEN#0001#", "OPEN#0001$"),
         (
@@ -352,8 +368,6 @@ fn ends_of_ranges_of_the_bank_and_the_cart() {
         (
             cart::CartItemSort::between(saved, Some(milli), Some(later)),
             "SAVED#2026-12-01T09:30:00.000Z",
-        (bank::ImportStartSort::all(), "0", ":"),
-        (bank::ImportStartSort::on(day), "2026-12-01T", "2026-12-01U"),
             "SAVED#2026-12-02T00:00:00.000Z$",
         ),
         (cart::CartItemSort::nothing(), "#", "$"),

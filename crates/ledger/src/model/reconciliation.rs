@@ -133,9 +133,9 @@ impl Reconciliation {
         let requested_to = Some(window.to).filter(|to| *to > settled.to);
         let task = Task { window: settled, requested_to, request };
         let place = StartedSort { started: now, reconciliation: id.clone() };
-        let (list, list_sort) = (Some(ReconciliationsPartition.to_string()), Some(place.to_string()));
         // The id of the reconciliation also identifies its first run. A retry starts another run.
-        Ok(Job { expires_at: None, list, list_sort, ..Job::new(&Self::key_of(id), id, id, &task, now.second())? })
+        let job = Job { expires_at: None, ..Job::new(&Self::key_of(id), id, id, &task, now.second())? };
+        Ok(job.listed(&ReconciliationsPartition, &place))
     }
 
     pub(crate) fn of(job: &Job) -> Result<Self, Error> {

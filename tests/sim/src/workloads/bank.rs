@@ -52,7 +52,7 @@ impl Workload for Payments {
     fn action(&self, draw: &mut Draw) -> Value {
         let [from, to] = [draw.index(ACCOUNTS - 1), draw.index(ACCOUNTS - 1)];
         let kind = draw.kind(
-            "schedule 40, cancel 10, move 8, retry 8, get 12, list 5, due 4, overdue 2, dispatch 9, switch 3, \
+            "schedule 40, cancel 10, move 8, amend 12, retry 8, get 12, list 5, due 4, overdue 2, dispatch 9, switch 3, \
              import 6, close 2, stranger 4",
         );
         // Many payments are due at once, so that they are dispatched and executed during the
@@ -113,12 +113,13 @@ impl Workload for Payments {
                     }
                     Ask::with("PATCH", path, body)
                 }
+                ("amend", Some(path)) => return self.amend(world, action, label, (&own, path)).await,
                 ("retry", Some(path)) => {
                     let reply = world.ask(label, &operator, Ask::of("POST", format!("{path}/retry"))).await;
                     return self.remember(&reply.body);
                 }
                 ("get", Some(path)) => Ask::of("GET", path),
-                ("cancel" | "move" | "retry" | "get", None) => return,
+                ("cancel" | "move" | "amend" | "retry" | "get", None) => return,
                 ("schedule", _) => return self.schedule(world, action, label, &own).await,
                 ("list", _) => {
                     let list = format!("/bank/accounts/{account}/payments");
@@ -193,6 +194,7 @@ impl Workload for Payments {
             let [open, archived] = ["PaymentScheduler", "TransactionHistory"].map(|table| payments(world, table));
             let all: Vec<&Value> = open.iter().chain(&archived).collect();
             check_places(world, &open, &archived);
+            check_moves(world, &all);
             check_retries(world, &all);
             check_acknowledged(world, history, &all);
             check_ledger(world, history, &all);
@@ -232,6 +234,20 @@ impl Payments {
         let path = format!("/bank/accounts/{}/payments", self.account(index(action, "from")));
         let ask = Ask::with("POST", path, body).key(label);
         self.remember(&world.ask_twice(label, caller, ask, action["twice"] == true).await.body);
+    }
+
+    /// Gives a payment new data, a new time, or both. A dispatch can claim it at the same time.
+    async fn amend(&self, world: &World, action: &Value, label: &str, (caller, path): (&Caller, String)) {
+        let mut body = json!({});
+        if !number(action, "pick").is_multiple_of(3) {
+            let due = clock::now() + SignedDuration::from_secs(action["seconds"].as_i64().unwrap_or_default());
+            body["scheduledTime"] = format!("{due:.0}").into();
+        }
+        if !number(action, "pick").is_multiple_of(2) || body["scheduledTime"].is_null() {
+            body["data"] = self.data(action, number(action, "amount"));
+        }
+        let amend = Ask::with("PATCH", path, body);
+        self.remember(&world.ask_twice(label, caller, amend, action["twice"] == true).await.body);
     }
 
     /// Requests of a customer for the account of another one.
@@ -379,6 +395,32 @@ fn check_places(world: &World, open: &[Value], archived: &[Value]) {
     }
 }
 
+/// The new ids of payments that got a new time, by their old ids.
+fn moves(world: &World) -> BTreeMap<String, String> {
+    let items = world.items("PaymentScheduler");
+    let moved = of_type(&items, "MovedPayment");
+    moved.map(|item| (own_id(item).to_owned(), attribute(item, "MovedTo").to_owned())).collect()
+}
+
+/// Id of a payment: the last part of its sort key.
+fn own_id(item: &Value) -> &str {
+    id_of(item).rsplit('#').next().unwrap_or_default()
+}
+
+/// A payment that got a new time is stored under its new id only.
+fn check_moves(world: &World, payments: &[&Value]) {
+    let moves = moves(world);
+    for payment in payments.iter().filter(|payment| moves.contains_key(own_id(payment))) {
+        world.violation(format!("the payment {} got a new time, but is stored under its old id", id_of(payment)));
+    }
+    let stored: BTreeSet<&str> = payments.iter().map(|payment| own_id(payment)).collect();
+    for (old, new) in &moves {
+        if !stored.contains(new.as_str()) && !moves.contains_key(new) {
+            world.violation(format!("the payment {old} became {new}, which is not stored"));
+        }
+    }
+}
+
 /// A failed payment has at most one retry.
 fn check_retries(world: &World, payments: &[&Value]) {
     let mut retried = BTreeSet::new();
@@ -390,11 +432,17 @@ fn check_retries(world: &World, payments: &[&Value]) {
     }
 }
 
-/// Every acknowledged payment is stored.
+/// Every acknowledged payment is stored, under its own id or a later one.
 fn check_acknowledged(world: &World, history: &[Exchange], payments: &[&Value]) {
-    for exchange in history.iter().filter(|one| one.ask.method == "POST" && one.reply.status == 201) {
+    let moves = moves(world);
+    let is_made = |one: &&Exchange| match one.ask.method {
+        "POST" => one.reply.status == 201,
+        "PATCH" => one.reply.status == 200,
+        _ => false,
+    };
+    for exchange in history.iter().filter(is_made) {
         let Some(id) = exchange.reply.body["paymentId"].as_str() else { continue };
-        if !payments.iter().any(|payment| id_of(payment).contains(id)) {
+        if !moves.contains_key(id) && !payments.iter().any(|payment| own_id(payment) == id) {
             world.violation(format!("{}: the acknowledged payment {id} is not stored", exchange.label));
         }
     }
@@ -529,6 +577,7 @@ fn check_status(world: &World, history: &[Exchange], stored: &[&Value]) {
             _ => ("PENDING", "FAILED"),
         };
         let operation = match exchange.ask.method {
+            "PATCH" if exchange.ask.body["status"].is_null() => Move::Show(status.to_owned()),
             "PATCH" if exchange.reply.status == 409 => Move::Set(change.0, change.1),
             "PATCH" => Move::Change(change.0, change.1),
             _ => Move::Show(status.to_owned()),

@@ -144,6 +144,7 @@ async fn largest_payment_consumes_its_declared_cost() {
             }
         }
         measured.extend(measure_jobs(&stack, projection, &data).await);
+        measured.extend(measure_amendments(&stack, projection, &data).await);
         let all = labels(&bank::patterns()).into_iter();
         let others = |label: &String| !OF_EVENTS.contains(&label.as_str()) && !label.starts_with("execute-payment");
         assert_eq!(measured, all.filter(others).collect(), "execution.rs measures the execution");
@@ -173,6 +174,26 @@ async fn measure_jobs(stack: &Stack, projection: Projection, data: &str) -> [Str
     let imported = run("IMPORT#cost", &format!("RUN#{}", text(&started, "run"))).await;
     assert_cost(&import, &case(projection, &of_account("A-3").await, 1), &imported);
     [close, import]
+}
+
+/// Measures a payment that gets new data, and one that gets new data and a new time.
+async fn measure_amendments(stack: &Stack, projection: Projection, data: &str) -> [String; 2] {
+    let client = Client::operator(stack);
+    let labels = ["update-payment-status, new data", "update-payment-status, new time"].map(str::to_owned);
+    for (label, account) in labels.iter().zip(["A-5", "A-6"]) {
+        let mut old = payment(account, TIME, Status::Scheduled, 0);
+        old.created_at = "2020-12-01T09:30:00Z".parse().expect("a time");
+        (old.data, old.by_operator) = (serde_json::from_value(json!(format!("\"{data}\""))).expect("data"), true);
+        put(stack, std::slice::from_ref(&old)).await;
+        let mut body = json!({"data": data.replace('x', "y")});
+        if account == "A-6" {
+            body["scheduledTime"] = "2099-12-02T09:30:00Z".into();
+        }
+        let amended = client.patch(&format!("/bank/accounts/{account}/payments/{}", old.id()), &body).await;
+        let new = payments(stack).await.into_iter().find(|row| row["PK"] == account).expect("a payment");
+        assert_cost(label, &case(projection, &new, 1), &amended);
+    }
+    labels
 }
 
 #[tokio::test]
