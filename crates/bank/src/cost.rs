@@ -71,7 +71,7 @@ impl Named {
     pub(crate) fn index_update(&self) -> Term {
         match self.projection {
             Projection::All => cost::write(self.item),
-            Projection::KeysOnly => Term::ZERO,
+            Projection::KeysOnly | Projection::Narrow => Term::ZERO,
         }
     }
 

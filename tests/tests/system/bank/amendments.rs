@@ -154,7 +154,11 @@ async fn only_the_owner_amends_and_data_of_a_customer_debits_no_other_account() 
     let stack = stack().auth(Auth::Required).start().await.expect("a stack");
     let [operator, customer, other] = [("bank:operate", ""), ("bank:write", "A-1"), ("bank:write", "A-2")]
         .map(|(scope, account)| Client::caller(&stack, scope, &[account]));
-    let path = scheduled(&stack, |payment| payment.by_operator = true).await;
+    let change = |payment: &mut Payment| {
+        payment.data = serde_json::from_value(json!("{\"amount\":1}")).expect("data");
+        payment.by_operator = true;
+    };
+    let path = scheduled(&stack, change).await;
     let by_operator = async || payments(&stack).await[0].get("ByOperator").map(String::as_str) == Some("1");
     for body in [json!({"data": 2}), json!({"scheduledTime": LATER})] {
         assert_problem(&other.patch(&path, &body).await, 403, "forbidden");
