@@ -126,7 +126,7 @@ async fn the_worlds_are_coherent() {
             payments += 1;
         }
     }
-    assert_eq!(payments, 6);
+    assert_eq!(payments, 9);
 }
 
 /// Items of all tables. A second creation must not change them.
