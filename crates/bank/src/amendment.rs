@@ -1,7 +1,10 @@
 //! New data or a new time for a scheduled payment (docs/decisions/payments.md). The route is the
 //! PATCH of the status.
 
-use crate::{Bank, Payment, schedule::must_not_be_past};
+use crate::{
+    Bank, Payment,
+    schedule::{must_not_be_past, pointer_key},
+};
 use function::{Error, Fingerprint, Input, Problem, optimistically};
 use keys::{
     AccountId, TimestampSeconds,
@@ -196,11 +199,6 @@ impl Bank {
     async fn pointer(&self, account: &AccountId, payment: PaymentId) -> Result<Option<MovedPayment>, Error> {
         Ok(self.payments.get(&pointer_key(account, payment)).await?)
     }
-}
-
-/// Primary key of the pointer from the id.
-pub(crate) fn pointer_key(account: &AccountId, payment: PaymentId) -> Key {
-    Key::new(account, &MovedSort(payment))
 }
 
 /// The condition that nobody has changed the payment since it was read. An item of an earlier

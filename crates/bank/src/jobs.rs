@@ -5,12 +5,14 @@ pub(crate) mod dispatch;
 pub(crate) mod import;
 mod postings;
 
-use function::Fingerprint;
+use ::jobs::Job;
+use function::{Error, Fingerprint};
 use keys::{
-    Day,
-    bank::{CloseNumber, JobId, JobPartition, JobSort},
+    Day, ItemHash, TimestampSeconds,
+    bank::{CloseNumber, ImportStartSort, ImportsPartition, JobId, JobPartition, JobSort},
 };
 use serde::{Deserialize, Serialize};
+use std::fmt::Display;
 use table::Key;
 
 use crate::model::import::ImportedFile;
@@ -48,4 +50,17 @@ impl jobs::Task for Task {
 /// Primary key of a job.
 pub fn job_key(id: &JobId) -> Key {
     Key::new(&JobPartition(id.clone()), &JobSort)
+}
+
+impl ImportedFile {
+    /// The job of the run. It is in the list of all runs.
+    ///
+    /// # Errors
+    /// The task cannot be serialized.
+    pub fn job(&self, request: &impl Display, now: TimestampSeconds) -> Result<Job, Error> {
+        let key = self.job_key();
+        let place = ImportStartSort { started_at: now, run: ItemHash::of(key.partition(), key.sort()) };
+        let job = Job::new(&key, &self.import, request, &Task::Import(self.clone()), now)?;
+        Ok(job.listed(&ImportsPartition, &place))
+    }
 }

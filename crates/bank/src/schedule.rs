@@ -1,9 +1,12 @@
 //! Scheduling a payment under an idempotency key. Requests and imported lines share this code, so
 //! that both have the same effect (docs/decisions/idempotency.md).
 
-use crate::{Bank, Payment, Transaction, amendment::pointer_key};
+use crate::{Bank, Payment, Transaction};
 use function::{Error, Fingerprint};
-use keys::{AccountId, IdempotencyKey, IdempotencySort, TimestampSeconds, bank::PaymentId};
+use keys::{
+    AccountId, IdempotencyKey, IdempotencySort, TimestampSeconds,
+    bank::{MovedSort, PaymentId},
+};
 use serde::{Deserialize, Serialize};
 use table::{Item, Key};
 
@@ -58,6 +61,11 @@ pub(crate) fn must_not_be_past(time: TimestampSeconds, now: TimestampSeconds) ->
         return Err(Error::invalid("/body/scheduledTime", format!("must not be on a day before {}", now.day())));
     }
     Ok(())
+}
+
+/// Primary key of the pointer from the id of a payment that got a new time.
+pub(crate) fn pointer_key(account: &AccountId, payment: PaymentId) -> Key {
+    Key::new(account, &MovedSort(payment))
 }
 
 impl Bank {

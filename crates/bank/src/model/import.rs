@@ -1,15 +1,13 @@
-use crate::Task;
 use function::{Error, is_zero};
 use intake::{Composition, Place, Report, RowObjects, Totals};
 use jobs::{Job, JobBody};
 use keys::{
-    ItemHash, TimestampSeconds,
-    bank::{ImportId, ImportPartition, ImportRun, ImportSort, ImportStartSort, ImportsPartition},
+    TimestampSeconds,
+    bank::{ImportId, ImportPartition, ImportRun, ImportSort},
 };
 use money::{Currency, Decimal};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::fmt::Display;
 use table::Key;
 
 /// Maximum number of runs in a response. Each is a job item, usually of 1 KB.
@@ -38,17 +36,6 @@ impl ImportedFile {
     /// Primary key of the job.
     pub fn job_key(&self) -> Key {
         Key::new(&ImportPartition(self.import.clone()), &ImportSort(self.run.clone()))
-    }
-
-    /// The job of the run. It is in the list of all runs.
-    ///
-    /// # Errors
-    /// The task cannot be serialized.
-    pub fn job(&self, request: &impl Display, now: TimestampSeconds) -> Result<Job, Error> {
-        let key = self.job_key();
-        let place = ImportStartSort { started_at: now, run: ItemHash::of(key.partition(), key.sort()) };
-        let job = Job::new(&key, &self.import, request, &Task::Import(self.clone()), now)?;
-        Ok(job.listed(&ImportsPartition, &place))
     }
 
     /// Name of the report of rejected lines.
