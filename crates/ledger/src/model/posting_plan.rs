@@ -118,8 +118,9 @@ impl PostingPlan {
     }
 
     /// Returns the writes that post the transaction. The header, the reversal marker, the guard of
-    /// the reference, the legs and the inbox items must not exist yet. Each account is updated once, on the condition that its
-    /// version is unchanged. An account that receives grouped credits is not touched.
+    /// the reference, the legs and the inbox items must not exist yet. Each account is updated
+    /// once, on the condition that its version is unchanged. An account that receives grouped
+    /// credits is not touched.
     pub(crate) fn changes(&self, table: &Table) -> Result<Vec<Change>, Error> {
         self.changes_with(table, |_, update| Ok(update))
     }

@@ -236,7 +236,14 @@ impl Books {
 
     /// Reads the header and the reversal markers of each transaction with one query.
     async fn summaries(&self, page: Page<TransactionId>) -> Result<Page<Summary>, Error> {
-        let reads = page.items.into_iter().map(|id| async move { self.summary(&id).await });
+        let reads = page.items.into_iter().map(|id| async move {
+            let found = self.summary(&id).await?;
+            if let (None, 0) = &found {
+                // The entry names a transaction that does not exist. The error counts and logs it.
+                drop(table::Error::unreadable_part(Transaction::TYPE, Transaction::key_of(&id), &"it does not exist"));
+            }
+            Ok::<_, Error>(found)
+        });
         let found: Vec<_> = Box::pin(stream::iter(reads).buffered(AT_ONCE).try_collect()).await?;
         let uncounted = |(found, unreadable): &(Option<_>, usize)| if found.is_some() { *unreadable } else { 1 };
         let skipped = page.skipped + found.iter().map(uncounted).sum::<usize>();

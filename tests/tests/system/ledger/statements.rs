@@ -46,6 +46,7 @@ impl Scene {
                 _ => payment(&account, &shop, "1.00"),
             };
             (body["description"], body["merchantId"]) = (FORMULA.into(), merchant.as_str().into());
+            body["reference"] = format!("order {number}").into();
             let answer = books.at(hour(number)).post_once(TRANSACTIONS, &format!("P-{number}"), &body).await;
             posted.push(id(&answer, "transactionId"));
         }
@@ -227,16 +228,16 @@ async fn csv_has_the_rows_of_the_json_statement() {
                 let (mut page, answer) = scene.csv(&ann, &format!("statement?limit={limit}{period}{cursor}")).await;
                 assert_eq!(answer.headers["content-type"], "text/csv; charset=utf-8; header=present");
                 let header = page.remove(0);
-                assert_eq!((header[0].as_str(), header.len()), ("row", 14));
-                assert!(page.iter().all(|row| row.len() == 14), "{page:?}");
+                assert_eq!((header[0].as_str(), header.len()), ("row", 15));
+                assert!(page.iter().all(|row| row.len() == 15), "{page:?}");
                 rows.extend(page);
                 let Some(next) = answer.headers.get("next-cursor") else { break };
                 cursor = format!("&cursor={}", next.to_str().expect("a cursor"));
             }
             if !period.is_empty() {
                 let (first, last) = (rows.remove(0), rows.pop().expect("a row"));
-                assert_eq!((first[0].as_str(), first[12].as_str()), ("closing-balance", "5.00"));
-                assert_eq!((last[0].as_str(), last[12].as_str()), ("opening-balance", "10.00"));
+                assert_eq!((first[0].as_str(), first[13].as_str()), ("closing-balance", "5.00"));
+                assert_eq!((last[0].as_str(), last[13].as_str()), ("opening-balance", "10.00"));
             }
             assert_eq!(rows.len(), json.len());
             for (row, leg) in rows.iter().zip(&json) {
@@ -244,9 +245,10 @@ async fn csv_has_the_rows_of_the_json_statement() {
                 let names = ["createdAt", "transactionId", "legId", "transactionType"];
                 assert_eq!((row[0].as_str(), &row[1..5]), ("leg", &names.map(text)[..]));
                 assert_eq!(row[5], format!("'{}", text("description")));
+                assert_eq!(row[6], text("reference"));
                 let names = ["merchantId", "counterpartyAccountId", "reversedAmount", "legType", "amount", "currency"];
-                assert_eq!(&row[6..12], &names.map(text)[..]);
-                assert_eq!(row[12], text("balanceAfter"));
+                assert_eq!(&row[7..13], &names.map(text)[..]);
+                assert_eq!(row[13], text("balanceAfter"));
             }
         }
     }
