@@ -80,7 +80,7 @@ impl App for Ledger {
         Some(Self {
             books: Books::new(dynamo, table?, shards?),
             jobs: Jobs::new(dynamo, jobs?),
-            by_start: index("GSI1", Job::LIST, Job::PLACE),
+            by_start: index("GSI1", Job::LIST, Job::LIST_SORT),
             by_key: index("GSI2", Transaction::BY_KEY, Transaction::BY_KEY_SORT),
             totals: totals?,
             accounts_per_user: accounts_per_user?,
