@@ -408,7 +408,8 @@ impl Companies {
         let company = text(action, "company");
         let line = |index: usize| {
             let department = DEPARTMENTS[(index + usize::from(action["all"] == true)) % 3];
-            let site = if index % 4 == 0 { "" } else { SITES[(index + usize::from(action["remove"] == true)) % 2] };
+            let site =
+                if index.is_multiple_of(4) { "" } else { SITES[(index + usize::from(action["remove"] == true)) % 2] };
             format!("i-{},{department},Staff,{site}", index % 4)
         };
         let count = 2 + index(action, "pick") % 4;

@@ -149,8 +149,8 @@ async fn filters_are_an_open_map_of_at_most_2_kb() {
     ] {
         let activity = admin.post(&of("activities"), &of_walk(&filters)).await;
         assert_eq!(pointers(&activity), [pointer], "{filters}");
-        let patch = admin.patch(&path, &json!({"version": 1, "filters": filters})).await;
-        assert_eq!(pointers(&patch), [pointer], "{filters}");
+        let changed = admin.patch(&path, &json!({"version": 1, "filters": filters})).await;
+        assert_eq!(pointers(&changed), [pointer], "{filters}");
         assert_eq!(admin.get(&path).await.body, stored);
         let template = json!({"name": "Walk", "type": "challenge", "subType": "Fitness", "filters": filters});
         assert_eq!(pointers(&admin.post(&of_template, &template).await), [pointer], "{filters}");
