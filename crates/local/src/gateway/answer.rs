@@ -36,7 +36,7 @@ pub(crate) fn response(answer: &Value) -> Result<Response, String> {
     }
     let kind = headers.entry(header::CONTENT_TYPE).or_insert(HeaderValue::from_static("text/plain; charset=utf-8"));
     let body = body(answer, kind.to_str().is_ok_and(is_json))?;
-    Ok(response.map(|_| body))
+    Ok(response.map(|()| body))
 }
 
 /// Whether a body of this content type is JSON.
