@@ -378,18 +378,18 @@ async function filters (tab) {
 /** A write of another program is shown as such, and is the only cause of its effect. */
 async function otherProgram (browser, stack) {
   const cart = await stack.send('POST', '/cart/accounts/Account1/items', { sku: '72f49', quantity: 1 }, { 'idempotency-key': 'console-port' })
-  const title = 'traces?function=export-changes'
-  const before = await stack.until(title, all => all.length > 0)
+  const [post] = await stack.until('traces?function=add-cart-item', all => all.length > 0)
+  // The two changes must not arrive in one batch.
+  const passed = await stack.until(`traces/${post.number}`, trace => trace.effects.length > 0)
   const found = await stack.send('GET', '/_local/api/items?table=local-Cart&pk=Account1')
   const { item } = found.body.items.find(one => JSON.stringify(one.item).includes(cart.body.itemId))
-  await new Promise(done => setTimeout(done, 2_000))
   const { PK, SK } = item
   await stack.dynamo('UpdateItem', { TableName: 'local-Cart', Key: { PK, SK }, UpdateExpression: 'SET Quantity = :n', ExpressionAttributeValues: { ':n': { N: '3' } } })
   const [write] = await stack.until('traces?function=-', all => all.some(one => one.title === 'UpdateItem through the DynamoDB port'))
   const detail = await stack.until(`traces/${write.number}`, trace => trace.effects.length > 0)
   const effect = await stack.send('GET', `/_local/api/traces/${detail.effects[0].number}`)
   const causes = effect.body.causes.map(one => one.title)
-  check('an effect of another program names that program alone', detail.effects[0].number > before[0].number && causes.join() === 'UpdateItem through the DynamoDB port', causes.join())
+  check('an effect of another program names that program alone', detail.effects[0].number > passed.effects[0].number && causes.join() === 'UpdateItem through the DynamoDB port', causes.join())
   const tab = await Tab.open(browser, stack)
   await tab.go(`trace/${write.number}`, 'UpdateItem through the DynamoDB port')
   await tab.page.getByText('A call of another program to the DynamoDB port').waitFor()
