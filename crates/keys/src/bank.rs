@@ -9,6 +9,7 @@
 //! | dispatch switch | `SETTING#DISPATCHING` | `DISPATCHING` | | | |
 //! | retry record | account | `RETRY#<payment id>` | | | |
 //! | pointer to a payment with a new time | account | `MOVED#<old payment id>` | | | |
+//! | standing order | account | `STANDING-ORDER#<order id>` | shard | `STANDING#<date>#<item hash>` | |
 //!
 //! Items of the table `BankJobs`:
 //!
@@ -22,7 +23,7 @@
 
 use crate::time::{Compact, Exact};
 use crate::{
-    Day, IdempotencyKey, ItemHash, KeyRange, Random, TimestampSeconds, TransactionId,
+    AccountId, Day, IdempotencyKey, ItemHash, KeyRange, Random, RequestId, TimestampSeconds, TransactionId,
     id::identifier,
     text::{Invalid, Simple, derived, names, numbered_key, serde_as_text, uuid_of},
 };
@@ -100,6 +101,20 @@ impl PaymentId {
     /// Whether the id derives from a record of a file or another id, and not from a request.
     pub fn is_derived(self) -> bool {
         self.unique.get_version_num() == 8
+    }
+
+    /// Returns the id of the payment of a standing order on the day of `time`. A repeated run of
+    /// its job gets the same id. An order that is changed, or put again after its end, has another
+    /// revision and therefore other ids (docs/decisions/standing-orders.md).
+    pub fn standing(
+        time: TimestampSeconds,
+        account: &AccountId,
+        order: &StandingOrderId,
+        revision: &RequestId,
+    ) -> Self {
+        let (revision, day) = (revision.to_string(), time.day().to_string());
+        let unique = derived(&["standing-order", account.as_str(), order.as_str(), &revision, &day]);
+        Self { time, unique }
     }
 
     /// Scheduled time of the payment.
@@ -251,6 +266,12 @@ pub enum JobId {
     /// A close of a day.
     #[key("close-{0+}-{1}")]
     Close(Day, CloseNumber),
+    /// The work after a change or the end of a standing order, by the request that made it.
+    #[key("standing-order-{0:Exact}")]
+    StandingOrder(RequestId),
+    /// The daily run over all standing orders.
+    #[key("standing-orders-{0}")]
+    StandingOrders(Day),
 }
 
 /// Partition key of a job.
@@ -395,6 +416,37 @@ pub struct RetrySort(pub PaymentId);
 #[key("MOVED#{0}")]
 pub struct MovedSort(pub PaymentId);
 
+identifier! {
+    /// Id of a standing order, which its caller chooses. It is unique within the account.
+    StandingOrderId;
+}
+
+/// Sort key of a standing order. Its partition key is the account.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("STANDING-ORDER#{0}")]
+#[range(all)]
+pub struct StandingOrderSort(pub StandingOrderId);
+
+/// GSI1 sort key of a standing order. It sorts after the keys of all payments, so no range of
+/// [`DueSort`] contains it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Key)]
+#[key("STANDING#{day}#{order}")]
+#[range(all)]
+pub struct StandingDueSort {
+    /// Date of the next payment that is not yet scheduled.
+    pub day: Day,
+    /// Hash of the primary key of the order. The ids could be too long for a sort key.
+    pub order: ItemHash,
+}
+
+impl StandingDueSort {
+    /// Returns the range of the orders whose next payment is on or before the day.
+    pub fn until(day: Day) -> KeyRange {
+        let all = Self::all();
+        KeyRange::spanning(&all, &all.continuing(format_args!("{day}#")))
+    }
+}
+
 numbered_key!(
     /// Number of a close of a day: four digits. The first close has number 1. Each later close adds
     /// a supplement with the next number.
@@ -451,7 +503,7 @@ crate::schema!(JobId as "BankJobId": {
     "description": "The kind of the job and its id.",
     "type": "string",
     "maxLength": 200,
-    "pattern": "^(dispatch-.+|close-[0-9]{4}-[0-9]{2}-[0-9]{2}-[0-9]{4,})$"
+    "pattern": "^(dispatch-.+|close-[0-9]{4}-[0-9]{2}-[0-9]{2}-[0-9]{4,}|standing-order-[0-9a-f]{32}|standing-orders-[0-9]{4}-[0-9]{2}-[0-9]{2})$"
 });
 
 crate::schema!(ImportId as "ImportId": {

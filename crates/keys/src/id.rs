@@ -245,7 +245,7 @@ pub struct IdempotencySort(pub IdempotencyKey);
 ///
 /// An item stores the id of the invocation that changed it last. After a lost response, the id
 /// shows whether the invocation has made its change (docs/decisions/idempotency.md).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(uuid::Uuid);
 
 impl RequestId {

@@ -494,6 +494,18 @@ impl Day {
         self.0.year().unsigned_abs()
     }
 
+    /// The date, for calendar arithmetic.
+    pub fn date(self) -> Date {
+        self.0
+    }
+
+    /// Returns the time of the day, in UTC. A time after the last supported one becomes
+    /// [`TimestampSeconds::MAX`].
+    pub fn at(self, time: Time) -> TimestampSeconds {
+        let instant = self.0.to_datetime(time).to_zoned(TimeZone::UTC).ok().map(|zoned| zoned.timestamp());
+        instant.and_then(|instant| TimestampSeconds::containing(instant).ok()).unwrap_or(TimestampSeconds::MAX)
+    }
+
     /// The first second of the day.
     pub(crate) fn first_second(self) -> TimestampSeconds {
         self.0.to_zoned(TimeZone::UTC).map_or(TimestampSeconds::MAX, |zoned| TimestampSeconds(zoned.timestamp()))
@@ -529,6 +541,14 @@ impl Day {
     /// Returns the next day. Returns the same day if it is the last supported day.
     pub fn next(self) -> Self {
         self.0.tomorrow().map_or(self, Self)
+    }
+}
+
+impl TryFrom<Date> for Day {
+    type Error = Invalid;
+
+    fn try_from(date: Date) -> Result<Self, Invalid> {
+        if date.year() >= 0 { Ok(Self(date)) } else { Err(Invalid::new("must not be before the year 0")) }
     }
 }
 

@@ -49,12 +49,15 @@ const KINDS: &[Kind] = kinds! {
         GuardSort: "TRANSACTION";
         SwitchPartition: "SETTING#DISPATCHING";
         SwitchSort: "DISPATCHING";
-        JobId: "dispatch-D-1", "close-2026-12-01-0002";
+        JobId: "dispatch-D-1", "close-2026-12-01-0002", "standing-order-0193f5e0c8a07c3ab0e5d7a1b2c3d4e5",
+            "standing-orders-2026-12-01";
         JobPartition: "JOB#dispatch-D-1", "JOB#close-2026-12-01-0002";
         JobSort: "JOB";
         ImportSort: "RUN#0055AED6DCD90281E5";
         ImportsPartition: "IMPORTS";
         ImportStartSort: "2026-12-01T09:30:00Z#5f";
+        StandingOrderSort: "STANDING-ORDER#rent";
+        StandingDueSort: "STANDING#2026-12-31#5f";
         RetrySort: "RETRY#20261201T093000Z-0193f5e0c8a07c3ab0e5d7a1b2c3d4e5";
         MovedSort: "MOVED#20261201T093000Z-0193f5e0c8a07c3ab0e5d7a1b2c3d4e5";
         DayPartition: "DAY#2026-12-01";
@@ -217,7 +220,9 @@ const PLACES: &[&[&str]] = &[
         "bank::PaymentSort",
         "bank::RetrySort",
         "bank::MovedSort",
+        "bank::StandingOrderSort",
     ],
+    &["bank::DueSort", "bank::StandingDueSort"],
     &["cart::CartItemSort", "cart::ItemSort", "cart::CartSort", "cart::OrderSort", "cart::LinesSort"],
     &[
         "ledger::MerchantPartition",
@@ -350,6 +355,9 @@ fn ends_of_ranges_of_the_bank_and_the_cart() {
         (bank::DueSort::nothing(), "#", "$"),
         (bank::DueSort::pending_to_scheduled(day), "PENDING#", "SCHEDULED#2026-12-01U"),
         (bank::DueSort::with_status(&pending), "PENDING#", "PENDING$"),
+        (bank::StandingOrderSort::all(), "STANDING-ORDER#", "STANDING-ORDER$"),
+        (bank::StandingDueSort::all(), "STANDING#", "STANDING$"),
+        (bank::StandingDueSort::until(day), "STANDING#", "STANDING#2026-12-01$"),
         (bank::ImportSort::latest(), "RUN#", "RUN$"),
         (bank::ImportSort::until(&parsed("0055AE")), "RUN#", "RUN#0055AE"),
         (bank::ImportStartSort::all(), "0", ":"),

@@ -5,7 +5,7 @@ use crate::{
     AccountId, Bound, Bounds, Day, IdempotencyKey, KeyRange, OrderId, Random, RequestId, Shard, Shards,
     TimestampMillis, TimestampSeconds, TransactionId,
     alphabet::is_visible,
-    bank::{self, DueSort, ImportStartSort, PaymentId, PaymentSort, Status},
+    bank::{self, DueSort, ImportStartSort, PaymentId, PaymentSort, StandingDueSort, Status},
     cart::{self, CartItemSort, ItemId, OrderSort},
     is_identifier, is_plain_text,
     ledger::{
@@ -107,6 +107,7 @@ proptest! {
         law([(one, &id), (other, &other_id)].map(|(time, id)| TotalSort { day: time.second().day(), series: parsed(id) }))?;
         law([(one, &id), (other, &other_id)]
             .map(|(time, id)| UseSort { status: wellness::Status::Draft, end: end(time), activity: parsed(id) }))?;
+        law([(one, &id), (other, &other_id)].map(|(time, id)| StandingDueSort { day: time.second().day(), order: parsed(id) }))?;
         law(ids.map(|id| CorrectionSort { user: parsed("u"), at: end(one), id: parsed(id) }))?;
     }
 
@@ -174,6 +175,7 @@ proptest! {
             (HoldExpirySort::open(to), HoldExpirySort { expires: at, hold: parsed("H") }.to_string(), at > to),
             (TotalSort::between(from.second().day(), to.second().day()), TotalSort { day: second.day(), series: parsed("S") }.to_string(), from.second().day() <= second.day() && second.day() <= to.second().day()),
             (DueSort::due_on(to.second().day(), Status::Pending), DueSort { status: Status::Pending, payment: payment.0 }.to_string(), second.day() == to.second().day()),
+            (StandingDueSort::until(to.second().day()), StandingDueSort { day: second.day(), order: parsed("O") }.to_string(), second.day() <= to.second().day()),
             (DueSort::due_by(to.second(), Status::Pending), DueSort { status: Status::Pending, payment: payment.0 }.to_string(), second <= to.second()),
         ] {
             prop_assert_eq!(range.contains(&key), wanted, "{:?} {}", range, key);
