@@ -4,6 +4,7 @@ pub(crate) mod close;
 pub(crate) mod dispatch;
 pub(crate) mod import;
 mod postings;
+pub(crate) mod standing;
 
 use ::jobs::Job;
 use function::{Error, Fingerprint};
@@ -15,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Display;
 use table::Key;
 
-use crate::model::import::ImportedFile;
+use crate::{jobs::standing::StandingChange, model::import::ImportedFile};
 
 /// The task of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,6 +36,10 @@ pub enum Task {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         request: Option<Fingerprint>,
     },
+    /// Cancels and schedules payments after a change of a standing order.
+    StandingOrder(Box<StandingChange>),
+    /// Schedules the payments of all standing orders that come into reach.
+    StandingOrders,
 }
 
 impl jobs::Task for Task {
@@ -43,6 +48,8 @@ impl jobs::Task for Task {
             Self::Dispatch => "dispatch",
             Self::Import(_) => "import",
             Self::Close { .. } => "close",
+            Self::StandingOrder(_) => "standing-order",
+            Self::StandingOrders => "standing-orders",
         }
     }
 }

@@ -24,6 +24,7 @@ pub use dispatch::Dispatched;
 pub use jobs::{Task, job_key};
 pub use model::import::{ImportBody, ImportProgress, ImportedFile, RunBody};
 pub use model::payment::{Execution, MAX_BYTES, MAX_REASON, Payment, PaymentBody};
+pub use model::standing::StandingOrderBody;
 pub use model::transaction::{Transaction, TransactionBody};
 pub use patterns::patterns;
 pub use switch::Switch;
@@ -91,6 +92,11 @@ impl App for Bank {
 impl Bank {
     async fn warm_by_get_payment(self) {
         let _ = self.payments.get_eventually::<Payment>(&Key::placeholder()).await;
+    }
+
+    async fn warm_by_query_standing_orders(self) {
+        let range = keys::bank::StandingOrderSort::all();
+        let _ = self.payments.page::<model::standing::StandingOrder>(&Query::new(&"#", &range), 1).await;
     }
 
     async fn warm_by_get_transaction(self) {

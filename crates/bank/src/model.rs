@@ -3,4 +3,6 @@
 pub(crate) mod day;
 pub(crate) mod import;
 pub(crate) mod payment;
+pub(crate) mod recurrence;
+pub(crate) mod standing;
 pub(crate) mod transaction;

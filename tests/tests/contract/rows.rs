@@ -93,6 +93,7 @@ const BANK: Service = Service {
         ("transactionId", "nobodys"),
         ("jobId", "dispatch-0"),
         ("importId", "nobodys"),
+        ("orderId", "nobodys"),
         ("date", "2020-01-01"),
     ],
     customer: "bank:read bank:write",

@@ -15,3 +15,4 @@ mod overdue;
 mod requests;
 mod service;
 mod shards;
+mod standing;

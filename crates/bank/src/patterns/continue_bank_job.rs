@@ -4,7 +4,7 @@
 use crate::{
     Bank,
     cost::{self, Calls, Pattern},
-    jobs::{Task, close, dispatch, import},
+    jobs::{Task, close, dispatch, import, standing},
     patterns::{archive_settled_payments, dispatch_due_payments},
     service,
 };
@@ -33,6 +33,15 @@ pub const PATTERN: Pattern = Pattern {
                 .read(cost::JOBS, jobs.0)
                 .write(cost::JOBS, jobs.1)
                 .write(cost::IMPORTS, jobs.1)
+        }),
+        Calls::new(", standing order", |case| {
+            let (payments, order) = (write(case.item).times(case.items), write(case.item));
+            Cost::default()
+                .read(cost::PAYMENTS, read(case.item))
+                .write(cost::PAYMENTS, (payments + order).times(2))
+                .write(cost::DUE_PAYMENTS, case.index_write().times(2 + case.items))
+                .read(cost::JOBS, read(0))
+                .write(cost::JOBS, 2)
         }),
         Calls::new(", close", |case| {
             let counted = Status::SETTLED.len() * case.shards;
@@ -101,6 +110,14 @@ impl JobService for Service {
             Task::Import(file) => {
                 let clock = run.clock();
                 run.steps(import::Steps::new(bank, self.random.clone(), clock, file)).await?;
+            }
+            Task::StandingOrder(change) => {
+                let (clock, random) = (run.clock(), self.random.clone());
+                run.steps(standing::ChangeSteps { bank, random, clock, change: *change }).await?;
+            }
+            Task::StandingOrders => {
+                let (clock, random) = (run.clock(), self.random.clone());
+                run.steps(standing::DailySteps { bank, random, clock }).await?;
             }
             Task::Close { .. } => {
                 let (clock, index_lag) = (run.clock(), *index_lag);

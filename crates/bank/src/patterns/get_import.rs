@@ -46,7 +46,9 @@ pub struct GetImportInput {
 fn file_of(job: &Job) -> Result<ImportedFile, Error> {
     match job.task::<Task>()? {
         Task::Import(file) => Ok(file),
-        Task::Dispatch | Task::Close { .. } => Err(Error::NotFound("import")),
+        Task::Dispatch | Task::Close { .. } | Task::StandingOrder(_) | Task::StandingOrders => {
+            Err(Error::NotFound("import"))
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use system_tests::{
     Answer, Client,
-    bank::{Row, inserted, payment, payments, put, put_run, scheduled_at, stack, transactions, upload, without_jobs},
+    bank::{Row, inserted, payment, payments, put, put_run, rows, scheduled_at, stack, transactions, upload, without_jobs},
     patterns::{cost_of, labels},
     send, text,
     units::{consumed, declared},
@@ -63,7 +63,7 @@ const STORY: [(&str, &str, &str); 23] = [
 const BEFORE: [&str; 2] = ["archive-settled-payments", "retry-payment archived"];
 
 /// Patterns that do not depend on the size of a payment. The contract measures them.
-const OF_EVENTS: [&str; 13] = [
+const OF_EVENTS: [&str; 14] = [
     "close-day",
     "continue-bank-job, dispatch",
     "get-bank-job",
@@ -74,6 +74,7 @@ const OF_EVENTS: [&str; 13] = [
     "list-imports",
     "retry-bank-job",
     "retry-import",
+    "schedule-standing-orders",
     "set-dispatching",
     "start-close",
     "start-dispatch",
@@ -145,6 +146,7 @@ async fn largest_payment_consumes_its_declared_cost() {
         }
         measured.extend(measure_jobs(&stack, projection, &data).await);
         measured.extend(measure_amendments(&stack, projection, &data).await);
+        measured.extend(measure_standing_orders(&stack, projection).await);
         let all = labels(&bank::patterns()).into_iter();
         let others = |label: &String| !OF_EVENTS.contains(&label.as_str()) && !label.starts_with("execute-payment");
         assert_eq!(measured, all.filter(others).collect(), "execution.rs measures the execution");
@@ -194,6 +196,42 @@ async fn measure_amendments(stack: &Stack, projection: Projection, data: &str) -
         assert_cost(label, &case(projection, &new, 1), &amended);
     }
     labels
+}
+
+/// Measures the requests and the job of a standing order with several payments.
+async fn measure_standing_orders(stack: &Stack, projection: Projection) -> [String; 6] {
+    const ORDER: &str = "/bank/accounts/A-4/standing-orders/rent";
+    let client = Client::operator(stack);
+    let mut order = json!({"schedule": "weekly", "day": "monday", "time": "00:00", "firstDate": "2025-01-01"});
+    let of_order = async || rows(stack, "PaymentScheduler", "StandingOrder").await.pop().expect("an order");
+    order["data"] = "x".repeat(2_000).into();
+    let created = client.put(ORDER, &order).await;
+    let one = case(projection, &of_order().await, 1);
+    assert_cost("put-standing-order", &one, &created);
+    assert_cost("get-standing-order", &one, &client.get(ORDER).await);
+    assert_cost("list-standing-orders", &one, &client.get("/bank/accounts/A-4/standing-orders").await);
+    let jobs = rows(stack, "BankJobs", "Job").await;
+    let job = jobs.iter().find(|job| job["Kind"] == "standing-order").expect("a job");
+    let run = client.invoke("continue-bank-job", &inserted(&job["PK"], &job["SK"])).await;
+    let scheduled = payments(stack).await.iter().filter(|row| row["PK"] == "A-4").count();
+    assert!(scheduled > 10, "{scheduled} payments");
+    assert_cost("continue-bank-job, standing order", &Case { items: scheduled, ..one }, &run);
+    order["data"] = "y".repeat(2_000).into();
+    assert_cost("put-standing-order, change", &one, &client.put(ORDER, &order).await);
+    let jobs = rows(stack, "BankJobs", "Job").await;
+    let job = jobs.iter().find(|job| job["Kind"] == "standing-order" && job["State"] == "running").expect("a job");
+    client.invoke("continue-bank-job", &inserted(&job["PK"], &job["SK"])).await;
+    let ended = send(client.request("DELETE", ORDER)).await;
+    assert_eq!(consumed(&ended), declared(&cost_of(&bank::patterns(), "remove-standing-order", &one)));
+    [
+        "put-standing-order",
+        "put-standing-order, change",
+        "get-standing-order",
+        "list-standing-orders",
+        "remove-standing-order",
+        "continue-bank-job, standing order",
+    ]
+    .map(str::to_owned)
 }
 
 #[tokio::test]
