@@ -1,5 +1,5 @@
-//! The bank: payments from requests and files, their execution by the ledger, and the close of the
-//! day.
+//! The bank: payments from requests, files and standing orders, their execution by the ledger, and
+//! the close of the day.
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex},
@@ -7,7 +7,7 @@ use std::{
 };
 
 use futures::future::BoxFuture;
-use jiff::{SignedDuration, Timestamp};
+use jiff::{SignedDuration, Timestamp, civil::Weekday, tz::TimeZone};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
@@ -40,6 +40,20 @@ fn customer(name: &str, account: &str) -> Caller {
     Caller::new(name, &json!({"sub": "customer", "scope": "bank:read bank:write", "account_ids": account}))
 }
 
+const WEEKDAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
+
+fn index_of(day: Weekday) -> usize {
+    usize::try_from(day.to_monday_zero_offset()).unwrap_or_default()
+}
+
+fn standing_id(action: &Value) -> String {
+    format!("order-{}", number(action, "pick") % 2)
+}
+
+fn standing_path(account: &str, action: &Value) -> String {
+    format!("/bank/accounts/{account}/standing-orders/{}", standing_id(action))
+}
+
 fn switched(enabled: bool) -> Ask {
     Ask::with("PUT", "/bank/dispatching", json!({"enabled": enabled}))
 }
@@ -53,7 +67,7 @@ impl Workload for Payments {
         let [from, to] = [draw.index(ACCOUNTS - 1), draw.index(ACCOUNTS - 1)];
         let kind = draw.kind(
             "schedule 40, cancel 10, move 8, amend 12, retry 8, get 12, list 5, due 4, overdue 2, dispatch 9, switch 3, \
-             import 6, close 2, stranger 4",
+             import 6, close 2, stranger 4, standing 9, end 3",
         );
         // Many payments are due at once, so that they are dispatched and executed during the
         // faults.
@@ -124,6 +138,13 @@ impl Workload for Payments {
                 ("list", _) => {
                     let list = format!("/bank/accounts/{account}/payments");
                     return drop(world.ask(label, &own, Ask::of("GET", list)).await);
+                }
+                ("standing", _) => {
+                    let ask = Ask::with("PUT", standing_path(&account, action), self.standing(action));
+                    return drop(world.ask_twice(label, &own, ask, action["twice"] == true).await);
+                }
+                ("end", _) => {
+                    return drop(world.ask(label, &own, Ask::of("DELETE", standing_path(&account, action))).await);
                 }
                 ("due", _) => Ask::of("GET", "/bank/payments/due?limit=5"),
                 ("overdue", _) => Ask::of("GET", "/bank/payments/overdue"),
@@ -199,7 +220,10 @@ impl Workload for Payments {
             check_acknowledged(world, history, &all);
             check_ledger(world, history, &all);
             self.check_imports(world, &all).await;
-            check_status(world, history, &all);
+            check_standing_orders(world, history, &all);
+            // Jobs cancel the payments of standing orders, without a request.
+            let by_request: Vec<&Value> = all.iter().copied().filter(|payment| order_of(payment).is_none()).collect();
+            check_status(world, history, &by_request);
             for exchange in history {
                 world.check_refusal(exchange);
             }
@@ -220,6 +244,22 @@ impl Payments {
     fn data(&self, action: &Value, amount: u64) -> Value {
         let credit = if action["valid"] == true { self.account(index(action, "to")) } else { "nowhere".to_owned() };
         json!({"creditAccountId": credit, "amount": cents(amount), "currency": "USD"})
+    }
+
+    /// A standing order with few different contents, so that some requests repeat the one before.
+    /// Its first payment is due within minutes, or its payments are at the end of months.
+    fn standing(&self, action: &Value) -> Value {
+        let due = (clock::now() + SignedDuration::from_secs(30 + action["seconds"].as_i64().unwrap_or_default()))
+            .to_zoned(TimeZone::UTC);
+        let mut data = self.data(action, 1 + number(action, "amount") % 2);
+        data["order"] = standing_id(action).into();
+        let (schedule, day): (&str, Value) = match number(action, "pick") % 4 {
+            0 => ("monthly", "last".into()),
+            1 => ("monthly", due.day().into()),
+            _ => ("weekly", WEEKDAYS[index_of(due.weekday())].into()),
+        };
+        let time = format!("{:02}:{:02}", due.hour(), due.minute());
+        json!({"schedule": schedule, "day": day, "time": time, "firstDate": due.date().to_string(), "data": data})
     }
 
     fn remember(&self, payment: &Value) {
@@ -310,7 +350,8 @@ impl Payments {
 /// The payments or archived payments in a table. Guards have another form.
 fn payments(world: &World, table: &str) -> Vec<Value> {
     let items = world.items(table).into_iter();
-    items.filter(|item| item["Data"].is_object() && item["GSI1SK"].is_object()).collect()
+    let is_payment = |item: &Value| item["Data"].is_object() && item["Type"]["S"] != "StandingOrder";
+    items.filter(|item| is_payment(item) && item["GSI1SK"].is_object()).collect()
 }
 
 /// Sort key of a payment: `<scheduled time>#<payment id>` or similar. It is unique.
@@ -320,6 +361,22 @@ fn id_of(item: &Value) -> &str {
 
 fn status_of(item: &Value) -> &str {
     attribute(item, "GSI1SK").split('#').next().unwrap_or_default()
+}
+
+/// The standing order of a payment, from its data.
+fn order_of(item: &Value) -> Option<String> {
+    let data: Value = serde_json::from_str(attribute(item, "Data")).ok()?;
+    Some(data["order"].as_str()?.to_owned())
+}
+
+/// The scheduled time in the keys of a payment.
+fn time_of(item: &Value) -> Option<Timestamp> {
+    id_of(item).split('#').find_map(|part| part.parse::<Timestamp>().ok())
+}
+
+/// Whether the payment belongs to a standing order and is due later. It stays as it is.
+fn is_ahead(item: &Value) -> bool {
+    order_of(item).is_some() && time_of(item).is_some_and(|time| time > clock::now())
 }
 
 /// Whether the end of the day has no faults.
@@ -333,7 +390,8 @@ fn with_status(world: &World, status: &str) -> Vec<Value> {
 }
 
 fn open(world: &World) -> Vec<Value> {
-    ["SCHEDULED", "PENDING"].into_iter().flat_map(|status| with_status(world, status)).collect()
+    let open = ["SCHEDULED", "PENDING"].into_iter().flat_map(|status| with_status(world, status));
+    open.filter(|item| !is_ahead(item)).collect()
 }
 
 fn path_of(item: &Value) -> String {
@@ -373,13 +431,12 @@ async fn close_all(world: &World, label: &str) {
 
 fn days(world: &World) -> BTreeSet<String> {
     let items = ["PaymentScheduler", "TransactionHistory"].into_iter().flat_map(|table| payments(world, table));
-    items.filter_map(|item| day_of(&item)).collect()
+    items.filter(|item| !is_ahead(item)).filter_map(|item| day_of(&item)).collect()
 }
 
 /// The day of the scheduled time in the keys of a payment.
 fn day_of(item: &Value) -> Option<String> {
-    let time = id_of(item).split('#').find_map(|part| part.parse::<Timestamp>().ok())?;
-    Some(time.to_string()[..10].to_owned())
+    Some(time_of(item)?.to_string()[..10].to_owned())
 }
 
 /// Each payment is in exactly one table, and all are settled and archived.
@@ -390,7 +447,9 @@ fn check_places(world: &World, open: &[Value], archived: &[Value]) {
     for key in keys(open).intersection(&keys(archived)) {
         world.violation(format!("the payment {key} is in both tables"));
     }
-    for item in open {
+    let today = clock::now().to_string()[..10].to_owned();
+    // The days of later payments are not over, and their payments stay in the table.
+    for item in open.iter().filter(|item| order_of(item).is_none() || day_of(item).is_some_and(|day| day < today)) {
         world.violation(format!("the payment {} is still {} after the close", id_of(item), status_of(item)));
     }
 }
@@ -445,6 +504,68 @@ fn check_acknowledged(world: &World, history: &[Exchange], payments: &[&Value]) 
         if !moves.contains_key(id) && !payments.iter().any(|payment| own_id(payment) == id) {
             world.violation(format!("{}: the acknowledged payment {id} is not stored", exchange.label));
         }
+    }
+}
+
+/// Each date of a standing order in the next 90 days has exactly one payment that is not cancelled,
+/// with the data of the order. An order that has ended has none.
+fn check_standing_orders(world: &World, history: &[Exchange], payments: &[&Value]) {
+    let now = clock::now();
+    // An order that is put again after its end does not know the payments from before.
+    let was_ended = |(account, order): &(String, String)| {
+        let path = format!("/bank/accounts/{account}/standing-orders/{order}");
+        history.iter().any(|one| one.ask.method == "DELETE" && one.ask.path == path)
+    };
+    let mut ahead = BTreeMap::<(String, String), BTreeMap<Timestamp, Vec<String>>>::new();
+    for payment in payments.iter().filter(|payment| status_of(payment) != "CANCELLED") {
+        let Some((order, time)) = order_of(payment).zip(time_of(payment)) else { continue };
+        let name = (attribute(payment, "PK").to_owned(), order);
+        let is_once = !was_ended(&name);
+        let same = ahead.entry(name).or_default().entry(time).or_default();
+        same.push(attribute(payment, "Data").to_owned());
+        if is_once && same.len() > 1 {
+            world.violation(format!("two payments of a standing order at {time}: {}", id_of(payment)));
+        }
+    }
+    for times in ahead.values_mut() {
+        times.retain(|time, _| *time > now);
+    }
+    for order in of_type(&world.items("PaymentScheduler"), "StandingOrder") {
+        let name = (
+            attribute(order, "PK").to_owned(),
+            attribute(order, "SK").rsplit('#').next().unwrap_or_default().to_owned(),
+        );
+        let paid = ahead.remove(&name).unwrap_or_default();
+        let recurrence = &order["Recurrence"]["M"];
+        let (day, time) = (attribute(recurrence, "Day"), attribute(recurrence, "Time"));
+        let mut zoned = now.to_zoned(TimeZone::UTC);
+        let end = now + SignedDuration::from_hours(24 * 90);
+        while zoned.timestamp() <= end + SignedDuration::from_hours(24) {
+            let date = zoned.date();
+            let is_day = match day {
+                "last" => date == date.last_of_month(),
+                day => match day.parse::<i8>() {
+                    Ok(number) => date.day() == number.min(date.days_in_month()),
+                    Err(_) => WEEKDAYS[index_of(date.weekday())] == day,
+                },
+            };
+            let due: Option<Timestamp> = format!("{date}T{time}:00Z").parse().ok();
+            if let Some(due) = due.filter(|due| is_day && *due > now && *due <= end)
+                && paid.get(&due).is_none_or(|data| *data != [attribute(order, "Data")])
+            {
+                world.violation(format!("the standing order {name:?} has no payment at {due}, or with other data"));
+            }
+            zoned = zoned + SignedDuration::from_hours(24);
+        }
+        for time in paid.keys() {
+            let date = time.to_zoned(TimeZone::UTC).date();
+            if format!("{date}T{of_day}:00Z", of_day = attribute(recurrence, "Time")) != time.to_string() {
+                world.violation(format!("the standing order {name:?} has a payment at {time}, which is not its time"));
+            }
+        }
+    }
+    for (name, times) in ahead.iter().filter(|(_, times)| !times.is_empty()) {
+        world.violation(format!("the ended standing order {name:?} has payments: {:?}", times.keys()));
     }
 }
 

@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use system_tests::{
     Answer, Client,
-    bank::{Row, inserted, payment, payments, put, put_run, rows, scheduled_at, stack, transactions, upload, without_jobs},
+    bank::{
+        Row, inserted, payment, payments, put, put_run, rows, scheduled_at, stack, transactions, upload, without_jobs,
+    },
     patterns::{cost_of, labels},
     send, text,
     units::{consumed, declared},
