@@ -105,7 +105,7 @@ impl PaymentId {
 
     /// Returns the id of the payment of a standing order on the day of `time`. A repeated run of
     /// its job gets the same id. An order that is changed, or put again after its end, has another
-    /// revision and therefore other ids (docs/decisions/standing-orders.md).
+    /// revision and therefore other ids (docs/decisions/payments.md).
     pub fn standing(
         time: TimestampSeconds,
         account: &AccountId,

@@ -1,4 +1,4 @@
-//! The jobs of standing orders (docs/decisions/standing-orders.md).
+//! The jobs of standing orders (docs/decisions/payments.md).
 //!
 //! A change or the end of an order starts a job that cancels the payments of the replaced revision
 //! and schedules those of the new one. A daily job schedules the payments of all orders that come

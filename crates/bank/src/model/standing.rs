@@ -20,7 +20,7 @@ pub(crate) fn horizon(now: TimestampSeconds) -> Day {
     now.plus_days(AHEAD).day()
 }
 
-/// Standing order: one item of `PaymentScheduler` (docs/decisions/standing-orders.md).
+/// Standing order: one item of `PaymentScheduler` (docs/decisions/payments.md).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct StandingOrder {

@@ -1,5 +1,5 @@
 //! B20: schedules the payments of standing orders every day
-//! (docs/requirements/bank.md#standing-orders, docs/decisions/standing-orders.md).
+//! (docs/requirements/bank.md#standing-orders, docs/decisions/payments.md).
 
 use crate::{
     Bank,
