@@ -84,7 +84,12 @@ impl JobRunner for ChangeSteps<'_> {
         let stored = self.bank.payments.get::<StandingOrder>(&StandingOrder::key_of(account, order)).await?;
         // A later change or the end of the order has its own job.
         if let Some(order) = stored.filter(|order| order.revision == *id) {
-            progress.done += self.bank.start_order(order, &progress.paid, now, &self.random).await?;
+            // A killed run may have scheduled the payments already. They count once.
+            let first = order.recurrence.since(order.changed_at).map(|first| first.max(now.day()));
+            let dates = first.map(|first| order.recurrence.dates(first, horizon(now)).0).unwrap_or_default();
+            let count = dates.iter().filter(|date| !progress.paid.contains(date)).count();
+            self.bank.start_order(order, &progress.paid, now, &self.random).await?;
+            progress.done += u64::try_from(count).unwrap_or(u64::MAX);
         }
         Ok(Step { done: progress.done, progress, next: Next::End })
     }
