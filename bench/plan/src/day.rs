@@ -185,7 +185,7 @@ impl<'a> Day<'a> {
     pub(super) fn new(options: &'a PlanOptions, projection: Projection) -> Self {
         let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
         let (item, entry) = (bytes(options.kilobytes * 1_024), bytes(ENTRY));
-        let case = Case { item, entry, projection, shards: 1, items: 1, keyed: true };
+        let case = Case { item, entry, projection, shards: 1, items: 1, keyed: true, run: 0 };
         let DayOptions { intake, intake_minutes, daytime, archive_minutes, .. } = options.day;
         let phase = |name, from, until, payments, cost| Phase { name, from, until, payments, cost };
         let archived = ARCHIVE + archive_minutes * MINUTE;

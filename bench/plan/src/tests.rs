@@ -83,7 +83,7 @@ fn written(cost: &Cost, place: &str) -> u64 {
 #[test]
 fn execution_has_the_declared_cost_of_its_access_pattern() {
     for projection in [Projection::KeysOnly, Projection::All] {
-        let case = Case { item: 8 * 1_024, entry: 300, projection, shards: 1, items: 1, keyed: true };
+        let case = Case { item: 8 * 1_024, entry: 300, projection, shards: 1, items: 1, keyed: true, run: 0 };
         let (execution, options) = (execute_payment::PATTERN.calls[0].cost_of(&case), options(FEW));
         let others = [
             &schedule_payment::PATTERN,

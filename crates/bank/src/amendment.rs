@@ -13,6 +13,7 @@ use keys::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{json, value::RawValue};
+use std::collections::BTreeSet;
 use table::{Condition, Item, JsonText, Key};
 
 /// Time in seconds in which an attempt of the SDK to put a new payment may still arrive: the
@@ -194,6 +195,18 @@ impl Bank {
             Ok(pointer) => pointer.map_or(Error::NotFound("payment"), Error::from),
             Err(error) => error,
         }
+    }
+
+    /// Returns which of these ids are old ids of payments with a new time.
+    pub(crate) async fn moved(
+        &self,
+        account: &AccountId,
+        payments: &[PaymentId],
+    ) -> Result<BTreeSet<PaymentId>, Error> {
+        let keys: Vec<Key> = payments.iter().map(|payment| pointer_key(account, *payment)).collect();
+        let pointers = self.payments.get_all::<MovedPayment>(&keys, true).await?;
+        let has_pointer = |key: &Key| pointers.items.contains_key(key) || pointers.unreadable.contains(key);
+        Ok(payments.iter().zip(&keys).filter(|(_, key)| has_pointer(key)).map(|(payment, _)| *payment).collect())
     }
 
     async fn pointer(&self, account: &AccountId, payment: PaymentId) -> Result<Option<MovedPayment>, Error> {

@@ -10,7 +10,7 @@ pub(super) fn page(root: &Path, path: &[&str]) -> Option<Value> {
             && !part.is_empty()
             && !part.starts_with('.')
     };
-    let is_page = path.iter().all(is_plain) && path.last().is_some_and(|name| name.ends_with(".md"));
+    let is_page = path.iter().all(is_plain) && path.last().is_some_and(|name| is_markdown(name));
     let file = path.iter().fold(root.join("docs"), |folder, part| folder.join(part));
     let text = is_page.then(|| fs::read_to_string(file).ok()).flatten()?;
     Some(json!({"text": text}))
@@ -20,7 +20,7 @@ pub(super) fn page(root: &Path, path: &[&str]) -> Option<Value> {
 pub(super) fn lessons(root: &Path) -> Vec<Value> {
     let files = fs::read_dir(root.join("docs/learn")).into_iter().flatten().filter_map(Result::ok);
     let names = files.filter_map(|file| file.file_name().into_string().ok());
-    let mut names: Vec<String> = names.filter(|name| name.ends_with(".md") && name != "README.md").collect();
+    let mut names: Vec<String> = names.filter(|name| is_markdown(name) && name != "README.md").collect();
     names.sort();
     let title = |name: &str| {
         let text = fs::read_to_string(root.join("docs/learn").join(name)).ok()?;
@@ -47,6 +47,10 @@ fn of_row(line: &str) -> Option<(String, (f64, f64))> {
         Some((read.parse().ok()?, write.parse().ok()?))
     })?;
     Some((event.to_owned(), units))
+}
+
+fn is_markdown(name: &str) -> bool {
+    Path::new(name).extension().is_some_and(|extension| extension == "md")
 }
 
 #[cfg(test)]

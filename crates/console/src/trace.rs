@@ -316,9 +316,10 @@ impl Trace {
             let Written { table, key, item } = &write.item;
             change(write).unwrap_or_else(|| json!({"table": table, "key": key, "new": item, "isKnown": false}))
         };
-        let of_call = |number: usize| writes.iter().filter(move |write| write.call == number).map(shown).collect();
+        let of_call =
+            |number: usize| writes.iter().filter(move |write| write.call == number).map(shown).collect::<Vec<_>>();
         let calls: Vec<Value> =
-            self.calls.iter().enumerate().map(|(number, call)| call.detail(of_call(number))).collect();
+            self.calls.iter().enumerate().map(|(number, call)| call.detail(&of_call(number))).collect();
         let mut detail = json!(self.summary());
         detail["calls"] = calls.into();
         detail["faults"] = json!(self.faults);
@@ -504,7 +505,7 @@ impl Call {
         [self.at, self.at + self.micros].map(|micros| (start + Duration::from_micros(micros)).as_second())
     }
 
-    fn detail(&self, changes: Vec<Value>) -> Value {
+    fn detail(&self, changes: &[Value]) -> Value {
         let (request, response) = (self.request(), self.response());
         let units: Vec<Value> = self
             .units()

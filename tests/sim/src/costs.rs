@@ -24,7 +24,7 @@ const WITHOUT_MAXIMUM: [&str; 8] = [
 
 /// Units that a function consumes only in some states, by function, and table or index. The
 /// formulas of the documentation name most of them.
-const SOMETIMES: [(&str, &str, u64, u64); 51] = [
+const SOMETIMES: [(&str, &str, u64, u64); 52] = [
     // The job that deletes the object of a file, and the reference that was added last.
     ("remove-reference-record", "WellnessJobs", 0, 2),
     ("remove-reference-record", "Activities", 1, 0),

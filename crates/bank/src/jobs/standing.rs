@@ -46,7 +46,8 @@ pub(crate) struct ChangeProgress {
     /// The first date whose payment is not yet cancelled. `None` before the first step.
     next: Option<Day>,
     /// The dates that the replaced revision pays although the change came before their time. The
-    /// dispatch was faster than this job, so the new revision leaves them out.
+    /// dispatch was faster than this job, or the owner has moved the payment to another time. The
+    /// new revision leaves them out.
     paid: Vec<Day>,
     done: u64,
 }
@@ -122,34 +123,34 @@ impl ChangeSteps<'_> {
     ) -> Result<(u64, Vec<Day>), Error> {
         let StandingChange { account, order, .. } = &self.change;
         let id = |date: &Day| PaymentId::standing(ended.recurrence.time_on(*date), account, order, &ended.revision);
-        let keys: Vec<Key> = dates.iter().map(|date| Key::new(account, &PaymentSort(id(date)))).collect();
-        if keys.is_empty() {
+        let key = |payment: &PaymentId| Key::new(account, &PaymentSort(*payment));
+        let ids: Vec<PaymentId> = dates.iter().map(id).collect();
+        if ids.is_empty() {
             return Ok((0, Vec::new()));
         }
         // The keys are sufficient, so that data that cannot be read does not stop the end of an
         // order. The reads are consistent, because no later run looks at these payments again.
         let (bank, attributes) = (self.bank, DueEntry::ATTRIBUTES);
+        let keys: Vec<Key> = ids.iter().map(key).collect();
         let mut found = bank.payments.get_all_attributes::<DueEntry>(&keys, true, attributes).await?.items;
+        let missing: Vec<PaymentId> = ids.iter().filter(|id| !found.contains_key(&key(id))).copied().collect();
+        let moved = bank.moved(account, &missing).await?;
         // A payment of a past day may have been archived. A day after the change is over only if
         // the job runs late.
-        let is_archived = |date: &Day| {
-            *date >= changed_at.day()
-                && *date < now.day()
-                && !found.contains_key(&Key::new(account, &PaymentSort(id(date))))
+        let is_archived = |id: &&PaymentId| {
+            let day = id.time().day();
+            day >= changed_at.day() && day < now.day() && !moved.contains(*id)
         };
-        let archived: Vec<Key> = dates
-            .iter()
-            .filter(|date| is_archived(date))
-            .map(|date| Key::new(account, &PaymentSort(id(date))))
-            .collect();
+        let archived: Vec<Key> = missing.iter().filter(is_archived).map(key).collect();
         if !archived.is_empty() {
             found.extend(bank.transactions.get_all_attributes::<DueEntry>(&archived, true, attributes).await?.items);
         }
         let outcomes = stream::iter(found.into_values()).map(|entry| self.cancel_one(entry.due, now));
-        let outcomes: Vec<_> = outcomes.buffer_unordered(SIDE_BY_SIDE).try_collect().await?;
+        let mut outcomes: Vec<_> = outcomes.buffer_unordered(SIDE_BY_SIDE).try_collect().await?;
+        outcomes.extend(moved.into_iter().map(|id| Outcome::Stands(id.time())));
         let cancelled = outcomes.iter().filter(|outcome| **outcome == Outcome::Cancelled).count();
         let paid = outcomes.iter().filter_map(|outcome| match outcome {
-            Outcome::Paid(time) if *time >= changed_at => Some(time.day()),
+            Outcome::Stands(time) if *time >= changed_at => Some(time.day()),
             _ => None,
         });
         Ok((u64::try_from(cancelled).unwrap_or(u64::MAX), paid.collect()))
@@ -160,7 +161,7 @@ impl ChangeSteps<'_> {
         let payment = due.payment;
         let outcome_of = |status| match status {
             Status::Scheduled | Status::Cancelled => Outcome::CancelledBefore,
-            Status::Pending | Status::Processed | Status::Failed => Outcome::Paid(payment.time()),
+            Status::Pending | Status::Processed | Status::Failed => Outcome::Stands(payment.time()),
         };
         // An earlier run may have cancelled it, so a cancelled payment is written to as well. The
         // write is refused, and returns who has cancelled it.
@@ -176,6 +177,9 @@ impl ChangeSteps<'_> {
             Err(Store::Refused(refused)) => match refused.found::<Payment>(0) {
                 Ok(Some(found)) if found.moved_by == Some(self.change.id) => Ok(Outcome::Cancelled),
                 Ok(Some(found)) => Ok(outcome_of(found.due.status)),
+                Ok(None) if !self.bank.moved(&self.change.account, &[payment]).await?.is_empty() => {
+                    Ok(Outcome::Stands(payment.time()))
+                }
                 // Archived meanwhile, or unreadable. The status before it was read is not final.
                 Ok(None) | Err(_) => Ok(outcome_of(due.status)),
             },
@@ -191,8 +195,8 @@ enum Outcome {
     Cancelled,
     /// It was cancelled before.
     CancelledBefore,
-    /// It was dispatched for this time, and cannot be cancelled.
-    Paid(TimestampSeconds),
+    /// The payment of this time was dispatched, or its owner has moved it to another time.
+    Stands(TimestampSeconds),
 }
 
 /// Progress of the daily job.

@@ -145,16 +145,15 @@ impl Bank {
         if new.recurrence.last_date.is_some_and(|last| last < now.day()) {
             return Err(Error::invalid("/body/lastDate", format!("must not be before {}", now.day())));
         }
-        let (order, put) = match &old {
+        let (order, put) = if let Some(old) = &old {
             // The job of the change makes the order due when it has cancelled the old payments.
-            Some(old) => {
-                let order = StandingOrder { created_at: old.created_at, replaces: Some(old.ended()), ..new.clone() };
-                (order.clone(), self.payments.replace(&order)?.only_if_all(old.is_unchanged()?))
-            }
-            None => {
-                let order = new.clone().due_on(new.recurrence.since(now), shard);
-                (order.clone(), self.payments.put_new(&order)?)
-            }
+            let order = StandingOrder { created_at: old.created_at, replaces: Some(old.ended()), ..new.clone() };
+            let put = self.payments.replace(&order)?.only_if_all(old.is_unchanged()?);
+            (order, put)
+        } else {
+            let order = new.clone().due_on(new.recurrence.since(now), shard);
+            let put = self.payments.put_new(&order)?;
+            (order, put)
         };
         let job = self.job_of_change(&order, order.revision, order.replaces.clone(), now)?;
         self.dynamo.transact(vec![put, job]).await?;

@@ -16,7 +16,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 ///
 /// The number is the `user_version` of the `SQLite` file, which the engine does not use. A file
 /// without a number has 0.
-const FORMAT: i32 = 3;
+const FORMAT: i32 = 4;
 /// Tables that the engine creates in each of its files.
 const OWN: [&str; 3] = ["_config", "_stream_records", "_tables"];
 /// Ending of the file with the positions of the functions in the streams.

@@ -555,7 +555,7 @@ fn check_standing_orders(world: &World, history: &[Exchange], payments: &[&Value
             {
                 world.violation(format!("the standing order {name:?} has no payment at {due}, or with other data"));
             }
-            zoned = zoned + SignedDuration::from_hours(24);
+            zoned += SignedDuration::from_hours(24);
         }
         for time in paid.keys() {
             let date = time.to_zoned(TimeZone::UTC).date();

@@ -422,7 +422,8 @@ fn reconciliations(world: &World) -> BTreeSet<String> {
 impl Books {
     /// Once the indexes have no delay, the lists have each open hold and each reconciliation once.
     async fn check_lists(&self, world: &World) {
-        for account in lock(&self.accounts).clone() {
+        let accounts = lock(&self.accounts).clone();
+        for account in accounts {
             let before = clock::now();
             let list = listed(world, &format!("holds-{account}"), format!("/ledger/accounts/{account}/holds")).await;
             let rests = list.iter().map(|hold| (text(hold, "holdId").to_owned(), minor(text(hold, "remaining"))));

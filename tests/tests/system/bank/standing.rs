@@ -60,7 +60,7 @@ async fn settle(stack: &Stack) -> Vec<Row> {
         }
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
-    panic!("a job does not end");
+    unreachable!("a job does not end")
 }
 
 async fn delete(client: &Client, path: &str) -> Answer {
@@ -114,6 +114,38 @@ async fn change_cancels_open_payments_and_schedules_others() {
         assert_eq!(row["Data"], format!("{{\"amount\":\"{amount}\"}}"), "{row:?}");
         assert_eq!(row.contains_key("SettledAt"), status(&row) == "CANCELLED", "{row:?}");
     }
+    stack.stop().await;
+}
+
+/// A payment with a new time is not one of the order any more.
+#[tokio::test]
+async fn change_keeps_a_moved_payment_and_does_not_pay_its_date_again() {
+    let stack = stack().start().await.expect("a stack");
+    let operator = Client::operator(&stack);
+    operator.put(RENT, &weekly("1.00")).await;
+    settle(&stack).await;
+    let second = format!("{}#", weeks()[1]);
+    let found = payments(&stack).await;
+    let row = found.iter().find(|row| row["SK"].starts_with(&second)).expect("a payment");
+    let client = stack.client().expect("a client");
+    let update = client.update_item().table_name(stack.table("PaymentScheduler").expect("a table"));
+    let update = update.key("PK", AttributeValue::S("A-1".into())).key("SK", AttributeValue::S(row["SK"].clone()));
+    let update = update.update_expression("SET CreatedAt = :old");
+    update
+        .expression_attribute_values(":old", AttributeValue::S("2020-12-01T09:30:00Z".into()))
+        .send()
+        .await
+        .expect("an update");
+    let path = format!("/bank/accounts/A-1/payments/{}", row["SK"].rsplit('#').next().expect("an id"));
+    let time = format!("{}T18:00:00Z", in_days(10));
+    let moved = operator.patch(&path, &json!({"scheduledTime": time})).await;
+    assert_eq!(moved.status, 200, "{}", moved.body);
+    assert_eq!(operator.put(RENT, &weekly("2.00")).await.status, 200);
+    settle(&stack).await;
+    let mut expected = weeks();
+    expected[1] = time;
+    assert_eq!(times(&stack, "SCHEDULED").await, expected);
+    assert_eq!(times(&stack, "CANCELLED").await.len(), weeks().len() - 1);
     stack.stop().await;
 }
 
