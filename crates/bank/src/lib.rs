@@ -24,6 +24,7 @@ pub use dispatch::Dispatched;
 pub use jobs::{Task, job_key};
 pub use model::import::{ImportBody, ImportProgress, ImportedFile, RunBody};
 pub use model::payment::{Execution, MAX_BYTES, MAX_REASON, Payment, PaymentBody};
+pub use model::recurrence::{JsonDay, OrderDay, Recurrence, TimeOfDay};
 pub use model::standing::StandingOrderBody;
 pub use model::transaction::{Transaction, TransactionBody};
 pub use patterns::patterns;

@@ -175,8 +175,9 @@ impl Console {
         self.tables().change(write, write.earlier + earlier)
     }
 
-    /// Whether a stream has passed on a change of one trace to another one. Several traces can write
-    /// an item in the same second. The sequence numbers of their changes then tell which one it was.
+    /// Whether a stream has passed on a change of one trace to another one. Several traces can
+    /// write an item in the same second. The sequence numbers of their changes then tell which one
+    /// it was.
     fn causes(&self, cause: &Trace, effect: &Trace) -> bool {
         cause.writes().iter().any(|write| {
             let numbers = effect.numbers(&write.item);

@@ -28,7 +28,7 @@ use super::{
     heat::Heat,
     trace::{Call, Cause, Summary, Trace},
 };
-use engine::{Seen, store::Store};
+use engine::{ForeignWrite, store::Store};
 use hostile::{Injected, Notes, noted, noting};
 
 /// Maximum number of traces, and of the bytes of their events and calls.
@@ -181,8 +181,8 @@ impl Recorder {
     }
 
     /// Records a write of another program to the DynamoDB port.
-    pub fn observe(&self, seen: Seen) {
-        let Seen { action, at, request, status, response } = seen;
+    pub fn observe(&self, write: ForeignWrite) {
+        let ForeignWrite { action, at, request, status, response } = write;
         let took = micros(at);
         let is_cut = request.len() > MAX_BODY || response.len() > MAX_BODY;
         let within = |body: Bytes| if body.len() > MAX_BODY { Bytes::new() } else { body };

@@ -256,8 +256,8 @@ impl Tables<'_> {
     }
 
     /// Returns the change of an item that its stream has recorded in the seconds of a write. Of
-    /// several changes, returns the one after `earlier` others, and for a put the one with its item.
-    /// `None` if the table has no stream, or if nothing has changed.
+    /// several changes, returns the one after `earlier` others, and for a put the one with its
+    /// item. `None` if the table has no stream, or if nothing has changed.
     pub(super) fn change(&self, write: &Write, earlier: usize) -> Option<Value> {
         let Write { item: Written { table, key: item, item: put }, seconds: [from, to], .. } = write;
         let query = "SELECT event_name, keys_json, old_image, new_image, sequence_number FROM

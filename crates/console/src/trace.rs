@@ -266,8 +266,8 @@ impl Trace {
             || self.answer.to_string().contains(text)
     }
 
-    /// Whether this invocation received a stream record of an item, from a second in which the other
-    /// one wrote the item. An invocation can end after the function that its change triggers.
+    /// Whether this invocation received a stream record of an item, from a second in which the
+    /// other one wrote the item. An invocation can end after the function that its change triggers.
     pub(super) fn follows(&self, other: &Self) -> bool {
         let is_of = |record: &Record, [from, to]: &[i64; 2]| (*from..=*to).contains(&record.second);
         let has_written =

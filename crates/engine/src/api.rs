@@ -45,7 +45,7 @@ const WRITES: [&str; 8] = [
 ];
 
 /// A write of another program.
-pub struct Seen {
+pub struct ForeignWrite {
     /// The action, such as `PutItem`.
     pub action: String,
     /// The time of the call.
@@ -59,7 +59,7 @@ pub struct Seen {
 }
 
 /// Receives each write of another program.
-pub type Observer = Box<dyn Fn(Seen) + Send + Sync>;
+pub type Observer = Box<dyn Fn(ForeignWrite) + Send + Sync>;
 
 /// Endpoint of the embedded engine.
 pub(super) struct Api {
@@ -75,7 +75,7 @@ impl Api {
         let at = Instant::now();
         let (parts, answer) = run(self.database.clone(), action.clone(), body.to_vec()).await.into_parts();
         let answer = to_bytes(answer, usize::MAX).await.unwrap_or_default();
-        observer(Seen { action, at, request: body, status: parts.status, response: answer.clone() });
+        observer(ForeignWrite { action, at, request: body, status: parts.status, response: answer.clone() });
         Response::from_parts(parts, answer.into())
     }
 }

@@ -37,7 +37,7 @@ use axum::body::{Body, to_bytes};
 use http::Response;
 
 use api::Api;
-pub use api::{Observer, Seen, execute};
+pub use api::{ForeignWrite, Observer, execute};
 use services::Services;
 
 use crate::{

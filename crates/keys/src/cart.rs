@@ -27,7 +27,7 @@ use crate::time::Exact;
 use crate::{
     Day, KeyRange, OrderId, Random, Shard, Sku, TimestampMillis,
     id::identifier,
-    text::{Simple, names, time_of, uuid_of},
+    text::{Simple, names, uuid_of},
 };
 use derives::Key;
 use jiff::Timestamp;
@@ -75,7 +75,7 @@ impl ItemId {
     /// Returns the time in the UUID: the time at which the item was added to the cart. `None` if
     /// the id has no valid time.
     pub fn time(self) -> Option<TimestampMillis> {
-        time_of(self.0)
+        TimestampMillis::of_uuid(self.0)
     }
 }
 

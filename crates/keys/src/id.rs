@@ -1,5 +1,5 @@
 use crate::alphabet::is_visible;
-use crate::text::{Invalid, Simple, serde_as_text, time_of, uuid_of};
+use crate::text::{Invalid, Simple, serde_as_text, uuid_of};
 use crate::time::Exact;
 use crate::{Random, TimestampMillis};
 use derives::Key;
@@ -225,7 +225,7 @@ impl OrderId {
     /// has no valid time.
     pub fn time(&self) -> Option<TimestampMillis> {
         let Simple(id) = self.0.parse().ok()?;
-        time_of(id)
+        TimestampMillis::of_uuid(id)
     }
 
     /// Returns the start of the ids that are generated at the time: the 12 hexadecimal digits of

@@ -1,4 +1,4 @@
-use crate::{Random, TimestampMillis};
+use crate::Random;
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use std::{borrow::Cow, fmt, str::FromStr};
@@ -26,13 +26,6 @@ pub(crate) fn uuid_of(now: Timestamp, random: &Random) -> Uuid {
     let milliseconds = u64::try_from(now.as_millisecond()).unwrap_or_default();
     let [bytes @ .., _, _, _, _, _, _] = random.bits().to_be_bytes();
     uuid::Builder::from_unix_timestamp_millis(milliseconds, &bytes).into_uuid()
-}
-
-/// Returns the time in a version 7 UUID. `None` if the UUID has no valid time.
-pub(crate) fn time_of(id: Uuid) -> Option<TimestampMillis> {
-    let (seconds, nanoseconds) = id.get_timestamp()?.to_unix();
-    let instant = Timestamp::new(i64::try_from(seconds).ok()?, i32::try_from(nanoseconds).ok()?).ok()?;
-    TimestampMillis::containing(instant).ok()
 }
 
 /// A UUID in a key: 32 lower-case hexadecimal digits.

@@ -8,6 +8,7 @@ use jiff::{
     tz::{Offset, TimeZone},
 };
 use std::{fmt, ops::Range, str::FromStr};
+use uuid::Uuid;
 
 /// A UTC time in seconds, formatted as `2026-12-01T09:30:00Z`. The text always has 20 characters,
 /// so its lexicographic order is the order of time (docs/decisions/times.md).
@@ -135,6 +136,13 @@ fn read_form(text: &str, form: &str) -> Option<Timestamp> {
 pub struct TimestampMillis(Timestamp);
 
 impl TimestampMillis {
+    /// Returns the time in a version 7 UUID. `None` if the UUID has no valid time.
+    pub(crate) fn of_uuid(id: Uuid) -> Option<Self> {
+        let (seconds, nanoseconds) = id.get_timestamp()?.to_unix();
+        let instant = Timestamp::new(i64::try_from(seconds).ok()?, i32::try_from(nanoseconds).ok()?).ok()?;
+        Self::containing(instant).ok()
+    }
+
     /// The earliest supported time, 0000-01-01T00:00:00.000Z.
     pub const MIN: Self = Self(TimestampSeconds::MIN.0);
 

@@ -12,6 +12,7 @@ mod intake;
 mod lists;
 mod moves;
 mod overdue;
+mod recurrence;
 mod requests;
 mod service;
 mod shards;

@@ -274,7 +274,8 @@ async fn no_forged_cursor_gets_more_than_a_page_of_its_list() {
         let places = times.iter().flat_map(|time| [0, 1, 99].map(|shard| place((time, shard))));
         rests.extend(places.filter_map(|place| place.strip_prefix(&prefix).map(str::to_owned)));
         let mut pages = 0;
-        for (rest, filter) in rests.iter().flat_map(|rest| ["", "completed", "SCHEDULED#"].map(|filter| (rest, filter)))
+        for (rest, filter) in
+            rests.iter().flat_map(|rest| ["", "completed", "SCHEDULED#", "PLACED"].map(|filter| (rest, filter)))
         {
             let cursor = list.forged(filter, rest);
             let (status, body) = list.page(&functions, &format!("limit=100&cursor={cursor}")).await;

@@ -76,14 +76,16 @@ async fn every_whole_number_is_an_integer_of_json_schema_with_the_limits_of_its_
         for (pointer, schema) in of_body {
             let (least, most) = (&schema["minimum"], &schema["maximum"]);
             assert!(least.is_i64() && most.is_i64(), "{} {pointer} has no limits", operation.path);
-            let reason = format!("{pointer} must be a whole number from {least} to {most}, without quotes");
+            // A named alternative of a union has a reason that continues with the other ones.
+            let end = if schema["title"].is_string() { "" } else { " without quotes" };
+            let reason = format!("{pointer} must be a whole number from {least} to {most},{end}");
             let beyond = (most.as_i64().unwrap_or_default() + 1).to_string();
             let forms = ["2.0", "2e0", "20e-1"].map(|form| (form, true));
             let others = ["2.5", "\"2\"", "1e300", "true", &beyond].map(|form| (form, false));
             for (form, is_accepted) in forms.into_iter().chain(others) {
                 let body = body_with(&pointer, form);
                 let found = fault(&client, operation.method, &path(operation, "1"), Some(body), &pointer).await;
-                if found != (!is_accepted).then(|| reason.clone()) {
+                if is_accepted != found.is_none() || found.as_ref().is_some_and(|fault| !fault.starts_with(&reason)) {
                     let _ = writeln!(wrong, "{} {} {pointer} {form}: {found:?}", operation.method, operation.path);
                 }
             }

@@ -278,7 +278,7 @@ async fn the_console_records_requests_and_needs_the_token_of_an_operator() {
         "items?table=none&pk=A",
         "collections?table=",
         "entities",
-        "docs/x.md",
+        "docs/none",
         "token/king",
         "nothing",
     ] {
