@@ -196,7 +196,7 @@ async function home (browser, stack) {
   await tab.page.close()
 }
 
-/** Sends each example once, on a stack of its own. */
+/** Sends each example once, on a stack of its own, and resets the data. */
 async function examples (browser) {
   const stack = await Stack.start()
   const all = (await stack.send('GET', '/_local/api/forms')).body
@@ -215,6 +215,12 @@ async function examples (browser) {
   check(`each of ${all.length} examples succeeds in a browser`, all.length > 100 && tab.errors.length === 0, tab.errors.join())
   await tab.go('try/remove-cart-item', 'Try it')
   check('a removed item is gone', (await sent(tab, 'Send DELETE')).startsWith('404'))
+  await tab.go('', 'What runs here')
+  await tab.page.getByRole('button', { name: 'Reset the sample data' }).click()
+  await tab.page.getByRole('button', { name: 'Delete all items' }).click()
+  await tab.page.getByText('The tables have the sample data.').waitFor({ timeout: 120_000 })
+  await tab.go('try/remove-cart-item', 'Try it')
+  check('a reset brings the sample data back', (await sent(tab, 'Send DELETE')).startsWith('204'))
   await tab.page.close()
   await stack.stop()
 }

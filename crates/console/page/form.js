@@ -112,7 +112,7 @@ function Filled ({ form, sample }) {
         <button type="button" onClick=${() => change({ key: crypto.randomUUID() })}>New key</button>`}</div>
     ${hasBody && html`<label>Body <textarea name="body" spellcheck=${false} value=${state.body} onInput=${event => change({ body: event.target.value })}></textarea></label>`}
     <div class="row"><button class="main">Send</button><${Copies} state=${whole} /></div>
-    ${isAsked && html`<${Ask} title="Send the request?" action=${`Send ${form.method}`} yes=${send} no=${() => ask(false)}><p>It removes:</p><p class="key">${loss(whole)}</p><p>A restart of a stack in memory brings the sample data back.</p><//>`}
+    ${isAsked && html`<${Ask} title="Send the request?" action=${`Send ${form.method}`} yes=${send} no=${() => ask(false)}><p>It removes:</p><p class="key">${loss(whole)}</p><p>The sample data comes back with “Reset the sample data” on the page Home.</p><//>`}
     <${Answer} answer=${answer} form=${form} />
   </form>`
 }

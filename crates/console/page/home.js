@@ -1,5 +1,5 @@
 // Where to start, and the services with their access patterns, tables, streams and schedules.
-import { Losses, Notation, Table, Trouble, bytes, formOf, html, link, number, post, short, useData, useState } from './lib.js'
+import { Ask, Losses, Notation, Table, Trouble, bytes, formOf, html, link, number, post, short, useData, useState } from './lib.js'
 
 /** One request of each service. */
 const STARTS = [
@@ -19,7 +19,7 @@ export function Home () {
       <${Start} data=${data} />
       <p>${number(data.traces)} requests and events since the start. <a href="#/trace">Trace</a> shows them live, and <a href="#/try">Try it</a> sends one.
         <${Losses} losses=${data.losses} /></p>
-      <${TableList} tables=${data.tables} />
+      <${TableList} tables=${data.tables} reload=${reload} />
       <${Streams} streams=${streams.data?.mappings ?? []} />
       <${Schedules} schedules=${data.schedules} />
       <h2>Access patterns</h2><${Notation} />
@@ -42,13 +42,33 @@ function Lessons ({ lessons }) {
   return html`<h3>Lessons</h3><ol>${lessons.map(({ page, title }) => html`<li key=${page}><a href=${`#/docs/learn/${page}`}>${title}</a></li>`)}</ol>`
 }
 
-function TableList ({ tables }) {
+function TableList ({ tables, reload }) {
   const rows = tables.map(table => ({
     key: table.name,
     cells: [html`<a href=${`#/tables/${table.name}`}>${short(table.name)}</a>`, table.indexes.map(index => index.name).join(', '),
       `${number(table.items)}${table.isMore ? '+' : ''}`, `${bytes(table.bytes)}${table.isMore ? '+' : ''}`, table.stream ? 'yes' : '']
   }))
-  return html`<h2>Tables</h2><${Table} columns=${['table', 'indexes', '#items', '#size', 'stream']} rows=${rows} />`
+  return html`<h2>Tables</h2><${Table} columns=${['table', 'indexes', '#items', '#size', 'stream']} rows=${rows} /><${Reset} done=${reload} />`
+}
+
+/** Deletes all items, and creates the sample data again. */
+function Reset ({ done }) {
+  const [isAsked, ask] = useState(false)
+  const [told, setTold] = useState('')
+  const reset = async () => {
+    ask(false)
+    setTold('The tables are emptied and filled again …')
+    try {
+      const { deleted } = await post('reset')
+      setTold(`${number(deleted)} items were deleted. The tables have the sample data.`)
+    } catch (error) {
+      setTold(error.message)
+    }
+    done()
+  }
+  return html`<p><button onClick=${() => ask(true)}>Reset the sample data</button> <span role="status">${told}</span></p>
+    ${isAsked && html`<${Ask} title="Reset the sample data?" action="Delete all items" yes=${reset} no=${() => ask(false)}>
+      <p>This deletes every item of every table, also those that you have created. Then it creates the sample data. The lake keeps its files.</p><//>`}`
 }
 
 function Streams ({ streams }) {
