@@ -24,7 +24,7 @@ pub use model::activity::{Activity, ActivityBody, Name};
 pub use model::award::{Award, Correction, CorrectionBody, Reason};
 pub use model::employee::{Employee, EmployeeBody, LastChange};
 pub use model::enrolment::Enrolment;
-pub use model::filters::{AttributeMap, AttributeValue, Filters, FiltersBody};
+pub use model::filters::{AttributeMap, AttributeValue, Candidate, Filters, FiltersBody};
 pub use model::groups::{Group, GroupProgress, Groups};
 pub use model::job::{Hold, Task, following, job_key};
 pub use model::parts::{Detail, Goal, Milestone, Points, Reward};

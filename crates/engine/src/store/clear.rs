@@ -1,6 +1,9 @@
 //! Deletion of all items.
+use std::{env, fs, sync::PoisonError};
+
 use http::StatusCode;
 use serde_json::{Map, Value, json};
+use uuid::Uuid;
 
 use super::{Store, text};
 use crate::execute;
@@ -11,11 +14,29 @@ const MAX_BATCH: usize = 25;
 
 impl Store {
     /// Deletes all items of all tables, and returns their number. The streams have the deletions.
+    /// A transaction that repeats the client request token of an earlier one is executed again.
     ///
     /// # Errors
     /// The answer of the engine, if a call fails.
     pub fn clear(&self) -> Result<usize, String> {
-        self.tables.iter().map(|table| self.clear_table(table)).sum()
+        let deleted = self.tables.iter().map(|table| self.clear_table(table)).sum::<Result<usize, String>>()?;
+        self.forget_tokens()?;
+        Ok(deleted)
+    }
+
+    /// Restores the database from a copy of itself. The engine forgets the tokens only by a
+    /// restore.
+    fn forget_tokens(&self) -> Result<(), String> {
+        let file = env::temp_dir().join(format!("local-copy-{}.db", Uuid::new_v4()));
+        // The engine's connection creates no file, and names one in memory without `vfs`.
+        fs::write(&file, []).map_err(|error| error.to_string())?;
+        let path = file.to_string_lossy();
+        let uri = format!("file:{path}?vfs=unix");
+        let _complete = self.complete.write().unwrap_or_else(PoisonError::into_inner);
+        let _sql = self.sql.lock().unwrap_or_else(PoisonError::into_inner);
+        let restored = self.database.vacuum_into(&uri).and_then(|()| self.database.restore_from(&path));
+        let _ = fs::remove_file(&file);
+        restored.map_err(|error| error.to_string())
     }
 
     fn clear_table(&self, table: &Table) -> Result<usize, String> {

@@ -1,6 +1,7 @@
 //! Tests of the attributes of employees, and of the filters of activities that name them
 //! (docs/requirements/wellness.md#attributes-of-employees).
 
+use ::wellness::{AttributeMap, Candidate, Filters, FiltersBody};
 use local::Stack;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -292,5 +293,39 @@ async fn the_short_list_shows_the_activities_that_admit_attributes() {
     for bad in ["", "x", "[]", "null", r#"{"a b":"x"}"#, r#"{"location":1}"#, r#"{"type":"x"}"#] {
         let answer = admin.get(&of(&format!("activity-options?attributes={}", function::percent_encoded(bad)))).await;
         assert_eq!(pointers(&answer), ["/query/attributes"], "{bad}");
+    }
+}
+
+#[test]
+fn stored_filters_have_one_form() {
+    for stored in [
+        json!({"Roles": [], "Departments": ["Sales"]}),
+        json!({"Type": "event", "SubType": "Yoga", "Roles": ["R"], "Departments": [], "Attributes": {"a": ["b"]}}),
+    ] {
+        let filters: Filters = serde_json::from_value(stored.clone()).expect("filters");
+        assert_eq!(serde_json::to_value(&filters).expect("JSON"), stored);
+        let body = FiltersBody::from(filters.clone());
+        let body = serde_json::from_value(serde_json::to_value(body).expect("JSON")).expect("filters");
+        assert_eq!(Filters::from(FiltersBody::clone(&body)), filters);
+    }
+}
+
+#[test]
+fn a_missing_attribute_matches_no_list_unless_it_is_unknown() {
+    let read = |filters| Filters::from(serde_json::from_value::<FiltersBody>(filters).expect("filters"));
+    let attributes: AttributeMap = serde_json::from_value(json!({"a": "1", "b": "2"})).expect("attributes");
+    for (filters, of_employee, of_partial) in [
+        (json!({}), true, true),
+        (json!({"a": [], "c": []}), true, true),
+        (json!({"a": ["1", "2"]}), true, true),
+        (json!({"a": ["1"], "b": ["1"]}), false, false),
+        (json!({"a": ["1"], "c": ["1"]}), false, true),
+        (json!({"A": ["1"]}), false, true),
+    ] {
+        let admits = |is_partial| {
+            let candidate = Candidate { role: None, department: None, attributes: &attributes, is_partial };
+            read(filters.clone()).admit(candidate)
+        };
+        assert_eq!([admits(false), admits(true)], [of_employee, of_partial], "{filters}");
     }
 }
