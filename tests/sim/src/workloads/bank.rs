@@ -107,6 +107,7 @@ impl Workload for Payments {
             let (action, operator) = (&step.action, operator());
             let account = self.account(index(action, "from"));
             let payment = picked(&self.known, action, 5);
+            let owner = payment.as_ref().map_or(&account, |(account, _)| account).clone();
             let payment = payment.map(|(account, id)| format!("/bank/accounts/{account}/payments/{id}"));
             let own = if action["own"] == true { customer("customer", &account) } else { operator.clone() };
             let ask = match (text(action, "do"), payment) {
@@ -127,7 +128,10 @@ impl Workload for Payments {
                     }
                     Ask::with("PATCH", path, body)
                 }
-                ("amend", Some(path)) => return self.amend(world, action, label, (&own, path)).await,
+                ("amend", Some(path)) => {
+                    let caller = if action["own"] == true { customer("customer", &owner) } else { operator };
+                    return self.amend(world, action, label, (&caller, path)).await;
+                }
                 ("retry", Some(path)) => {
                     let reply = world.ask(label, &operator, Ask::of("POST", format!("{path}/retry"))).await;
                     return self.remember(&reply.body);
