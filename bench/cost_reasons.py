@@ -18,12 +18,15 @@ STARTED = "the list of started jobs is read: a company starts a limited number"
 
 REASONS = {
     "schedule-payment, with an Idempotency-Key": {"1 W": "the idempotency record: a repeated request schedules one payment"},
+    "update-payment-status, its data": {"2 R": "the payment is read: only a scheduled one gets new data"},
     "update-payment-status": {"2 R": "the payment is read: an unreadable one remains unchanged"},
     "update-payment-status to PROCESSED": {
         "2 R": "the payment is read: an unreadable one remains unchanged",
         "10 W": "a guard item (1) in the same transaction (9): no two payments have one transaction id",
     },
     "dispatch-due-payments": {"0.5 R": "the switch is read with strong consistency: a stop takes effect at once"},
+    "put-standing-order": {"1 R": "the order is read: the same order changes nothing, and a change cancels its payments"},
+    "remove-standing-order": {"1 R": "the order is read: the job cancels the payments of its revision"},
     "start-dispatch": {"1 R": SWITCH},
     "set-dispatching": {"1 R": "the switch is read: a repeated request changes nothing, also not the time of the switch"},
     "retry-payment": {

@@ -36,6 +36,7 @@ def bank(step):
     step("B2", "list-account-payments", "GET", f"{BANK}?from=2099-12-01T00:00:00Z&to=2099-12-02T00:00:00Z")
     step("B3", "list-due-payments", "GET", "/bank/payments/due?date=2099-12-01")
     step("B9", "get-payment", "GET", path, items=[("Payment", payment["paymentId"])])
+    step("B4", "update-payment-status, its data", "PATCH", path, {"data": {"memo": "y" * 7_000}}, types="Payment")
     step("B4", "update-payment-status", "PATCH", path, {"status": "PENDING"}, types="Payment")
     paid = {"status": "PROCESSED", "transactionId": "cost-1"}
     step("B4", "update-payment-status to PROCESSED", "PATCH", path, paid, types="Payment")
@@ -62,6 +63,10 @@ def bank(step):
          under="RUN#")
     step("B13", "get-import", "GET", "/bank/imports/cost")
     step("B13", "list-imports", "GET", "/bank/imports")
+    standing = "/bank/accounts/Erin/standing-orders/rent"
+    rent = {"schedule": "monthly", "day": "last", "time": "09:30", "firstDate": "2099-12-01", "data": {"memo": "Rent"}}
+    step("B20", "put-standing-order", "PUT", standing, rent, types="StandingOrder Job")
+    step("B20", "remove-standing-order", "DELETE", standing, types="StandingOrder Job")
     step("B6", "list-account-transactions", "GET", "/bank/accounts/Erin/transactions")
     step("B7", "list-transactions-by-date", "GET", "/bank/transactions?date=2099-12-01")
     step("B8", "find-transaction", "GET", "/bank/transactions/cost-1")
@@ -244,9 +249,10 @@ def ledger(step):
     step("L5", "list-transactions", "GET", "/ledger/transactions?status=completed&since=2025-11-01T00:00:00Z"
          "&until=2025-11-08T23:59:59Z", fetched=False, empty=1)
     step("L5", "list-transactions of a key", "GET", "/ledger/transactions?idempotencyKey=bread-0")
-    step("L3", "process-payment, reference", "POST", "/ledger/transactions", {**bread, "reference": "order-1"},
-         types=f"{all_of_it} ReferenceGuard", key="bread-order")
-    step("L5", "list-transactions of a reference", "GET", "/ledger/transactions?reference=order-1")
+    referred = step("L3", "process-payment, reference", "POST", "/ledger/transactions", {**bread, "reference": "order-1"},
+                    types=f"{all_of_it} ReferenceGuard", key="bread-order")["transactionId"]
+    step("L5", "list-transactions of a reference", "GET", "/ledger/transactions?reference=order-1",
+         items=[("Transaction", referred)])
     step("L7", "get-statement, 100 legs", "GET", f"/ledger/accounts/{erin}/statement", fetched=False,
          items=[("Account", erin)])
     step("L13", "get-balance, at", "GET", f"/ledger/accounts/{erin}/balance?at=2026-11-01T00:00:00Z", fetched=False,
