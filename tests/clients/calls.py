@@ -14,23 +14,24 @@ from contract.api.ledger import get_account, get_statement, get_transaction, pro
 from contract.api.wellness import get_activity, list_activities
 from contract.models import (
     ActivityType,
+    AddCartItem,
     CartItem,
-    UpdateCartItem,
+    GetPayment404Problem,
     InvalidRequestProblem,
     LegType,
-    AddCartItem,
     NewLeg,
-    SchedulePayment,
-    PutProduct,
     NewTransaction,
-    NotFoundProblem,
+    Payment,
+    PaymentStatus,
     ProcessPayment409Problem,
     ProcessPayment409ProblemType,
-    Payment,
     Product,
-    PaymentStatus,
+    PutProduct,
+    SchedulePayment,
     Transaction,
+    UpdateCartItem,
 )
+from contract.types import UNSET
 
 ANN = "e4ceeb59-552e-8690-9301-f64e44907c84"
 SHOP = "93aa5931-6c71-8b50-bd99-8d691500e721"
@@ -60,7 +61,7 @@ def call_bank(client):
     read = get_payment.sync(ACCOUNT, payment.payment_id, client=client)
     check("get-payment returns it", read == payment)
     missing = get_payment.sync("Nobody", payment.payment_id, client=client)
-    check("get-payment finds no payment of another account", isinstance(missing, NotFoundProblem))
+    check("get-payment finds no payment of another account", isinstance(missing, GetPayment404Problem) and missing.moved_to is UNSET)
     body = SchedulePayment(scheduled_time=at.replace(year=2000), data=None)
     invalid = schedule_payment.sync(ACCOUNT, client=client, body=body)
     listed = isinstance(invalid, InvalidRequestProblem) and invalid.errors[0].pointer == "/body/scheduledTime"
