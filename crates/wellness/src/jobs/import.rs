@@ -7,7 +7,7 @@ use crate::{
         upload::{FileStatus, Upload},
     },
 };
-use function::{Contract, Deadline, Error, Fields, Input, optimistically, unguarded};
+use function::{Clock, Contract, Deadline, Error, Fields, Input, optimistically, unguarded};
 use futures::{StreamExt, TryStreamExt, stream};
 use intake::{Invalid, Records, Schema, Stop, described, shown};
 use jobs::{Job, JobRunner, Next, Step};
@@ -44,6 +44,7 @@ pub(crate) struct Import<'a> {
     wellness: &'a Wellness,
     object: UploadKey,
     missing: Missing,
+    clock: Clock,
     /// Read once in each run.
     rows: Option<Vec<Row>>,
 }
@@ -139,8 +140,14 @@ fn user_of(json: &str) -> Option<String> {
 }
 
 impl<'a> Import<'a> {
-    pub(crate) fn new(wellness: &'a Wellness, company: CompanyId, file: FacetId, missing: Missing) -> Self {
-        Self { wellness, object: UploadKey { company, file }, missing, rows: None }
+    pub(crate) fn new(
+        wellness: &'a Wellness,
+        company: CompanyId,
+        file: FacetId,
+        missing: Missing,
+        clock: Clock,
+    ) -> Self {
+        Self { wellness, object: UploadKey { company, file }, missing, clock, rows: None }
     }
 
     /// Reads the whole file. Of several lines of a user, only the first one is valid.
@@ -177,9 +184,9 @@ impl<'a> Import<'a> {
     }
 
     /// Adds or changes the employees of the next lines.
-    async fn place(&self, rows: &[Row], job: &Job, at: &mut ImportProgress, stop: Deadline) -> Result<(), Error> {
+    async fn place(&self, rows: &[Row], at: &mut ImportProgress, stop: Deadline) -> Result<(), Error> {
         for page in rows[at.next.min(rows.len())..rows.len().min(at.next + STEP)].chunks(PAGE) {
-            self.place_page(page, job, at).await?;
+            self.place_page(page, at).await?;
             if stop.has_passed() {
                 break;
             }
@@ -187,8 +194,11 @@ impl<'a> Import<'a> {
         Ok(())
     }
 
-    async fn place_page(&self, page: &[Row], job: &Job, at: &mut ImportProgress) -> Result<(), Error> {
-        let writes: Vec<_> = page.iter().map(|row| self.place_one(row, job.started_at)).collect();
+    async fn place_page(&self, page: &[Row], at: &mut ImportProgress) -> Result<(), Error> {
+        // A retried import may be much later than its start. The version of a new employee contains
+        // this time.
+        let now = self.clock.now()?.second();
+        let writes: Vec<_> = page.iter().map(|row| self.place_one(row, now)).collect();
         let placed: Vec<Result<Placement, Invalid>> = stream::iter(writes).buffered(SIDE_BY_SIDE).try_collect().await?;
         let counts = &mut at.outcome.counts;
         for (row, placement) in page.iter().zip(placed) {
@@ -234,11 +244,11 @@ impl<'a> Import<'a> {
     }
 
     /// Removes the next employees who are not in the file.
-    async fn end(&self, rows: &[Row], job: &Job, at: &mut ImportProgress, stop: Deadline) -> Result<(), Error> {
+    async fn end(&self, rows: &[Row], at: &mut ImportProgress, stop: Deadline) -> Result<(), Error> {
         let named: BTreeSet<&UserId> =
             rows.iter().filter_map(|row| Some(&row.content.as_ref().ok()?.key.user)).collect();
         for _ in 0..STEP / PAGE {
-            self.end_page(&named, job, at).await?;
+            self.end_page(&named, at).await?;
             if at.is_complete || stop.has_passed() {
                 break;
             }
@@ -246,14 +256,15 @@ impl<'a> Import<'a> {
         Ok(())
     }
 
-    async fn end_page(&self, named: &BTreeSet<&UserId>, job: &Job, at: &mut ImportProgress) -> Result<(), Error> {
+    async fn end_page(&self, named: &BTreeSet<&UserId>, at: &mut ImportProgress) -> Result<(), Error> {
+        let now = self.clock.now()?.second();
         let company = &self.object.company;
         let position = at.after.as_ref().map(|position| position.parse()).transpose();
         let position = position.map_err(|_| Error::Internal("an import has an invalid position".to_owned()))?;
         let of = EmployeesQuery { company, department: None, consistent: true };
         let page = self.wellness.employees(of, position, PAGE).await?;
         let missing = page.items.iter().map(Employee::user).filter(|user| !named.contains(user));
-        let ends: Vec<_> = missing.map(|user| self.end_one(user, job.started_at)).collect();
+        let ends: Vec<_> = missing.map(|user| self.end_one(user, now)).collect();
         let ended: Vec<Option<Job>> = stream::iter(ends).buffer_unordered(SIDE_BY_SIDE).try_collect().await?;
         at.outcome.counts.ended += u64::try_from(ended.into_iter().flatten().count()).unwrap_or(u64::MAX);
         at.outcome.skipped += page.skipped;
@@ -298,14 +309,14 @@ impl<'a> Import<'a> {
             None => self.read().await?,
         };
         if at.next < rows.len() {
-            self.place(&rows, job, at, stop).await?;
+            self.place(&rows, at, stop).await?;
         } else if self.missing == Missing::Keep {
             at.is_complete = true;
         } else if at.outcome.counts.rejected > 0 {
             let reason = "Nobody was removed, because lines were rejected. Correct them, and import the file again.";
             return Err(Stop::File(reason.to_owned()));
         } else {
-            self.end(&rows, job, at, stop).await?;
+            self.end(&rows, at, stop).await?;
         }
         self.rows = Some(rows);
         Ok(())

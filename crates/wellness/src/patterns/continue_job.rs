@@ -241,7 +241,7 @@ impl JobService for Wellness {
             }
             JobId::Upload(file) => match self.upload(&company, &file).await? {
                 Some(Upload { missing: Some(missing), status: FileStatus::Pending, .. }) => {
-                    run.steps(Import::new(self, company, file, missing)).await?;
+                    run.steps(Import::new(self, company, file, missing, run.clock())).await?;
                 }
                 upload => run.steps(Receive::new(self, company, file, upload)).await?,
             },
