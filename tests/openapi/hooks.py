@@ -13,14 +13,14 @@ import schemathesis
 # company of a user, a list takes only one of a plan, a year and a period, only a request that
 # closes an account may have transferTo, a reversal in parts needs an Idempotency-Key, and a cart
 # cannot be merged into itself. Names have only visible characters. The transactions of a batch have
-# the rules of a single one. A list by reference has no other filter, attributes in a query are JSON,
-# filters have at most 2,048 bytes and the type of the activity, and the day of a standing order
-# follows from its schedule.
+# the rules of a single one. A list by reference has no other filter, attributes in a query are
+# JSON, filters have at most 2,048 bytes, and the type and subtype of the activity, and the day of a
+# standing order follows from its schedule.
 BEYOND_SCHEMA = re.compile(
     "/path/(paymentId|jobId|date)"
     "|/query/(companyId|cursor|at|date|planId|from|to|since|until|year|idempotencyKey|reference|attributes)"
     "|/body/(value|percent|scheduledTime|startDate|endDate|expiresAt|from|to|currency|price|creditAccountId|replacementId|progress|transferTo|fromAccountId|expectedTotal|expectedCurrency|name|day|lastDate)"
-    "|/body/filters(/type)?"
+    "|/body/filters(/(type|subType))?"
     "|/body/(amount|legs|rewards|groups|references)(/.*)?"
     r"|/body/transactions/\d+/(idempotencyKey|currency|creditAccountId|(amount|legs)(/.*)?)"
     "|/header/idempotency-key"
