@@ -1,5 +1,5 @@
-use crate::{Cart, CartItem, ProductName, Quantity, model::cart_item::Move, model::days::Days};
-use function::{Error, Problem, is_zero};
+use crate::{Cart, CartItem, DOMAIN, ProductName, Quantity, model::cart_item::Move, model::days::Days};
+use function::{Caller, ChangedBy, Error, Problem, is_zero};
 use futures::future::join;
 use keys::{
     AccountId, OrderId, Sku, TimestampMillis,
@@ -42,6 +42,8 @@ pub struct Order {
     pub moving: bool,
     /// Version number. It starts at 1 and increases by 1 with each status change.
     pub version: i64,
+    /// The caller who made the last status change, or placed the order.
+    pub changed_by: ChangedBy,
 }
 
 impl Item for Order {
@@ -184,14 +186,19 @@ impl Order {
     ///
     /// # Errors
     /// 409 if the status does not allow the change.
-    pub(crate) fn with_status(&self, status: OrderStatus, now: TimestampMillis) -> Result<Self, Error> {
+    pub(crate) fn with_status(
+        &self,
+        status: OrderStatus,
+        changed_by: ChangedBy,
+        now: TimestampMillis,
+    ) -> Result<Self, Error> {
         if !can_become(self.status, status) {
             let detail = "An order can be shipped or cancelled once, and then delivered if it was shipped.";
             return Err(Error::Conflict(Problem::OrderStatus, detail.to_owned()));
         }
         let status_changed_at = now.max(self.status_changed_at);
         let by_status = OrdersPartition { status, ..self.by_status };
-        Ok(Self { by_status, status, status_changed_at, version: self.version + 1, ..self.clone() })
+        Ok(Self { by_status, status, status_changed_at, changed_by, version: self.version + 1, ..self.clone() })
     }
 }
 
@@ -384,6 +391,10 @@ pub struct OrderBody {
     currency: Currency,
     placed_at: TimestampMillis,
     status_changed_at: TimestampMillis,
+    /// The caller who made the last status change, or placed the order. Only operators see it, and
+    /// the list by status omits it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changed_by: Option<ChangedBy>,
     /// The lines. Lists of orders and changes of their status omit them.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 200))]
@@ -414,6 +425,7 @@ impl From<Order> for OrderBody {
             currency: order.total.currency(),
             placed_at: order.placed_at,
             status_changed_at: order.status_changed_at,
+            changed_by: None,
             items: None,
             skipped: 0,
         }
@@ -430,6 +442,7 @@ impl From<OrderEntry> for OrderBody {
             currency: entry.total.currency(),
             placed_at: entry.placed.at,
             status_changed_at: entry.status_changed_at,
+            changed_by: None,
             items: None,
             skipped: 0,
         }
@@ -437,6 +450,12 @@ impl From<OrderEntry> for OrderBody {
 }
 
 impl OrderBody {
+    /// The order with its author, if the caller may see it.
+    pub(crate) fn of(order: Order, caller: &Caller) -> Self {
+        let changed_by = Some(order.changed_by.clone()).filter(|_| caller.operates(DOMAIN));
+        Self { changed_by, ..Self::from(order) }
+    }
+
     /// Adds the lines, and the number of cart items that the checkout could not read.
     pub(crate) fn with(self, lines: Vec<Line>, skipped: usize) -> Self {
         Self { items: Some(lines.into_iter().map(OrderLineBody::from).collect()), skipped, ..self }

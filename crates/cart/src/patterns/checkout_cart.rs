@@ -157,13 +157,13 @@ impl Cart {
         let key = request.idempotency_key.as_ref();
         let once = IdempotentRequest::new(&self.table, account, key, request.input.fingerprint(), now);
         if let Some(bought) = once.before().await? {
-            return self.repeated(account, bought).await;
+            return self.repeated(request, bought).await;
         }
         match self.buy(request, &once).await {
             // Another request with the same idempotency key may have completed after the record was
             // read, and may have caused this rejection.
             Err(refusal @ (Error::Conflict(..) | Error::Differs(..))) => {
-                self.repeated(account, once.before().await?.ok_or(refusal)?).await
+                self.repeated(request, once.before().await?.ok_or(refusal)?).await
             }
             done => done,
         }
@@ -207,6 +207,7 @@ impl Cart {
             status_changed_at: at,
             moving: lines.len() > MAX_MOVED_AT_ONCE,
             version: 1,
+            changed_by: request.caller.author(DOMAIN),
         };
         let moving = order.moving.then(|| order.id());
         let after = contents.after_checkout(&in_cart, at, moving, self.contents_expiry(now));
@@ -220,14 +221,20 @@ impl Cart {
         }
         changes.extend(once.remember(&Bought { order: order.id().clone(), skipped })?);
         self.dynamo.transact(changes).await?;
-        Ok(OrderBody::from(order).with(stored.lines, skipped))
+        Ok(OrderBody::of(order, &request.caller).with(stored.lines, skipped))
     }
 
-    /// Returns the response to the first request: the order when it was placed.
-    async fn repeated(&self, account: &AccountId, Bought { order, skipped }: Bought) -> Result<OrderBody, Error> {
-        let (order, lines) = self.order_with_lines(account, &order).await?;
+    /// Returns the response to the first request: the order when it was placed. If its status has
+    /// changed since, nothing tells who placed it.
+    async fn repeated(
+        &self,
+        request: &Request<CheckoutCartInput>,
+        Bought { order, skipped }: Bought,
+    ) -> Result<OrderBody, Error> {
+        let (order, lines) = self.order_with_lines(&request.input.account, &order).await?;
         let order = Order { status: OrderStatus::Placed, status_changed_at: order.placed_at, ..order };
-        Ok(OrderBody::from(order).with(lines, skipped))
+        let body = if order.version == 1 { OrderBody::of(order, &request.caller) } else { order.into() };
+        Ok(body.with(lines, skipped))
     }
 }
 

@@ -43,5 +43,5 @@ pub async fn get_order(cart: Cart, request: Request<GetOrderInput>) -> Result<Js
     let GetOrderInput { account, order } = &request.input;
     request.caller.must_own(account, DOMAIN)?;
     let (order, lines) = cart.look_up_order(account, order).await?;
-    Ok(Json(OrderBody::from(order).with(lines, 0)))
+    Ok(Json(OrderBody::of(order, &request.caller).with(lines, 0)))
 }

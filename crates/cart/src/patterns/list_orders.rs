@@ -38,5 +38,5 @@ pub async fn list_orders(cart: Cart, request: Request<ListOrdersInput>) -> Resul
     request.caller.must_own(account, DOMAIN)?;
     let listing = request.listing(OrderSort::all().newest_first(), "")?;
     let page = cart.table.page::<Order>(&Query::new(account, &listing.range), listing.limit).await?;
-    Ok(listing.list(page.map(OrderBody::from)))
+    Ok(listing.list(page.map(|order| OrderBody::of(order, &request.caller))))
 }

@@ -79,7 +79,8 @@ pub async fn update_order(cart: Cart, request: Request<UpdateOrderInput>) -> Res
     if request.input.status != OrderStatus::Cancelled {
         request.caller.must_operate(DOMAIN)?;
     }
-    Ok(Json(optimistically(|| cart.update_order(&request)).await?.into()))
+    let order = optimistically(|| cart.update_order(&request)).await?;
+    Ok(Json(OrderBody::of(order, &request.caller)))
 }
 
 impl Cart {
@@ -92,7 +93,7 @@ impl Cart {
         if old.status == *status {
             return Ok(old);
         }
-        let new = old.with_status(*status, request.milli)?;
+        let new = old.with_status(*status, request.caller.author(DOMAIN), request.milli)?;
         if old.moving {
             return Err(Error::stale());
         }

@@ -1,6 +1,6 @@
 use crate::model::{
     change::{Change, Dropped, Exported, Images, Why},
-    schema::{Read, TableOf, always, tracked, version},
+    schema::{Read, TableOf, always, state, tracked, version},
 };
 use cart::Order;
 use keys::cart::OrderSort;
@@ -30,6 +30,11 @@ impl Exported for Order {
                 "status_changed_at",
                 Read::Time(|order| Some(order.status_changed_at.into())),
                 "time of the status change",
+            ),
+            state(
+                "changed_by",
+                Read::Person(|order| order.changed_by.sub.clone()),
+                "caller who changed the status, or placed the order",
             ),
         ],
     };

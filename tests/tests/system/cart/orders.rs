@@ -134,6 +134,25 @@ async fn the_items_of_an_order_follow_its_status() {
     shop.stack.stop().await;
 }
 
+#[tokio::test]
+async fn operators_see_who_changed_an_order_last() {
+    let stack = stocked(stack()).await;
+    let customer = Client::caller(&stack, "cart:read cart:write", &["A-1"]);
+    let ann = Client::member(&stack, "cart:operate", "none", "ann");
+    fill(&customer, "A-1", 1).await;
+    let order = customer.post(&checkout_of("A-1"), &json!({})).await.body;
+    let path = order_of("A-1", &order);
+    assert_eq!(ann.get(&path).await.body["changedBy"], json!({"sub": "tester", "scope": "cart:write"}));
+    let author = json!({"sub": "ann", "scope": "cart:operate"});
+    assert_eq!(ann.patch(&path, &json!({"status": "SHIPPED"})).await.body["changedBy"], author);
+    let bob = Client::member(&stack, "cart:operate", "none", "bob");
+    let repeated = bob.patch(&path, &json!({"status": "SHIPPED"})).await;
+    assert_eq!(repeated.body["changedBy"], author, "a request without a change has no author");
+    assert_eq!(bob.get("/cart/accounts/A-1/orders").await.body["items"][0]["changedBy"], author);
+    assert_eq!(customer.get(&path).await.body.get("changedBy"), None);
+    stack.stop().await;
+}
+
 /// A stack of the cart whose jobs run only when the test invokes them.
 pub(crate) async fn without_jobs() -> Stack {
     let stream = "          Type: DynamoDB\n          Properties:\n";

@@ -88,8 +88,8 @@ async fn orders_and_their_items_are_exported_with_the_prices_of_the_checkout() {
     for (row, wanted) in rows.iter().zip([
         json!({"price": "12.49", "old_price": "11.99", "old_order_id": null}),
         json!({"order_id": order, "old_order_id": order, "old_price": "12.49"}),
-        json!({"order_id": order, "status": "PLACED", "total": "37.47"}),
-        json!({"status": "SHIPPED", "old_status": "PLACED", "version": 2}),
+        json!({"order_id": order, "status": "PLACED", "total": "37.47", "changed_by": "erin"}),
+        json!({"status": "SHIPPED", "old_status": "PLACED", "version": 2, "changed_by": "ann"}),
     ]) {
         assert_has(row, &wanted);
     }
