@@ -267,7 +267,8 @@ impl Trace {
     }
 
     /// Whether this invocation received a stream record of an item, from a second in which the
-    /// other one wrote the item. An invocation can end after the function that its change triggers.
+    /// other one wrote the item. An invocation can end later than the function that its change has
+    /// triggered.
     pub(super) fn follows(&self, other: &Self) -> bool {
         let is_of = |record: &Record, [from, to]: &[i64; 2]| (*from..=*to).contains(&record.second);
         let has_written =

@@ -28,6 +28,14 @@ pub struct ChangedBy {
     pub scope: String,
 }
 
+impl ChangedBy {
+    /// The author, if the caller is an operator of the domain. Others do not see it.
+    #[must_use]
+    pub fn seen_by(self, caller: &Caller, domain: &str) -> Option<Self> {
+        caller.operates(domain).then_some(self)
+    }
+}
+
 impl Caller {
     /// Reads the claims `sub`, `scope` and `scp`, `account_ids` and `company_id`. Only scopes that
     /// begin with `prefix` count, without it.

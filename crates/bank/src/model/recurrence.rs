@@ -115,7 +115,7 @@ impl FromStr for OrderDay {
             return Ok(Self::Weekday(*day));
         }
         let number = text.parse().ok().filter(|number: &i8| (1..=31).contains(number) && number.to_string() == text);
-        number.map(Self::Date).ok_or("must be a whole number from 1 to 31, last, or a day of the week")
+        number.map(Self::Date).ok_or("must be a whole number from 1 to 31, \"last\", or a day of the week")
     }
 }
 

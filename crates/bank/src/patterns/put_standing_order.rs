@@ -88,7 +88,7 @@ fn must_agree(
         && day.schedule() != *schedule
     {
         let detail = match schedule {
-            Schedule::Monthly => "must be a whole number from 1 to 31, or last, for schedule monthly",
+            Schedule::Monthly => "must be a whole number from 1 to 31, or \"last\", for schedule monthly",
             Schedule::Weekly => "must be a day of the week, such as \"monday\", for schedule weekly",
         };
         fields.fault::<()>("/body/day", detail);

@@ -452,7 +452,7 @@ impl From<OrderEntry> for OrderBody {
 impl OrderBody {
     /// The order with its author, if the caller may see it.
     pub(crate) fn of(order: Order, caller: &Caller) -> Self {
-        let changed_by = Some(order.changed_by.clone()).filter(|_| caller.operates(DOMAIN));
+        let changed_by = order.changed_by.clone().seen_by(caller, DOMAIN);
         Self { changed_by, ..Self::from(order) }
     }
 

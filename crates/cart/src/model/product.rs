@@ -208,7 +208,7 @@ impl ProductBody {
     /// Creates the product as the caller sees it.
     pub(crate) fn of(product: Product, caller: &Caller) -> Self {
         let Product { sku, name, price, active, version, changed_by, .. } = product;
-        let changed_by = Some(changed_by).filter(|_| caller.operates(DOMAIN));
+        let changed_by = changed_by.seen_by(caller, DOMAIN);
         Self { sku, name, price: price.amount(), currency: price.currency(), active, version, changed_by }
     }
 }

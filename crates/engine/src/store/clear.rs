@@ -14,7 +14,8 @@ const MAX_BATCH: usize = 25;
 
 impl Store {
     /// Deletes all items of all tables, and returns their number. The streams have the deletions.
-    /// A transaction that repeats the client request token of an earlier one is executed again.
+    /// Also forgets the client request tokens: a transaction with the token of an earlier one is
+    /// then a new transaction.
     ///
     /// # Errors
     /// The answer of the engine, if a call fails.
@@ -24,8 +25,7 @@ impl Store {
         Ok(deleted)
     }
 
-    /// Restores the database from a copy of itself. The engine forgets the tokens only by a
-    /// restore.
+    /// Restores the database from a copy of itself. The engine has no other way to forget tokens.
     fn forget_tokens(&self) -> Result<(), String> {
         let file = env::temp_dir().join(format!("local-copy-{}.db", Uuid::new_v4()));
         // The engine's connection creates no file, and names one in memory without `vfs`.

@@ -451,7 +451,7 @@ impl AccountBody {
             version: account.version,
             status_changed_at: account.status_changed_at,
             frozen_by: account.frozen_by,
-            changed_by: account.changed_by.filter(|_| caller.operates(DOMAIN)),
+            changed_by: account.changed_by.and_then(|author| author.seen_by(caller, DOMAIN)),
             created_at: account.created_at,
         })
     }

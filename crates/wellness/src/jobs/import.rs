@@ -195,8 +195,8 @@ impl<'a> Import<'a> {
     }
 
     async fn place_page(&self, page: &[Row], at: &mut ImportProgress) -> Result<(), Error> {
-        // A retried import may be much later than its start. The version of a new employee contains
-        // this time.
+        // The time of this run, and not that of the start: a retried import may run long after it.
+        // The version of a new employee starts with this time.
         let now = self.clock.now()?.second();
         let writes: Vec<_> = page.iter().map(|row| self.place_one(row, now)).collect();
         let placed: Vec<Result<Placement, Invalid>> = stream::iter(writes).buffered(SIDE_BY_SIDE).try_collect().await?;

@@ -134,7 +134,7 @@ proptest! {
         }
         let (dates, next) = order.dates(first, last);
         prop_assert_eq!(&dates, &expected);
-        // The next payment is after the range, and no payment is between them.
+        // `next` is the first payment after the range.
         let start = day.max(order.first_date);
         let mut days = (0..=31).map(|days| start.at(Time::MIN).plus_days(days).day());
         let following = days.find(|day| pays_on(&order, *day));

@@ -19,7 +19,7 @@ use system_tests::{
 const START: &str = "2026-01-02T10:30:00.123Z";
 const ORDERS: usize = 40;
 
-/// The members of an order that the list has.
+/// An order as the list by status has it: without its lines and its author.
 fn entry(mut order: Value) -> Value {
     let members = order.as_object_mut().expect("an order");
     members.retain(|name, _| !matches!(name.as_str(), "items" | "changedBy"));
@@ -104,12 +104,7 @@ async fn a_cursor_stays_valid_while_orders_change_their_status() {
         let path = format!("/cart/accounts/{}/orders/{}", text(order, "accountId"), text(order, "orderId"));
         let changed = now.patch(&path, &json!({"status": status})).await;
         assert_eq!(changed.status, 200, "{}", changed.body);
-        let mut order = changed.body;
-        assert_eq!(
-            order.as_object_mut().and_then(|order| order.remove("changedBy")).expect("an author")["sub"],
-            "tester"
-        );
-        order
+        entry(changed.body)
     };
     let page = now.get("/cart/orders?limit=10").await.body;
     assert_eq!(page["items"], json!(orders[..10]));
