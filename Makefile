@@ -15,9 +15,9 @@ LAKE ?= lake
 export CARGO_INCREMENTAL ?= $(if $(wildcard target/debug/incremental/*),1,0)
 TEMPLATES = template.yaml $(wildcard stacks/*.yaml stacks/issuers/*.yaml)
 FUNCTIONS ?= $(basename $(notdir $(wildcard crates/*/src/bin/*.rs)))
-# Without link-time optimisation, the zip file of this function would exceed 4 MB
-# (docs/decisions/profile.md).
-LARGE = export-changes
+# Functions with the SDK client of a further service. Without link-time optimisation, their zip
+# files would exceed 4 MiB (docs/decisions/profile.md).
+LARGE = continue-bank-job execute-payment export-changes
 SMALL = $(filter-out $(LARGE),$(FUNCTIONS))
 PROFILE ?= release
 # Build directory of cargo. If you set this variable, set CARGO_TARGET_DIR to the same directory.
@@ -88,7 +88,7 @@ build own-code: export PATH := $(CURDIR)/.venv/bin:$(PATH)
 build: need .venv/bin/cargo-zigbuild ## Build the release binaries of all functions, or of FUNCTIONS, as target/lambda/<function>/bootstrap for sam; ARCHITECTURE=arm64 builds for that processor
 	@rustup target list --installed | grep -q '^$(TRIPLE)$$' || rustup target add $(TRIPLE)
 	$(if $(SMALL),cargo zigbuild --profile $(PROFILE) --target $(TRIPLE).$(GLIBC) $(LAMBDAS) $(SMALL:%=--bin %))
-	$(if $(filter $(LARGE),$(FUNCTIONS)),cargo-zigbuild rustc --profile $(PROFILE) --target $(TRIPLE).$(GLIBC) --package lake --bin $(LARGE) -- -C lto=fat)
+	@for name in $(filter $(LARGE),$(FUNCTIONS)); do package=$$(echo crates/*/src/bin/$$name.rs | cut -d / -f 2); cargo-zigbuild rustc --profile $(PROFILE) --target $(TRIPLE).$(GLIBC) --package $$package --bin $$name -- -C lto=fat || exit 1; done
 	@for name in $(FUNCTIONS); do mkdir -p target/lambda/$$name && cp $(TARGET)/$(TRIPLE)/$(PROFILE)/$$name target/lambda/$$name/bootstrap || exit 1; done
 	@python3 stacks/symbols.py $(GLIBC) $(FUNCTIONS:%=target/lambda/%/bootstrap)
 
