@@ -141,8 +141,7 @@ impl Ledger {
 impl Books {
     /// Reads the types of the accounts. Omits missing and unreadable accounts.
     ///
-    /// An account never changes its type, so an eventually consistent read is enough. Accounts that
-    /// it does not find are read again, because they may be new.
+    /// An account never changes its type, so an eventually consistent read is enough.
     pub(crate) async fn account_types(
         &self,
         accounts: BTreeSet<AccountId>,
@@ -150,10 +149,7 @@ impl Books {
         const TYPE: [table::Attribute; 3] = [Key::PARTITION, Key::SORT, Account::ACCOUNT_TYPE];
         let key = |id: &AccountId| Account::key_of(id);
         let keys: Vec<Key> = accounts.iter().map(key).collect();
-        let mut found = self.table.get_all_attributes::<Kind>(&keys, false, &TYPE).await?;
-        let is_missing = |key: &&Key| !found.items.contains_key(*key) && !found.unreadable.contains(*key);
-        let missing: Vec<Key> = keys.iter().filter(is_missing).cloned().collect();
-        found.items.extend(self.table.get_all_attributes::<Kind>(&missing, true, &TYPE).await?.items);
+        let found = self.table.get_existing::<Kind>(&keys, &TYPE).await?;
         let of = |id: AccountId| found.items.get(&key(&id)).map(|kind| (id, kind.account_type.clone()));
         Ok(accounts.into_iter().filter_map(of).collect())
     }

@@ -166,6 +166,19 @@ impl Table {
         Ok(found)
     }
 
+    /// Reads items that exist, such as those that an index lists. Reads them as
+    /// [`Table::get_all_attributes`] does, with eventual consistency, and then those that a replica
+    /// does not have yet with strong consistency.
+    pub async fn get_existing<T: Item>(&self, keys: &[Key], attributes: &[Attribute]) -> Result<Found<T>, Error> {
+        let mut found = self.get_all_attributes::<T>(keys, false, attributes).await?;
+        let is_missing = |key: &&Key| !found.items.contains_key(*key) && !found.unreadable.contains(*key);
+        let missing: Vec<Key> = keys.iter().filter(is_missing).cloned().collect();
+        let again = self.get_all_attributes(&missing, true, attributes).await?;
+        found.items.extend(again.items);
+        found.unreadable.extend(again.unreadable);
+        Ok(found)
+    }
+
     /// Reads the items with these keys, and retries unprocessed keys. The result omits missing
     /// items. Without `attributes`, the items have all of their attributes.
     pub(crate) async fn batch_get(

@@ -49,7 +49,7 @@ pub async fn list_merchants(ledger: Ledger, request: Request<ListMerchantsInput>
     let query = Query::new(&MerchantsPartition, &listing.range).on(&ledger.by_key);
     let page = ledger.books.table.page::<ListedMerchant>(&query, listing.limit).await?;
     let keys: Vec<_> = page.items.iter().map(|entry| Merchant::key_of(&entry.partition.0)).collect();
-    let mut merchants = ledger.books.table.get_all::<Merchant>(&keys, false).await?;
+    let mut merchants = ledger.books.table.get_existing::<Merchant>(&keys, &[]).await?;
     let items = keys.iter().filter_map(|key| merchants.items.remove(key)).collect();
     let found = Page { items, next: page.next, skipped: page.skipped + merchants.unreadable.len() };
     Ok(listing.list(found.map(MerchantBody::from)))

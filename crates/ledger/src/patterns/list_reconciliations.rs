@@ -53,7 +53,7 @@ pub async fn list_reconciliations(
     let query = Query::new(&ReconciliationsPartition, &listing.range).on(&ledger.by_start);
     let page = ledger.jobs.table().page::<ListedReconciliation>(&query, listing.limit).await?;
     let keys: Vec<_> = page.items.iter().map(|entry| Reconciliation::key_of(&entry.partition.0)).collect();
-    let mut jobs = ledger.jobs.table().get_all::<Job>(&keys, false).await?;
+    let mut jobs = ledger.jobs.table().get_existing::<Job>(&keys, &[]).await?;
     let items = keys.iter().filter_map(|key| jobs.items.remove(key)).collect();
     let found = Page { items, next: page.next, skipped: page.skipped + jobs.unreadable.len() };
     Ok(listing.list(found.try_map(ReconciliationSummary::of)))

@@ -94,7 +94,7 @@ impl Wellness {
         let mut found: BTreeMap<_, _> = listed.into_iter().map(|one| (one.partition.0.clone(), one)).collect();
         let missing = registrations.iter().map(|one| &one.partition.0).filter(|id| !found.contains_key(id));
         let missing: Vec<Key> = missing.map(Activity::key_of).collect();
-        let others = self.table.get_all::<Shown>(&missing, false).await?;
+        let others = self.table.get_existing::<Shown>(&missing, &[]).await?;
         found.extend(others.items.into_values().map(|one| (one.partition.0.clone(), one)));
         Ok((found, others.unreadable.len()))
     }
