@@ -14,7 +14,7 @@ use keys::{
 };
 use local::{Builder, Stack};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use table::{BatchWrite, JsonText, Table};
 
 /// Generates two tests from each function, one for each projection of the sharded index.
@@ -142,6 +142,20 @@ fn in_order(value: &AttributeValue) -> String {
     }
 }
 
+/// Returns a value as text. A boolean and a map of texts have as many bytes as in DynamoDB.
+fn as_text(value: &AttributeValue) -> String {
+    match value {
+        AttributeValue::S(text) | AttributeValue::N(text) => text.clone(),
+        AttributeValue::Bool(value) => u8::from(*value).to_string(),
+        AttributeValue::M(members) => {
+            let members: BTreeSet<String> =
+                members.iter().map(|(name, value)| format!("{name}={}", as_text(value))).collect();
+            format!("M{{{}}}", members.into_iter().collect::<String>())
+        }
+        other => in_order(other),
+    }
+}
+
 /// Table `PaymentScheduler`.
 pub fn payments_table(stack: &Stack) -> Table {
     dynamo(stack).table(stack.table("PaymentScheduler").expect("a table"))
@@ -185,13 +199,7 @@ pub async fn rows(stack: &Stack, table: &str, kind: &str) -> Vec<Row> {
         if item.get("Type").and_then(|value| value.as_s().ok()).is_none_or(|of| of != kind) {
             continue;
         }
-        // A boolean occupies one byte, like its text here.
-        let text = |value: AttributeValue| match value {
-            AttributeValue::S(text) | AttributeValue::N(text) => text,
-            AttributeValue::Bool(value) => u8::from(value).to_string(),
-            other => in_order(&other),
-        };
-        rows.push(item.into_iter().map(|(name, value)| (name, text(value))).collect());
+        rows.push(item.into_iter().map(|(name, value)| (name, as_text(&value))).collect());
     }
     rows
 }

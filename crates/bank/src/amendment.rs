@@ -2,10 +2,10 @@
 //! PATCH of the status.
 
 use crate::{
-    Bank, Payment,
+    Bank, DOMAIN, Payment,
     schedule::{must_not_be_past, pointer_key},
 };
-use function::{Error, Fingerprint, Input, Problem, optimistically};
+use function::{Caller, Error, Fingerprint, Input, Problem, optimistically};
 use keys::{
     AccountId, TimestampSeconds,
     bank::{DueSort, MovedSort, PaymentId, PaymentSort, Status},
@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{json, value::RawValue};
 use std::collections::BTreeSet;
-use table::{Condition, Item, JsonText, Key};
+use table::{Condition, Item, JsonText, Key, Value};
 
 /// Time in seconds in which an attempt of the SDK to put a new payment may still arrive: the
 /// timeout of the function, and the delay of the attempt.
@@ -106,18 +106,14 @@ impl Bank {
     pub(crate) async fn amend(
         &self,
         wanted: &Amendment,
-        by_operator: bool,
+        caller: &Caller,
         now: TimestampSeconds,
     ) -> Result<Payment, Error> {
-        optimistically(|| self.try_to_amend(wanted, by_operator, now)).await
+        optimistically(|| self.try_to_amend(wanted, caller, now)).await
     }
 
-    async fn try_to_amend(
-        &self,
-        wanted: &Amendment,
-        by_operator: bool,
-        now: TimestampSeconds,
-    ) -> Result<Payment, Error> {
+    async fn try_to_amend(&self, wanted: &Amendment, caller: &Caller, now: TimestampSeconds) -> Result<Payment, Error> {
+        let by_operator = caller.operates(DOMAIN);
         let key = Key::new(&wanted.account, &PaymentSort(wanted.payment));
         let Some(old) = self.payments.get::<Payment>(&key).await? else {
             return self.amended_before(wanted, by_operator).await;
@@ -129,6 +125,7 @@ impl Bank {
         if new == old {
             return Ok(old);
         }
+        let new = Payment { changed_by: Some(caller.author(DOMAIN)), ..new };
         new.must_fit()?;
         if new.data != old.data {
             self.payer.check(&new)?;
@@ -139,8 +136,9 @@ impl Bank {
         }
         let new = Payment { version: old.version.saturating_add(1), ..new };
         let update = Payment::update(&self.payments, key).set(Payment::DATA, &new.data.text());
+        let update = update.set(Payment::CHANGED_BY, Value::of(&new.changed_by)?);
         let update = if by_operator {
-            update.set(Payment::BY_OPERATOR, table::Value::of(&true)?)
+            update.set(Payment::BY_OPERATOR, Value::of(&true)?)
         } else {
             update.remove(Payment::BY_OPERATOR)
         };

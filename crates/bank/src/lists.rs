@@ -1,7 +1,7 @@
 //! Query parameters and queries that the payment lists and the transaction lists share.
 
 use crate::{Bank, DOMAIN, Payment};
-use function::{Error, Input, List, Request};
+use function::{Caller, Error, Input, List, Request};
 use keys::{
     AccountId, Bounds, Day, KeyRange, TimestampSeconds,
     bank::{DueSort, PaymentSort, Status},
@@ -42,10 +42,11 @@ impl OfAccount {
 }
 
 /// Returns a page of the account's payments or transactions in order of scheduled time.
-pub(crate) async fn of_account<T: Item, B: From<T>>(
+pub(crate) async fn of_account<T: Item, B>(
     table: &Table,
     request: &Request<OfAccount>,
     default: (TimestampSeconds, TimestampSeconds),
+    body: impl Fn(T, &Caller) -> B,
 ) -> Result<List<B>, Error> {
     let OfAccount { account, status, .. } = &request.input;
     request.caller.must_own(account, DOMAIN)?;
@@ -56,7 +57,7 @@ pub(crate) async fn of_account<T: Item, B: From<T>>(
         query = query.only_if(Condition::begins(Payment::DUE, prefix));
     }
     let page = table.page::<T>(&query, listing.limit).await?;
-    Ok(listing.list(page.map(B::from)))
+    Ok(listing.list(page.map(|item| body(item, &request.caller))))
 }
 
 /// Query parameters of a list for one date: `date` (default: today, UTC) and `status`.
@@ -72,16 +73,17 @@ pub struct OfDate {
 
 /// Returns a page of one date's payments or transactions across all accounts. The page is merged
 /// from all shards, in order of scheduled time (docs/decisions/lists.md).
-pub(crate) async fn of_date<T: Item, B: From<T>>(
+pub(crate) async fn of_date<T: Item, B>(
     bank: &Bank,
     table: &Table,
     request: &Request<OfDate>,
     default: Status,
+    body: impl Fn(T, &Caller) -> B,
 ) -> Result<List<B>, Error> {
     request.caller.must_operate(DOMAIN)?;
     let OfDate { date, status } = request.input;
     let range = DueSort::due_on(date.unwrap_or_else(|| request.first_page.day()), status.unwrap_or(default));
     let listing = request.listing(range, "")?;
     let page = table.sharded_page::<T>(&bank.due, &listing.range, listing.limit).await?;
-    Ok(listing.list(page.map(B::from)))
+    Ok(listing.list(page.map(|item| body(item, &request.caller))))
 }

@@ -115,9 +115,9 @@ impl Bank {
             return Err(Error::KeyReused);
         }
         let (account, data) = (payment.account.clone(), payment.data.clone());
-        let by_operator = payment.by_operator;
+        let (by_operator, changed_by) = (payment.by_operator, payment.changed_by.take());
         *payment = Payment::scheduled(account, first.payment_id, payment.shard, data, first.created_at);
-        payment.by_operator = by_operator;
+        (payment.by_operator, payment.changed_by) = (by_operator, changed_by);
         self.finish(payment).await?;
         Ok(if first.payment_id == record.payment_id { Scheduled::New } else { Scheduled::Before })
     }

@@ -1,4 +1,5 @@
-use function::Error;
+use crate::DOMAIN;
+use function::{Caller, ChangedBy, Error};
 use keys::{
     AccountId, RequestId, Shard, TimestampSeconds, TransactionId,
     bank::{DueSort, PaymentId, PaymentSort, Status},
@@ -27,13 +28,18 @@ const LATER_BYTES: usize = Payment::TRANSACTION_ID.size()
     + 2 * TIME_BYTES
     + ATTEMPTS_BYTES
     + RETRY_BYTES
-    + VERSION_BYTES;
+    + VERSION_BYTES
+    + AUTHOR_BYTES;
 /// Length of a stored time.
 const TIME_BYTES: usize = "2026-12-01T09:30:00Z".len();
 /// Size of the id of the failed payment. A retry of a payment has it in addition.
 const RETRY_BYTES: usize = Payment::RETRY_OF.size() + "20261201T093000Z-".len() + 32;
 /// Size of the number of attempts, which has at most two digits.
 const ATTEMPTS_BYTES: usize = Payment::ATTEMPTS.size() + 2;
+/// Size of the longest author: an identifier, and the longest scope. A map has 3 bytes, and one
+/// more for each attribute.
+const AUTHOR_BYTES: usize =
+    Payment::CHANGED_BY.size() + 3 + 2 + "sub".len() + 128 + "scope".len() + "bank:operate".len();
 /// Growth of the version. It has up to four digits, because each attempt changes the payment twice.
 const VERSION_BYTES: usize = 1;
 
@@ -96,6 +102,9 @@ pub struct Payment {
     /// no further attempt is planned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_attempt_at: Option<TimestampSeconds>,
+    /// Caller who scheduled the payment, amended it or changed its status. Absent if only jobs did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changed_by: Option<ChangedBy>,
 }
 
 /// State of the automatic execution of a `PENDING` payment (docs/decisions/dispatch.md).
@@ -153,6 +162,7 @@ impl Payment {
             failure_reason: None,
             execution: None,
             next_attempt_at: None,
+            changed_by: None,
         }
     }
 
@@ -178,7 +188,9 @@ impl Payment {
 
     /// Returns error 413 if the payment, together with the reserved bytes, exceeds 8 KB.
     pub(crate) fn must_fit(&self) -> Result<(), Error> {
-        let over = (table::size(self)? + LATER_BYTES).saturating_sub(MAX_BYTES);
+        // The reserve has room for every author.
+        let without_author = Self { changed_by: None, ..self.clone() };
+        let over = (table::size(&without_author)? + LATER_BYTES).saturating_sub(MAX_BYTES);
         if over == 0 {
             return Ok(());
         }
@@ -217,11 +229,16 @@ pub struct PaymentBody {
     failure_reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_attempt_at: Option<TimestampSeconds>,
+    /// Only for operators. Absent if only the bank itself has changed the payment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changed_by: Option<ChangedBy>,
 }
 
-impl From<Payment> for PaymentBody {
-    fn from(payment: Payment) -> Self {
-        Self {
+impl Payment {
+    /// Returns the payment as the caller sees it.
+    pub(crate) fn body(self, caller: &Caller) -> PaymentBody {
+        let payment = self;
+        PaymentBody {
             payment_id: payment.id(),
             scheduled_time: payment.id().time(),
             status: payment.due.status,
@@ -235,6 +252,7 @@ impl From<Payment> for PaymentBody {
             attempts: payment.attempts,
             failure_reason: payment.failure_reason,
             next_attempt_at: payment.next_attempt_at,
+            changed_by: payment.changed_by.and_then(|author| author.seen_by(caller, DOMAIN)),
         }
     }
 }

@@ -1,4 +1,5 @@
 use crate::{Payment, PaymentBody, model::payment::is_zero};
+use function::{Caller, ChangedBy};
 use keys::{
     AccountId, Shard, TimestampSeconds, TransactionId,
     bank::{DueSort, GuardPartition, GuardSort, PaymentId, PaymentSort, Status},
@@ -52,6 +53,9 @@ pub struct Transaction {
     /// Reason for the failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure_reason: Option<String>,
+    /// Caller who changed the payment last, if any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changed_by: Option<ChangedBy>,
 }
 
 impl Item for Transaction {
@@ -82,6 +86,7 @@ impl Transaction {
             settled_at: payment.settled_at,
             attempts: payment.attempts,
             failure_reason: payment.failure_reason,
+            changed_by: payment.changed_by,
         })
     }
 
@@ -96,6 +101,7 @@ impl Transaction {
         payment.settled_at = self.settled_at;
         payment.attempts = self.attempts;
         payment.failure_reason = self.failure_reason;
+        payment.changed_by = self.changed_by;
         payment
     }
 }
@@ -140,9 +146,10 @@ pub struct TransactionBody {
     archived_at: TimestampSeconds,
 }
 
-impl From<Transaction> for TransactionBody {
-    fn from(transaction: Transaction) -> Self {
-        let archived_at = transaction.archived_at;
-        Self { payment: transaction.payment().into(), archived_at }
+impl Transaction {
+    /// Returns the transaction as the caller sees it.
+    pub(crate) fn body(self, caller: &Caller) -> TransactionBody {
+        let archived_at = self.archived_at;
+        TransactionBody { payment: self.payment().body(caller), archived_at }
     }
 }

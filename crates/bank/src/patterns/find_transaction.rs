@@ -48,5 +48,5 @@ pub async fn find_transaction(
         None => bank.transactions.get(&key).await?,
         found => found,
     };
-    Ok(Json(transaction.ok_or(Error::NotFound("transaction"))?.into()))
+    Ok(Json(transaction.ok_or(Error::NotFound("transaction"))?.body(&request.caller)))
 }

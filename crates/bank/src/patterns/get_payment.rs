@@ -68,7 +68,7 @@ pub async fn get_payment(bank: Bank, request: Request<PaymentInput>) -> Result<J
         None => bank.find_payment(&key).await?,
     };
     match found {
-        Some(payment) => Ok(Json(payment.into())),
+        Some(payment) => Ok(Json(payment.body(&request.caller))),
         None => Err(bank.missing_payment(account, *payment).await),
     }
 }

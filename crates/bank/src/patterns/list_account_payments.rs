@@ -30,5 +30,5 @@ pub const PATTERN: Pattern = Pattern {
 /// Lists an account's payments in order of scheduled time.
 pub async fn list_account_payments(bank: Bank, request: Request<OfAccount>) -> Result<List<PaymentBody>, Error> {
     let next_90_days = (request.first_page, request.first_page.plus_days(DAYS_AHEAD));
-    of_account::<Payment, _>(&bank.payments, &request, next_90_days).await
+    of_account(&bank.payments, &request, next_90_days, Payment::body).await
 }

@@ -32,5 +32,6 @@ pub async fn list_account_transactions(
     bank: Bank,
     request: Request<OfAccount>,
 ) -> Result<List<TransactionBody>, Error> {
-    of_account::<Transaction, _>(&bank.transactions, &request, (TimestampSeconds::MIN, TimestampSeconds::MAX)).await
+    let always = (TimestampSeconds::MIN, TimestampSeconds::MAX);
+    of_account(&bank.transactions, &request, always, Transaction::body).await
 }

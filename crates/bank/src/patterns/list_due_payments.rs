@@ -27,5 +27,5 @@ pub const PATTERN: Pattern = Pattern {
 
 /// Lists the payments of a date for all accounts, in order of scheduled time.
 pub async fn list_due_payments(bank: Bank, request: Request<OfDate>) -> Result<List<PaymentBody>, Error> {
-    of_date::<Payment, _>(&bank, &bank.payments, &request, Status::Scheduled).await
+    of_date(&bank, &bank.payments, &request, Status::Scheduled, Payment::body).await
 }

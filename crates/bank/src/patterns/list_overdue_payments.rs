@@ -80,8 +80,9 @@ pub async fn list_overdue_payments(
     let mut page = Page { items: Vec::new(), next: None, skipped: 0 };
     for (reason, whole) in parts {
         let Some(rest) = rest_of(&whole, &listing.range) else { continue };
+        let body = |payment: Payment| OverduePayment { payment: payment.body(&request.caller), overdue: reason };
         let is_overdue = |payment: &Payment| reason == Reason::DayIsOver || was_pending(payment, dispatched_by);
-        bank.fill(&mut page, (&whole, rest), listing.limit, reason, is_overdue).await?;
+        bank.fill(&mut page, (&whole, rest), listing.limit, is_overdue, body).await?;
         if page.next.is_some() {
             break;
         }
@@ -108,8 +109,8 @@ impl Bank {
         page: &mut Page<OverduePayment>,
         (whole, mut rest): (&KeyRange, KeyRange),
         limit: usize,
-        reason: Reason,
         is_overdue: impl Fn(&Payment) -> bool,
+        body: impl Fn(Payment) -> OverduePayment,
     ) -> Result<(), Error> {
         for _ in 0..MAX_READS {
             let room = limit - page.items.len();
@@ -121,7 +122,7 @@ impl Bank {
             let found = self.payments.sharded_page::<Payment>(&self.due, &rest, room).await?;
             page.skipped += found.skipped;
             let overdue = found.items.into_iter().filter(|payment| is_overdue(payment));
-            page.items.extend(overdue.map(|payment| OverduePayment { payment: payment.into(), overdue: reason }));
+            page.items.extend(overdue.map(&body));
             page.next = found.next;
             let Some(position) = &page.next else { return Ok(()) };
             rest = whole.after(position);

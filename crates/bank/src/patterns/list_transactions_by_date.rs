@@ -27,5 +27,5 @@ pub const PATTERN: Pattern = Pattern {
 /// Lists the archived payments of a date with one status, by default `PROCESSED`, for all accounts.
 /// The order is the scheduled time.
 pub async fn list_transactions_by_date(bank: Bank, request: Request<OfDate>) -> Result<List<TransactionBody>, Error> {
-    of_date::<Transaction, _>(&bank, &bank.transactions, &request, Status::Processed).await
+    of_date(&bank, &bank.transactions, &request, Status::Processed, Transaction::body).await
 }

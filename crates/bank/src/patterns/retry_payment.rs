@@ -97,6 +97,7 @@ pub async fn retry_payment(bank: Bank, request: Request<PaymentInput>) -> Result
     let scheduled = |Retry { account, payment_id, created_at, .. }| {
         let mut payment = Payment::scheduled(account, payment_id, shard, failed.data.clone(), created_at);
         (payment.by_operator, payment.retry_of) = (failed.by_operator, Some(failed.id()));
+        payment.changed_by = Some(request.caller.author(DOMAIN));
         payment
     };
     let retried = match bank.dynamo.write(bank.payments.put_new(&record)?).await {
@@ -119,5 +120,5 @@ pub async fn retry_payment(bank: Bank, request: Request<PaymentInput>) -> Result
         "accountId" => Some(retried.account.to_string()),
         _ => Some(retried.id().to_string()),
     });
-    Ok(Located { location, body: retried.into() })
+    Ok(Located { location, body: retried.body(&request.caller) })
 }

@@ -61,6 +61,7 @@ pub async fn schedule_payment(
     let id = PaymentId::new(scheduled_time, request.milli.instant(), &request.random);
     let mut payment = Payment::scheduled(account, id, bank.due.shards.pick(&request.random), data, request.now);
     payment.by_operator = request.caller.operates(DOMAIN);
+    payment.changed_by = Some(request.caller.author(DOMAIN));
     payment.must_fit()?;
     bank.payer.check(&payment)?;
     if let Some(key) = &request.idempotency_key {
@@ -69,5 +70,5 @@ pub async fn schedule_payment(
         must_not_be_past(scheduled_time, request.now)?;
         bank.put(&payment).await?;
     }
-    Ok(Created { id: payment.id().to_string(), body: payment.into() })
+    Ok(Created { id: payment.id().to_string(), body: payment.body(&request.caller) })
 }

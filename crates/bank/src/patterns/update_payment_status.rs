@@ -8,7 +8,7 @@ use crate::{
     cost::{self, Calls, Named, Pattern},
     model::transaction::TransactionGuard,
 };
-use function::{Contract, Error, Fields, Input, Json, Problem, Request, Route, Trigger};
+use function::{Caller, Contract, Error, Fields, Input, Json, Problem, Request, Route, Trigger};
 use keys::{
     AccountId, RequestId, TimestampSeconds, TransactionId,
     bank::{DueSort, PaymentId, PaymentSort, Status},
@@ -173,8 +173,13 @@ impl StatusChange {
     }
 }
 
-/// Id and time of the request.
-type By = (RequestId, TimestampSeconds);
+/// Caller, id and time of the request.
+#[derive(Clone, Copy)]
+struct By<'a> {
+    caller: &'a Caller,
+    id: RequestId,
+    now: TimestampSeconds,
+}
 
 fn not_allowed(detail: String) -> Error {
     Error::Conflict(Problem::StatusConflict, detail)
@@ -204,7 +209,7 @@ pub async fn update_payment_status(
         UpdatePaymentStatusInput::Status(wanted) => wanted,
         UpdatePaymentStatusInput::Amendment(wanted) => {
             caller.must_own(&wanted.account, DOMAIN)?;
-            return Ok(Json(bank.amend(wanted, caller.operates(DOMAIN), *now).await?.into()));
+            return Ok(Json(bank.amend(wanted, caller, *now).await?.body(caller)));
         }
     };
     caller.must_own(&wanted.account, DOMAIN)?;
@@ -212,11 +217,12 @@ pub async fn update_payment_status(
         caller.must_operate(DOMAIN)?;
     }
     let from = wanted.origin()?;
+    let by = By { caller, id: *id, now: *now };
     let payment = match &wanted.transaction {
-        Some(transaction) => bank.process(wanted, from, transaction, (*id, *now)).await?,
-        None => bank.advance(wanted, from, (*id, *now)).await?,
+        Some(transaction) => bank.process(wanted, from, transaction, by).await?,
+        None => bank.advance(wanted, from, by).await?,
     };
-    Ok(Json(payment.into()))
+    Ok(Json(payment.body(caller)))
 }
 
 impl Bank {
@@ -234,11 +240,12 @@ impl Bank {
         stands(payment)
     }
 
-    fn advancement(&self, wanted: &StatusChange, from: Status, (id, now): By) -> Result<Change, Error> {
+    fn advancement(&self, wanted: &StatusChange, from: Status, by: By<'_>) -> Result<Change, Error> {
         let sort = |status| DueSort { status, payment: wanted.payment };
         let moved_at = if wanted.status == Status::Pending { Payment::DISPATCHED_AT } else { Payment::SETTLED_AT };
         let change = Payment::update(&self.payments, wanted.key()).set(Payment::DUE, &sort(wanted.status));
-        let change = change.set(Payment::MOVED_BY, &id).set(moved_at, &now);
+        let change = change.set(Payment::MOVED_BY, &by.id).set(moved_at, &by.now);
+        let change = change.set(Payment::CHANGED_BY, Value::of(&by.caller.author(DOMAIN))?);
         let change = change.only_if(Condition::is(Payment::DUE, &sort(from)));
         if from != Status::Pending {
             return Ok(change);
@@ -251,11 +258,11 @@ impl Bank {
         Ok(change.only_if(Condition::missing_or_is(Payment::EXECUTION, Value::of(&Execution::Exhausted)?)))
     }
 
-    async fn advance(&self, wanted: &StatusChange, from: Status, by: By) -> Result<Payment, Error> {
+    async fn advance(&self, wanted: &StatusChange, from: Status, by: By<'_>) -> Result<Payment, Error> {
         match self.dynamo.update(self.advancement(wanted, from, by)?).await {
             Err(table::Error::Refused(refused)) => match refused.found::<Payment>(0)? {
                 None => Err(self.missing_payment(&wanted.account, wanted.payment).await),
-                Some(found) if wanted.moved(&found, by.0) => Ok(found),
+                Some(found) if wanted.moved(&found, by.id) => Ok(found),
                 Some(found) => Err(self.stands(&found)),
             },
             done => Ok(done?),
@@ -275,7 +282,7 @@ impl Bank {
         wanted: &StatusChange,
         from: Status,
         transaction: &TransactionId,
-        by: By,
+        by: By<'_>,
     ) -> Result<Payment, Error> {
         let found = self.stored(wanted).await?;
         if found.due.status != from || self.executes(&found) {
@@ -288,10 +295,9 @@ impl Bank {
         match self.dynamo.transact(vec![update, self.payments.put_new(&guard)?]).await {
             Ok(()) => {
                 let due = DueSort { status: Status::Processed, payment: wanted.payment };
-                let (id, now) = by;
-                let transaction_id = Some(transaction.clone());
-                let settled = Payment { due, transaction_id, moved_by: Some(id), settled_at: Some(now), ..found };
-                Ok(Payment { failure_reason: None, execution: None, next_attempt_at: None, ..settled })
+                let (transaction_id, changed_by) = (Some(transaction.clone()), Some(by.caller.author(DOMAIN)));
+                let settled = Payment { due, transaction_id, moved_by: Some(by.id), settled_at: Some(by.now), ..found };
+                Ok(Payment { failure_reason: None, execution: None, next_attempt_at: None, changed_by, ..settled })
             }
             Err(table::Error::Refused(refused)) => {
                 let ours = refused.found::<TransactionGuard>(1)?.is_some_and(|found| found == guard);
@@ -302,7 +308,7 @@ impl Bank {
                 // If only the condition of the guard fails, the error does not include the payment.
                 // Read the payment to find out whether an earlier attempt changed it.
                 let found = self.stored(wanted).await?;
-                if wanted.moved(&found, by.0) { Ok(found) } else { Err(self.stands(&found)) }
+                if wanted.moved(&found, by.id) { Ok(found) } else { Err(self.stands(&found)) }
             }
             Err(error) => Err(error.into()),
         }

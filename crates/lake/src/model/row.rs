@@ -69,7 +69,7 @@ impl<T: Exported> Row<'_, T> {
         match column.read {
             Read::Text(read) => read(item).map(Cell::Text),
             Read::Account(read) => read(item).map(|account| token(account.as_str())),
-            Read::Person(read) => Some(token(&read(item))),
+            Read::Person(read) => read(item).map(|person| token(&person)),
             Read::Int(read) => read(item).map(|number| Cell::Number(number.into())),
             Read::Boolean(read) => Some(Cell::Flag(read(item))),
             Read::Amount(read) => read(item).map(Cell::Amount),

@@ -72,7 +72,7 @@ pub(crate) enum Read<T> {
     /// Account of a customer. The rows have a token instead if account tokens are enabled.
     Account(fn(&T) -> Option<AccountId>),
     /// Id of a person, which is replaced like an account.
-    Person(fn(&T) -> String),
+    Person(fn(&T) -> Option<String>),
     Int(fn(&T) -> Option<i32>),
     Boolean(fn(&T) -> bool),
     Amount(fn(&T) -> Option<Decimal>),

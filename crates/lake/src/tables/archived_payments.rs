@@ -1,4 +1,4 @@
-use super::payments::{AMOUNT, CREDITED, CURRENCY, DEBITED, amount, credited, currency, debited};
+use super::payments::{AMOUNT, CHANGED_BY, CREDITED, CURRENCY, DEBITED, amount, credited, currency, debited};
 use crate::model::{
     change::Exported,
     schema::{Read, TableOf, always, state, version},
@@ -50,6 +50,11 @@ impl Exported for Transaction {
             state("settled_at", Read::Time(|payment| payment.settled_at.map(Into::into)), "time of the final status"),
             state("failure_reason", Read::Text(|payment| payment.failure_reason.clone()), "reason for the failure"),
             state("archived_at", Read::Time(|payment| Some(payment.archived_at.into())), "time of the archiving"),
+            state(
+                "changed_by",
+                Read::Person(|payment| payment.changed_by.as_ref().map(|author| author.sub.clone())),
+                CHANGED_BY,
+            ),
         ],
     };
 

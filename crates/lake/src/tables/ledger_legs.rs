@@ -30,7 +30,7 @@ impl Exported for Leg {
             version(),
             always("transaction_id", Read::Text(|leg| Some(leg.transaction().to_string())), "the transaction"),
             always("account_id", Read::Account(|leg| Some(leg.account.clone())), "account of the leg"),
-            always("user_id", Read::Person(|leg| leg.user.to_string()), "owner of the account"),
+            always("user_id", Read::Person(|leg| Some(leg.user.to_string())), "owner of the account"),
             state("leg_type", Read::Text(|leg| Some(leg.leg_type.to_string())), "`debit` or `credit`"),
             state("amount", Read::Amount(|leg| Some(leg.amount)), "positive amount"),
             state("currency", Read::Text(|leg| Some(leg.currency.code().to_owned())), "ISO 4217"),

@@ -51,7 +51,7 @@ impl Exported for Transaction {
                 "original transaction of a reversal",
             ),
             state("created_at", Read::Time(|header| Some(header.created_at.into())), "time of the transaction"),
-            state("created_by", Read::Person(|header| header.created_by.to_string()), "caller that posted it"),
+            state("created_by", Read::Person(|header| Some(header.created_by.to_string())), "caller that posted it"),
         ],
     };
 

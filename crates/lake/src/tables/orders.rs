@@ -33,7 +33,7 @@ impl Exported for Order {
             ),
             state(
                 "changed_by",
-                Read::Person(|order| order.changed_by.sub.clone()),
+                Read::Person(|order| Some(order.changed_by.sub.clone())),
                 "caller who changed the status, or placed the order",
             ),
         ],

@@ -63,6 +63,11 @@ impl Exported for Payment {
                 Read::Time(|payment| payment.next_attempt_at.map(Into::into)),
                 "time of the next attempt",
             ),
+            state(
+                "changed_by",
+                Read::Person(|payment| payment.changed_by.as_ref().map(|author| author.sub.clone())),
+                CHANGED_BY,
+            ),
         ],
     };
 
@@ -81,6 +86,7 @@ impl Exported for Payment {
     }
 }
 
+pub(super) const CHANGED_BY: &str = "caller who changed the payment last; absent if only the bank did";
 pub(super) const AMOUNT: &str = "`amount` of the payment's data; omitted if it is not a valid amount";
 pub(super) const CURRENCY: &str = "`currency` of the payment's data, ISO 4217; omitted if it is not a valid code";
 pub(super) const DEBITED: &str = "`debitAccountId` of the payment's data; omitted for the own account";

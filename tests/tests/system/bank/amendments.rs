@@ -20,6 +20,11 @@ fn path(id: &str) -> String {
     format!("/bank/accounts/A-1/payments/{id}")
 }
 
+/// The author of a request without a token.
+fn local_operator() -> Value {
+    json!({"sub": "local-operator", "scope": "bank:operate"})
+}
+
 /// Puts a `SCHEDULED` payment that is not new. Returns its path.
 async fn scheduled(stack: &Stack, change: impl FnOnce(&mut Payment)) -> String {
     let mut one = payment("A-1", TIME, Status::Scheduled, 0);
@@ -60,7 +65,7 @@ async fn new_data_updates_the_payment_once() {
     for data in [json!({"amount": "2.00"}), json!({"amount": "2.00"}), Value::Null, json!("text")] {
         let answer = amend(&data).await;
         let mut expected = before.clone();
-        expected["data"] = data;
+        (expected["data"], expected["changedBy"]) = (data, local_operator());
         assert_eq!((answer.status, &answer.body), (200, &expected));
         assert_eq!(client.get(&path).await.body, expected);
     }
@@ -86,6 +91,7 @@ async fn a_new_time_gives_the_payment_a_new_id() {
     assert!(second.starts_with("20991202T100000Z-"), "{second}");
     let mut expected = old.clone();
     (expected["paymentId"], expected["scheduledTime"], expected["data"]) = (json!(second), json!(LATER), json!([1]));
+    expected["changedBy"] = local_operator();
     assert_eq!(answer.body, expected);
     assert_eq!(client.get(&path(&second)).await.body, expected);
     assert_eq!(listed(&client).await, [second.as_str()]);

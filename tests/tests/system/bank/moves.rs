@@ -13,6 +13,7 @@ use system_tests::{
 };
 
 const TIME: &str = "2099-12-01T09:30:00Z";
+const LIST: &str = "/bank/accounts/A-1/payments";
 const MOVES: [(Status, Status); 4] = [
     (Status::Scheduled, Status::Pending),
     (Status::Scheduled, Status::Cancelled),
@@ -58,12 +59,50 @@ async fn four_status_changes_are_allowed_and_a_customer_may_only_cancel() {
         }
         if is_allowed {
             assert_eq!((answer.status, &answer.body["status"]), (200, &json!(to.as_str())), "{}", answer.body);
-            assert_eq!(operator.get(&path).await.body, answer.body);
+            let mut stored = operator.get(&path).await.body;
+            let scope = if to == Status::Cancelled { "bank:write" } else { "bank:operate" };
+            assert_eq!(stored["changedBy"], json!({"sub": "tester", "scope": scope}));
+            if to == Status::Cancelled {
+                stored.as_object_mut().expect("a payment").remove("changedBy");
+            }
+            assert_eq!(stored, answer.body);
         } else {
             assert_problem(&answer, 409, "status-conflict");
             assert_eq!((operator.get(&path).await.body, named(&stack, &id).await), (before, [0; 3]), "{from} to {to}");
         }
     }
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn operators_see_who_changed_a_payment_last() {
+    let stack = stack().start().await.expect("a stack");
+    let customer = Client::caller(&stack, "bank:read bank:write", &["A-1"]);
+    let [ann, bob] = ["ann", "bob"].map(|user| Client::member(&stack, "bank:operate", "none", user));
+    let by = |user: &str| json!({"sub": user, "scope": "bank:operate"});
+    let created = customer.post(LIST, &json!({"scheduledTime": TIME, "data": {}})).await.body;
+    let path = format!("{LIST}/{}", created["paymentId"].as_str().expect("an id"));
+    let seen = async |client: &Client, path: &str| client.get(path).await.body.get("changedBy").cloned();
+    assert_eq!((created.get("changedBy"), seen(&customer, &path).await), (None, None));
+    assert_eq!(seen(&ann, &path).await, Some(json!({"sub": "tester", "scope": "bank:write"})));
+    for (client, status, author) in [(&ann, "PENDING", "ann"), (&bob, "FAILED", "bob")] {
+        assert_eq!(client.patch(&path, &json!({"status": status})).await.body["changedBy"], by(author));
+        assert_eq!(seen(&ann, &path).await, Some(by(author)));
+        let due = ann.get(&format!("/bank/payments/due?date=2099-12-01&status={status}")).await.body;
+        assert_eq!(due["items"][0]["changedBy"], by(author));
+    }
+    assert_eq!(archive(&Client::operator(&stack), "2099-12-01").await, 1);
+    let archived = "/bank/accounts/A-1/transactions";
+    assert_eq!((seen(&ann, &path).await, seen(&customer, &path).await), (Some(by("bob")), None));
+    assert_eq!(ann.get(archived).await.body["items"][0]["changedBy"], by("bob"));
+    assert_eq!(customer.get(archived).await.body["items"][0].get("changedBy"), None);
+    let retried = ann.post(&format!("{path}/retry"), &json!({})).await.body;
+    assert_eq!(retried["changedBy"], by("ann"));
+    assert_eq!(
+        bob.post(&format!("{path}/retry"), &json!({})).await.body,
+        retried,
+        "a repeated request keeps the author"
+    );
     stack.stop().await;
 }
 
