@@ -264,6 +264,11 @@ async function forms (browser, stack) {
   await tab.go('try/get-statement', 'Try it')
   await tab.page.locator('select[name=person]').selectOption('customer')
   check('the account follows the caller', await tab.page.locator('input[name=accountId]').inputValue() === ANN && await answered(tab, '200 OK'))
+  for (const [route, person, status] of [['create-hold', 'customer', '201 Created'], ['list-registrations', 'employee', '200 OK']]) {
+    await tab.go(`try/${route}`, 'Try it')
+    await tab.page.locator('select[name=person]').selectOption(person)
+    check(`${route} of the ${person} succeeds`, await answered(tab, status))
+  }
   await tab.page.close()
 }
 
@@ -350,9 +355,15 @@ async function links (tab) {
   await page.reload()
   await page.getByRole('heading', { name: `ACCOUNT#${ANN}` }).waitFor()
   check('a trace links to an item collection, which a reload keeps', true)
+  const { body: [refused] } = await stack.send('GET', `/_local/api/traces?function=get-payment&status=4`)
+  await tab.go(`trace/${refused.number}`, refused.title)
+  check('a refused request is not compared', await page.getByText(/is declared with|as declared for/).count() === 0)
   await page.goto(detail)
   await page.getByText(/is declared with|as declared for the sample request/).first().waitFor()
   check('a trace compares the measured units with the declared ones', true)
+  await page.getByText('Request and response').first().click()
+  const violations = await tab.violations()
+  check('an opened call has no accessibility violation', violations.length === 0, violations.join())
 }
 
 async function filters (tab) {
@@ -390,6 +401,10 @@ async function otherProgram (browser, stack) {
   const effect = await stack.send('GET', `/_local/api/traces/${detail.effects[0].number}`)
   const causes = effect.body.causes.map(one => one.title)
   check('an effect of another program names that program alone', detail.effects[0].number > passed.effects[0].number && causes.join() === 'UpdateItem through the DynamoDB port', causes.join())
+  await stack.dynamo('ExecuteStatement', { Statement: 'UPDATE "local-Cart" SET Quantity = ? WHERE PK = ? AND SK = ?', Parameters: [{ N: '4' }, PK, SK] })
+  const [statement] = await stack.until('traces?function=-', all => all[0]?.title === 'ExecuteStatement through the DynamoDB port')
+  const stated = await stack.until(`traces/${statement.number}`, trace => trace.effects.length > 0)
+  check('a statement of PartiQL is a write', statement.status === 200 && stated.calls[0].changes.length === 1, JSON.stringify(stated.calls))
   const tab = await Tab.open(browser, stack)
   await tab.go(`trace/${write.number}`, 'UpdateItem through the DynamoDB port')
   await tab.page.getByText('A call of another program to the DynamoDB port').waitFor()
@@ -433,6 +448,13 @@ async function tables (browser, stack) {
   await entities.waitFor()
   const leg = await entities.locator('tr', { hasText: 'TransactionLeg' }).textContent()
   check('the model shows entities with the formats of their keys', leg.includes('TXN#⟨') && leg.includes('LEG#⟨'), leg)
+  await tab.go('tables/local-Activities/model', 'Tables')
+  const registration = await entities.locator('tr', { hasText: 'Registration#' }).first().textContent()
+  check('a word of a key is part of its format', registration.includes('Registration#UserId-⟨'), registration)
+  await tab.go('tables/%E0%A4%A', 'Tables')
+  check('an unknown address is no empty page', await tab.page.getByText('There is no table %E0%A4%A.').count() === 1)
+  await tab.go('tables/local-FinancialTransactions/model', 'Tables')
+  await entities.waitFor()
   check('the model shows access patterns', await tab.page.getByRole('link', { name: 'L3 process-payment' }).count() > 0)
   await tab.shot('model')
   await tab.go(`tables/local-FinancialTransactions/GSI1?pk=ACCOUNT%23${ANN}&from=ZZZ`, 'Tables')

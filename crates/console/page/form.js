@@ -1,13 +1,13 @@
 // The form of a route, with the sample of its function, and the answer.
-import { Ask, Trouble, get, html, link, pretty, query, short, useData, useEffect, useState } from './lib.js'
+import { Ask, Notation, Trouble, get, html, link, pretty, query, short, useData, useEffect, useState } from './lib.js'
 
-const PEOPLE = [['operator', 'operator'], ['customer', 'customer (ann)'], ['employee', 'employee 456 of company 123'], ['administrator', 'administrator of company 123'], ['nobody', 'nobody']]
+const PEOPLE = [['operator', 'operator'], ['customer', 'customer (ann)'], ['employee', 'employee 123 of company 123'], ['administrator', 'administrator of company 123'], ['nobody', 'nobody']]
 const ANN = 'e4ceeb59-552e-8690-9301-f64e44907c84'
 
 /** The resources of a caller, which the caller may use. */
 function own (person, service) {
-  if (person === 'customer') return { accountId: service === 'ledger' ? ANN : 'Account1', userId: 'ann' }
-  if (person === 'employee') return { companyId: '123', userId: '456' }
+  if (person === 'customer') return service === 'ledger' ? { accountId: ANN, debitAccountId: ANN, userId: 'ann' } : { accountId: 'Account1' }
+  if (person === 'employee') return { companyId: '123', userId: '123' }
   return person === 'administrator' ? { companyId: '123' } : {}
 }
 
@@ -83,8 +83,9 @@ const COPIES = [['curl', 'Copy as curl', curl], ['event', 'Copy as an event file
 function Filled ({ form, sample }) {
   const hasKey = 'idempotency-key' in sample.headers
   const hasBody = form.method !== 'GET' && (Boolean(sample.body) || form.method !== 'DELETE')
+  const text = sample.body && hasBody ? indented(sample.body) : ''
   const given = { path: some(names(form.path), sample.path), search: some(sample.parameters.map(one => one.name), sample.query) }
-  const [state, setState] = useState({ ...given, person: 'operator', key: hasKey ? crypto.randomUUID() : '', body: sample.body && hasBody ? indented(sample.body) : '' })
+  const [state, setState] = useState({ ...given, person: 'operator', key: hasKey ? crypto.randomUUID() : '', body: text })
   const [answer, setAnswer] = useState(null)
   const [isAsked, ask] = useState(false)
   const change = values => setState({ ...state, ...values })
@@ -92,7 +93,7 @@ function Filled ({ form, sample }) {
   /** The account, user and company follow the caller. */
   const call = person => {
     const mine = own(person, form.service)
-    change({ person, path: { ...given.path, ...only(mine, names(form.path)) }, search: { ...given.search, ...only(mine, ['companyId'].filter(name => name in given.search)) } })
+    change({ person, body: text.replace(/"(\w+)": "[^"]*"/g, (all, name) => mine[name] ? `"${name}": "${mine[name]}"` : all), path: { ...given.path, ...only(mine, names(form.path)) }, search: { ...given.search, ...only(mine, ['companyId'].filter(name => name in given.search)) } })
   }
   const send = async () => {
     ask(false)
@@ -164,7 +165,7 @@ function Answer ({ answer, form }) {
   if (answer.isWaiting) return html`<p role="status">Waiting for the answer …</p>`
   return html`<div role="status"><h2 class=${answer.isGood ? 'good' : 'bad'}>${answer.status}</h2></div>
     ${answer.location && html`<p>Location: <code>${answer.location}</code></p>`}
-    ${answer.consumed && html`<p>Consumed: ${answer.consumed}</p>`}
+    ${answer.consumed && html`<p>Consumed: ${answer.consumed}</p><${Notation} />`}
     ${trace && html`<p><a href=${`#/trace/${trace.number}`}>Trace of the last request</a></p>`}
     <pre class="answer" tabindex="0">${answer.text}</pre>`
 }

@@ -111,7 +111,7 @@ export const link = (path, values = {}) => {
 /** The parts of the address. */
 export function place () {
   const [path, search = ''] = location.hash.replace(/^#\/?/, '').split('?')
-  return { parts: path.split('/').map(decodeURIComponent), search: Object.fromEntries(new URLSearchParams(search)) }
+  return { parts: path.split('/').map(part => { try { return decodeURIComponent(part) } catch { return part } }), search: Object.fromEntries(new URLSearchParams(search)) }
 }
 
 export const go = (path, values) => { location.hash = link(path, values) }

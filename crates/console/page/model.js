@@ -30,17 +30,17 @@ function format (samples, name) {
   const split = given.map(item => item[name].S.split('#'))
   return split[0].map((part, at) => {
     const isSame = split.every(parts => parts[at] === part)
-    return isSame && /^[A-Z][A-Z_-]*$/.test(part) ? part : named(part, given[0], name)
+    return isSame && /^[A-Z][A-Za-z_-]*$/.test(part) ? part : named(part, given[0], name)
   }).join('#')
 }
 
-const KINDS = [[/^\d{4}-\d\d-\d\dT/, 'time'], [/^\d{4}-\d\d-\d\d$/, 'date'], [/^[\da-f]{8}-?([\da-f]{4}-?){3}[\da-f]{12}$/, 'id'], [/^\d+$/, 'number'], [/^[A-Z_]+$/, 'status']]
+const KINDS = [[/^\d{4}-\d\d-\d\dT/, 'time'], [/^\d{4}-\d\d-\d\d$/, 'date'], [/^[\da-f]{8}-?([\da-f]{4}-?){3}[\da-f]{12}$/, 'id'], [/^\d+$/, 'number'], [/^[A-Z_]+$/, 'word']]
 
 /** A part of a key: the name of the attribute that it repeats, or the kind of its text. */
 function named (part, item, key) {
   const [, prefix, rest] = /^([A-Z][a-z]\w*-)(.+)$/.exec(part) ?? [null, '', part]
   const isKey = name => name === key || /(PK|SK)$/.test(name)
-  const attribute = rest.length > 2 && Object.keys(item).find(name => !isKey(name) && name !== 'Type' && String(plain(item[name])) === rest)
+  const attribute = !prefix && rest.length > 2 && Object.keys(item).find(name => !isKey(name) && name !== 'Type' && String(plain(item[name])) === rest)
   const kind = attribute || (KINDS.find(([shape]) => shape.test(rest))?.[1] ?? 'text')
   return `${prefix}⟨${kind}⟩`
 }

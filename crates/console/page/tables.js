@@ -13,6 +13,7 @@ export function Tables ({ parts, search }) {
   const tables = data?.tables ?? []
   const table = tables.find(one => one.name === parts[0]) ?? tables[0]
   return html`<h1 tabindex="-1">Tables</h1><${Trouble} error=${error} retry=${reload} />
+    ${data && parts[0] && table.name !== parts[0] && html`<p class="notice">There is no table ${parts[0]}.</p>`}
     ${table && html`<${View} key=${table.name} data=${data} table=${table} index=${parts[1] ?? ''} search=${search} />`}`
 }
 

@@ -70,7 +70,7 @@ export function Traces ({ search }) {
   const home = useData('api/home')
   const services = home.data?.services ?? []
   const patterns = services.filter(({ name }) => !search.service || name === search.service).flatMap(service => service.patterns)
-  const functions = search.function ?? (search.service ? patterns.map(pattern => pattern.name).join() : '')
+  const functions = search.function ?? (search.service ? patterns.map(pattern => pattern.name).join() || '…' : '')
   const { q, method, status, units } = search
   const filter = { q, function: functions, method, status, units }
   const isWaiting = search.service && !home.data
@@ -90,7 +90,7 @@ export function Traces ({ search }) {
       <button type="button" aria-pressed=${isPaused} onClick=${() => setPaused(!isPaused)}>${isPaused ? 'Continue' : 'Pause'}</button>
       <span class="soft" role="status">${q ? `The newest requests that contain “${q}”` : isPaused ? 'Paused' : 'Live'}</span>
     </div>
-    <p><${Losses} losses=${losses} /></p>
+    <p><${Losses} losses=${losses} /></p><${Notation} />
     ${traces.length === 0 && !error && !isWaiting && html`<p class="soft">${q ? 'No kept request contains this text.' : isFiltered ? 'No kept request matches the filters.' : html`Nothing has been called yet. <a href="#/try">Send a request</a>, or call the API with curl.`}</p>`}
     <${TraceList} traces=${traces} />`
 }
@@ -140,13 +140,13 @@ function Details ({ data }) {
     ${declared && html`<${Places} declared=${declared} service=${service.name} event=${data.event} />`}
     <${Faults} faults=${data.faults} />
     ${data.causes.length > 0 && html`<h2>Caused by</h2><${TraceList} traces=${data.causes} />`}
-    <${Cost} calls=${data.calls} declared=${declared} />
+    <${Cost} calls=${data.calls} declared=${declared} isDone=${!data.error && !(data.status >= 400)} />
     <h2>Calls</h2>${data.calls.length === 0 && html`<p class="soft">The function called nothing.</p>`}
     ${data.calls.map((call, index) => html`<${CallBox} key=${index} call=${call} number=${index + 1} />`)}
     <h2>What followed</h2>
     ${data.effects.length === 0 ? html`<p class="soft">No stream has passed on a change of this request${isWritten ? ' yet' : ', because it wrote nothing'}.</p>` : html`<${TraceList} traces=${data.effects} />`}
-    <div class="two"><details class="box"><summary>Event</summary><pre>${pretty(data.event)}</pre></details>
-      <details class="box"><summary>Answer</summary><pre>${pretty(data.answer)}</pre></details></div>`
+    <div class="two"><details class="box"><summary>Event</summary><pre tabindex="0">${pretty(data.event)}</pre></details>
+      <details class="box"><summary>Answer</summary><pre tabindex="0">${pretty(data.answer)}</pre></details></div>`
 }
 
 /** The form, the docs and the other traces of the function. */
@@ -173,12 +173,12 @@ function sums (calls) {
 }
 
 /** The measured units beside the declared ones. */
-function Cost ({ calls, declared }) {
+function Cost ({ calls, declared, isDone }) {
   const places = sums(calls)
   const rows = [...places].map(([place, { read, write }]) => ({ key: place, cells: [short(place), units(read), units(write)] }))
   const total = [...places.values()].reduce((sum, one) => ({ read: sum.read + one.read, write: sum.write + one.write }), { read: 0, write: 0 })
   return html`<h2>Units</h2><div class="two">
-    <div><h3>Measured</h3>${rows.length === 0 ? html`<p class="soft">None.</p>` : html`<${Table} columns=${['table or index', '#R', '#W']} rows=${rows} />`}<${Compared} total=${total} sample=${declared?.sample} /></div>
+    <div><h3>Measured</h3>${rows.length === 0 ? html`<p class="soft">None.</p>` : html`<${Table} columns=${['table or index', '#R', '#W']} rows=${rows} />`}<${Compared} total=${total} sample=${isDone && declared?.calls.length > 0 && declared.sample} /></div>
     <div><h3>Declared</h3>${(declared?.calls ?? []).map(one => html`<p key=${one.variant}>${one.variant && html`<strong>${one.variant.replace(/^, /, '')}:</strong> `}${one.formula}</p>`)}<${Notation} /></div>
   </div>`
 }
@@ -197,7 +197,7 @@ function Compared ({ total, sample }) {
 function target (call) {
   const { request } = call
   const name = /= (:\w+)/.exec(request?.KeyConditionExpression ?? '')?.[1]
-  const pk = name ? request.ExpressionAttributeValues?.[name]?.S : (request?.Key ?? request?.Item)?.PK?.S
+  const pk = name ? request.ExpressionAttributeValues?.[name]?.S : (request?.Key ?? request?.Item ?? request?.RequestItems?.[call.table]?.Keys?.[0])?.PK?.S
   return pk && collection(call.table, call.index, pk, request.Key?.SK?.S)
 }
 
@@ -214,7 +214,7 @@ function CallBox ({ call, number: index }) {
     <p>${call.returned !== null && html`${number(call.returned)} items returned${call.scanned !== null && call.scanned !== undefined ? `, ${number(call.scanned)} read` : ''}. `}
       ${call.units.map(one => html`<span key=${one.place}>${short(one.place)} ${one.read ? `${number(one.read)} R` : `${number(one.write)} W`} </span>`)}</p>
     ${call.changes.map((change, at) => html`<${Change} key=${at} change=${change} />`)}
-    <details><summary>Request and response</summary><div class="two"><pre>${pretty(call.request)}</pre><pre>${pretty(call.response)}</pre></div></details>
+    <details><summary>Request and response</summary><div class="two"><pre tabindex="0">${pretty(call.request)}</pre><pre tabindex="0">${pretty(call.response)}</pre></div></details>
   </section>`
 }
 

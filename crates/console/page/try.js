@@ -25,7 +25,7 @@ export function Try ({ parts }) {
   const forms = data ?? []
   const found = forms.find(form => form.function === name && (!path || form.path === path))
   return html`<h1 tabindex="-1">Try it</h1><${Trouble} error=${error} retry=${reload} />
-    ${data && html`<div class="side"><${Routes} key=${found ? 'chosen' : 'all'} forms=${forms} found=${found} />
+    ${data && html`<div class="side"><${Routes} forms=${forms} found=${found} />
       <section aria-label="Request">${found ? html`<${Form} key=${found.method + found.path} form=${found} />`
         : html`<p class="soft">Choose a route. Its form has the sample request of its function, which succeeds on new sample data.</p>`}</section></div>`}`
 }
@@ -34,7 +34,7 @@ function Routes ({ forms, found }) {
   const [text, setText] = useState('')
   const words = text.toLowerCase().split(/\s+/).filter(Boolean)
   const wanted = forms.filter(form => isWanted(form, words))
-  useEffect(() => document.querySelector('.routes [aria-current]')?.scrollIntoView({ block: 'nearest' }), [])
+  useEffect(() => document.querySelector('.routes [aria-current]')?.scrollIntoView({ block: 'nearest' }), [found])
   const services = [...new Set(wanted.map(form => form.service))]
   return html`<details class="routes" open=${!found || innerWidth > 700}><summary>Routes</summary>
     <label>Search <input name="find" type="search" value=${text} onInput=${event => setText(event.target.value)} /></label>

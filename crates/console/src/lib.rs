@@ -299,7 +299,7 @@ fn person_claims(person: &str, scopes: &[String]) -> Option<Claims> {
             "sub": "ann", "account_ids": ["Account1", "Ann", "Sue", "e4ceeb59-552e-8690-9301-f64e44907c84"],
             "scope": "bank:read bank:write cart:read cart:write ledger:read ledger:write",
         }),
-        "employee" => json!({"sub": "456", "company_id": "123", "scope": "wellness:read wellness:write"}),
+        "employee" => json!({"sub": "123", "company_id": "123", "scope": "wellness:read wellness:write"}),
         "administrator" => json!({"sub": "789", "company_id": "123", "scope": "wellness:admin"}),
         "nobody" => json!({"sub": "nobody", "scope": ""}),
         _ => return None,

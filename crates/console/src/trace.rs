@@ -203,10 +203,12 @@ impl Trace {
         let bodies = [&event, &answer].map(|body| 2 * crate::length(body)).into_iter().sum::<usize>();
         let mut trace = Self {
             number: 0,
-            cause,
             at,
             micros,
-            status: answer["statusCode"].as_u64().and_then(|status| u16::try_from(status).ok()),
+            status: match cause.trigger {
+                Trigger::Port => calls.first().and_then(|call| call.status),
+                _ => answer["statusCode"].as_u64().and_then(|status| u16::try_from(status).ok()),
+            },
             error,
             retries,
             bytes: calls.iter().map(Call::size).sum::<usize>() + bodies,
@@ -214,6 +216,7 @@ impl Trace {
             wrote: HashMap::new(),
             received: received(&event),
             heat: Vec::new(),
+            cause,
             function,
             event,
             answer,
@@ -413,8 +416,34 @@ fn written(action: &str, request: &Value) -> Vec<Written> {
             });
             calls.collect()
         }
+        "ExecuteStatement" => by_statement(request).into_iter().collect(),
+        "BatchExecuteStatement" | "ExecuteTransaction" => {
+            let statements = request["Statements"].as_array().or(request["TransactStatements"].as_array());
+            statements.into_iter().flatten().filter_map(by_statement).collect()
+        }
         _ => Vec::new(),
     }
+}
+
+/// Returns the item that a `PartiQL` statement writes, if it names the keys by texts or parameters.
+fn by_statement(call: &Value) -> Option<Written> {
+    let statement = call["Statement"].as_str()?;
+    let is_any = |word: &str, of: [&str; 3]| of.iter().any(|one| word.eq_ignore_ascii_case(one));
+    let mut words = statement.split_whitespace();
+    let _ = words.next().filter(|word| is_any(word, ["INSERT", "UPDATE", "DELETE"]))?;
+    let table = words.find(|word| !is_any(word, ["INTO", "FROM", ""]))?.trim_matches('"').to_owned();
+    let value = |name: &str| {
+        let is_name = |(at, _): &(usize, &str)| !statement[..*at].ends_with(char::is_alphanumeric);
+        let (at, _) = statement.match_indices(name).find(is_name)?;
+        let (before, after) = statement.split_at(at);
+        let value = after[name.len()..].trim_start_matches(['"', '\'', ' ', '=', ':']);
+        if value.starts_with('?') {
+            return call["Parameters"].get(before.matches('?').count()).cloned();
+        }
+        Some(json!({"S": value.split('\'').next()?}))
+    };
+    let key = json!({"PK": value("PK")?, "SK": value("SK")?});
+    Some(Written { table, key, item: None })
 }
 
 /// Returns the units of each partition key. A transaction reports its units for each table, so they

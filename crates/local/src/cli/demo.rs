@@ -16,8 +16,7 @@ const MAX_CONDITIONS: usize = 5;
 
 pub(super) async fn demo(options: &StackOptions) -> Result<(), CliError> {
     // Without a batching window, the export delivers records immediately.
-    let stack =
-        options.builder().parameter("ExportWindowSeconds", "0").parameter("ErasureQuietSeconds", "0").start().await?;
+    let stack = options.builder().parameter("ExportWindowSeconds", "0").start().await?;
     let walked = walk(&stack, &options.events()).await;
     stack.stop().await;
     walked
