@@ -225,10 +225,8 @@ impl StackOptions {
     fn builder(&self) -> Builder {
         let builder = Stack::builder(&self.template);
         // A deployed erasure waits for late writes. Here, its runs would fill the trace.
-        let builder = match self.parameters.iter().any(|(name, _)| name == "ErasureQuietSeconds") {
-            true => builder,
-            false => builder.setting("ERASURE_QUIET_SECONDS", "1"),
-        };
+        let is_set = self.parameters.iter().any(|(name, _)| name == "ErasureQuietSeconds");
+        let builder = if is_set { builder } else { builder.setting("ERASURE_QUIET_SECONDS", "1") };
         self.parameters.iter().fold(builder, |builder, (name, value)| builder.parameter(name, value))
     }
 }
