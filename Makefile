@@ -1,6 +1,6 @@
 # On a new machine, start with `make run` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help run sim sim-night sim-mutants mutants coverage sam-env dev load bench bench-counts own-code demo test invoke event plan token docs models picture build deploy undeploy lint lint-template deny lake-sql report sql backfill verify compact test-analytics test-lake test-slow test-whole test-lambda test-openapi test-clients test-sam test-tools test-console console-vendor tools test-dev test-smoke test-deploy test-dynamodb-local smoke need need-java need-python need-valgrind need-peers need-postgres need-clients
+.PHONY: help run sim sim-night sim-mutants mutants coverage sam-env dev load bench bench-counts own-code demo lesson test-lessons test invoke event plan token docs models picture build deploy undeploy lint lint-template deny lake-sql report sql backfill verify compact test-analytics test-lake test-slow test-whole test-lambda test-openapi test-clients test-sam test-tools test-console console-vendor tools test-dev test-smoke test-deploy test-dynamodb-local smoke need need-java need-python need-valgrind need-peers need-postgres need-clients
 
 # The Runtime Interface Emulator, which `sam local invoke` also uses.
 EMULATOR = $(CURDIR)/.venv/sam/lib/*/site-packages/samcli/local/rapid/aws-lambda-rie-$(if $(filter arm64 aarch64,$(shell uname -m)),arm64,x86_64)
@@ -50,6 +50,14 @@ dev: need need-python ## Run the local stack, and restart it when a source file 
 
 demo: need ## Show every access pattern: request, key condition, response, consumed units
 	@$(LOCAL) demo $(ARGS)
+
+lesson: need need-python ## Play a lesson of docs/learn: NAME=hot-partition
+	@cargo build --quiet --bin local
+	@python3 lessons/run.py target/debug/local $(or $(NAME),?)
+
+test-lessons: need need-python ## Play all lessons, and compare them with docs/learn; ARGS=--write changes the pages
+	@cargo build --quiet --bin local
+	python3 lessons/run.py target/debug/local $(or $(ARGS),--check)
 
 test: need ## Run the tests, check that no function has unused permissions, and print the ten slowest parts; or only some cases of the contract: ROW='cart add-cart-item other'
 	@$(if $(ROW),ROW='$(ROW)' tests/row.sh,tests/run.sh)
