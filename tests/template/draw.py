@@ -25,6 +25,7 @@ ARROWS = [
     "functions of wellness call its tables",
     "the stream of BankJobs invokes continue-bank-job",
     "react-to-transactions writes to Totals",
+    "execute-payment writes to FinancialTransactions of ledger",
     "the stream of FinancialTransactions invokes export-changes",
     "export-changes sends to Firehose",
     "Firehose writes to S3: Lake",

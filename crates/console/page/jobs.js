@@ -18,17 +18,10 @@ function read ({ table, item }) {
   return { table, item, id: text('ID'), kind: text('Kind'), state: text('State'), done: text('Done'), total: text('Total'), skipped: text('Skipped'), reason: text('Reason'), at: text('StartedAt') ?? '', isRejected }
 }
 
-/** The newest first. The sample data has jobs of requests in the future, which come last. */
-function sorted (jobs) {
-  const now = new Date().toISOString()
-  const isFuture = job => job.at > now
-  return jobs.sort((one, other) => isFuture(one) - isFuture(other) || other.at.localeCompare(one.at))
-}
-
 export function Jobs () {
   const { data, error, reload } = useData('api/jobs', 2_000)
   const lake = useData('api/lake', 5_000)
-  const jobs = sorted((data ?? []).map(read))
+  const jobs = (data ?? []).map(read).sort((one, other) => other.at.localeCompare(one.at))
   return html`<h1 tabindex="-1">Jobs and lake</h1><${Trouble} error=${error} retry=${reload} />
     <h2>Jobs</h2>${data && jobs.length === 0 && html`<p class="soft">No job has started. Reports, imports and reconciliations are jobs: <a href="#/try/start-reconciliation">start one</a>.</p>`}
     ${jobs.length > 0 && html`<${Table} name="jobs" columns=${['@job', 'kind', 'state', '#started (UTC)', '#done', 'reason', 'again']} rows=${jobs.map(job => row(job, reload))} />`}

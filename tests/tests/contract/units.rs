@@ -37,7 +37,6 @@ const OTHERS: &[&str] = &[
     "create-activity",
     "create-template",
     "get-activity",
-    "get-employee-import",
     "get-points",
     "get-report",
     "join-activity",

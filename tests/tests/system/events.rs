@@ -1,7 +1,8 @@
 //! Tests that each event of `events/` gets the expected response in its world (events/README.md).
 
 use events::Expected;
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
+use keys::cart::ItemId;
 use local::in_process::{InProcess, clock};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -128,6 +129,34 @@ async fn the_worlds_are_coherent() {
         }
     }
     assert_eq!(payments, 9);
+    // Nothing has happened in the future.
+    let now = clock::now();
+    for item in items(&stack) {
+        let future: Vec<_> = times(&item).into_iter().filter(|(_, time)| *time > now).collect();
+        assert!(future.is_empty(), "{future:?} in {item}");
+    }
+}
+
+/// The times in the texts of an item, and the times of its ids, with their texts. Excludes the time
+/// of a payment and the expiry of a hold, which are planned.
+fn times(value: &Value) -> Vec<(&str, Timestamp)> {
+    match value {
+        Value::Object(members) => {
+            members.iter().filter(|(name, _)| *name != "ExpiresAt").flat_map(|(_, value)| times(value)).collect()
+        }
+        Value::Array(items) => items.iter().flat_map(times).collect(),
+        Value::String(text) => {
+            let first = text.split_once('#').map_or("", |(first, _)| first);
+            if ["SCHEDULED", "EXPIRES"].contains(&first) || first.parse::<Timestamp>().is_ok() {
+                return Vec::new();
+            }
+            let written = text.split('#').filter_map(|part| part.parse().ok());
+            let of_id = |part: &str| Some(part.parse::<ItemId>().ok()?.time()?.instant());
+            let of_ids = text.split(['#', '-', '/']).filter_map(of_id);
+            written.chain(of_ids).map(|time| (text.as_str(), time)).collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// Items of all tables. A second creation must not change them.
