@@ -4,6 +4,7 @@ usage: draw.py           writes the picture
        draw.py --check   fails if the picture is stale, or lacks an arrow of a kind
 """
 
+import re
 import sys
 from html import escape
 from pathlib import Path
@@ -35,6 +36,8 @@ ARROWS = [
     "RefreshLake runs queries in Athena",
     "convert-export writes to S3: Lake",
 ]
+# ARN of a table whose name is a parameter.
+TABLE = re.compile(r"arn:.*:dynamodb:.*:table/\$\{(\w+)\}")
 WRITES = {"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem"}
 # Fill and line colour of each kind of resource.
 COLOURS = {
@@ -114,8 +117,13 @@ def source(stream: dict) -> str:
 
 
 def table_of(resource) -> str | None:
-    """Returns the table that a policy resource names. None for an index or a bucket."""
-    value = resource.get("Fn::GetAtt") if isinstance(resource, dict) else None
+    """Returns the table that a policy resource names, or the parameter with the name of a table of another stack.
+    None for an index or a bucket."""
+    if not isinstance(resource, dict):
+        return None
+    if named := TABLE.fullmatch(str(resource.get("Fn::Sub"))):
+        return named[1]
+    value = resource.get("Fn::GetAtt")
     return value.removesuffix(".Arn") if isinstance(value, str) and value.endswith(".Arn") else None
 
 
@@ -157,8 +165,9 @@ class Stack:
         return "StreamSpecification" in self.tables[table]
 
 
-def streams_of_parameters(root: dict, stacks: dict[str, Stack]) -> dict[str, tuple[str, str]]:
-    """Returns the stack and table behind each parameter that the root passes from an output."""
+def tables_of_parameters(root: dict, stacks: dict[str, Stack]) -> dict[str, tuple[str, str]]:
+    """Returns the stack and table behind each parameter that the root passes from an output. The parameter has the
+    name of the table, or the ARN of its stream."""
     found = {}
     for nested in root["Resources"].values():
         for parameter, value in nested["Properties"]["Parameters"].items():
@@ -177,8 +186,11 @@ def count(number: int, noun: str) -> str:
 class Canvas:
     def __init__(self) -> None:
         self.back, self.front = [], []
+        # Middle of the left side of each box, by title.
+        self.sides: Points = {}
 
     def box(self, kind: str, x: float, y: float, width: float, title: str, detail: str, height: float = BOX) -> None:
+        self.sides[title] = (x, y + height / 2)
         fill, line = COLOURS[kind]
         self.front.append(
             f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="6" '
@@ -250,6 +262,15 @@ def draw_service(canvas: Canvas, stack: Stack, left: float, width: float, export
     return leaving, y
 
 
+def draw_write(canvas: Canvas, function: str, stack: str, table: str, bus: float) -> None:
+    """Draws the arrow of a function that writes to a table of another stack. It runs between and below the columns."""
+    (x, center), (end_x, end) = canvas.sides[function], canvas.sides[table]
+    # The arrows within a column use the middle of the boxes and the space below it.
+    lane, end_lane, start, end = x - GUTTER - GAP / 2, end_x - GUTTER - GAP / 2, center - 8, end - 8
+    points = [(x, start), (lane, start), (lane, bus), (end_lane, bus), (end_lane, end), (end_x, end)]
+    canvas.arrow(points, CALL, title=f"{function} writes to {table} of {stack}")
+
+
 def draw_lake(canvas: Canvas, stack: Stack, top: float, sources: Points) -> float:
     """Draws the band below the columns: the path of a change to the BI team, and the state machines."""
     buckets = [name for name in stack.of("AWS::S3::Bucket") if name != "FailedChanges"]
@@ -319,7 +340,7 @@ def picture() -> str:
     for nested in root["Resources"].values():
         path = ROOT / nested["Properties"]["Location"]
         stacks[path.stem] = Stack(path)
-    behind = streams_of_parameters(root, stacks)
+    behind = tables_of_parameters(root, stacks)
     services = [stack for stack in stacks.values() if stack.has_api]
     others = [stack for stack in stacks.values() if not stack.has_api]
     read_elsewhere = {behind[one] for stack in others for function in stack.functions for one in function.streams if one in behind}
@@ -334,6 +355,9 @@ def picture() -> str:
         bottom = max(bottom, end)
     panels = [(MARGIN + place * (width + GAP), TOP, width, bottom - TOP + 4) for place in range(len(services))]
     y = bottom + 4
+    for function in (function for stack in services for function in stack.triggered):
+        for stack, table in (behind[one] for one in function.written if one in behind):
+            draw_write(canvas, function.name, stack, table, y + 7)
     for stack in others:
         top = y + 26
         y = draw_lake(canvas, stack, top, leaving)
