@@ -214,6 +214,11 @@ async fn the_shorter_addresses_lead_to_the_console() {
     for path in ["/", "/_local"] {
         let page = api.request(Method::GET, path).send().await.unwrap();
         assert_eq!((page.status().as_u16(), page.url().path()), (200, "/_local/"), "{path}");
+        // The page loads nothing from another origin, and no other page frames it.
+        let policy = page.headers()["content-security-policy"].to_str().unwrap();
+        for part in ["default-src 'self'", "frame-ancestors 'none'", "base-uri 'none'", "form-action 'none'"] {
+            assert!(policy.split("; ").any(|own| own == part), "{part}: {policy}");
+        }
         assert_eq!(api.request(Method::POST, path).send().await.unwrap().status(), 404, "{path}");
         assert_eq!(without.request(Method::GET, path).send().await.unwrap().status(), 404, "{path}");
     }

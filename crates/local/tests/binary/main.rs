@@ -77,7 +77,10 @@ impl Running {
             command.current_dir(root()).stdout(Stdio::piped()).stdin(Stdio::null()).kill_on_drop(true).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut line = async || lines.next_line().await.unwrap().unwrap();
-        let (first, second) = (line().await, line().await);
+        let first = line().await;
+        let first = if first.starts_with("The console") { line().await } else { first };
+        let second = line().await;
+        assert!(second.contains(" The buckets are local-"), "{second}");
         let urls: Vec<_> = [first.as_str(), second.as_str()]
             .into_iter()
             .flat_map(|line| line.split_ascii_whitespace())
