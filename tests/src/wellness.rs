@@ -143,6 +143,7 @@ pub fn activity(company: &str, id: &str, name: &str, end: &str) -> Activity {
         template_id: None,
         version: 1,
         created_at: "2019-12-01T09:30:00Z".parse().expect("a time"),
+        changed_by: None,
     }
 }
 

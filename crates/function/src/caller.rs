@@ -34,6 +34,13 @@ impl ChangedBy {
     pub fn seen_by(self, caller: &Caller, domain: &str) -> Option<Self> {
         caller.operates(domain).then_some(self)
     }
+
+    /// The author of an item of a company, if the caller is an administrator or an operator of the
+    /// domain. The caller must belong to the company ([`Caller::must_belong_to`]).
+    #[must_use]
+    pub fn seen_in_company(self, caller: &Caller, domain: &str) -> Option<Self> {
+        caller.administers(domain).then_some(self)
+    }
 }
 
 impl Caller {

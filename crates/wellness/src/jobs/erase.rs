@@ -1,9 +1,9 @@
 use super::places::{Partition, partitions};
 use crate::{
-    Correction, Employee, Registration, Wellness,
+    Activity, Correction, Employee, Registration, Wellness,
     model::{
         failure::{Cleaned, Owner},
-        stored::{ListedActivity, StoredItem},
+        stored::{AuthoredActivity, ListedActivity, StoredItem},
     },
 };
 use function::{Clock, Deadline, Error};
@@ -18,17 +18,19 @@ use keys::{
 };
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, time::Duration};
-use table::{BatchWrite, Item, Key, Table};
+use table::{BatchWrite, Change, Condition, Item, Key, Table};
 use tokio::time::sleep;
 
 /// Number of items that a step deletes.
 const ITEMS: usize = 500;
-/// Number of objects, or of registrations of one employee, that a step deletes.
+/// Number of objects, of registrations of one employee, or of authors that a step deletes.
 const PAGE: usize = 100;
 /// Prefix of the failed events that Lambda writes.
 const FAILED: &str = "aws/lambda/";
 /// Maximum number of concurrent transactions.
 const SIDE_BY_SIDE: usize = 16;
+/// The kind of a removed author.
+const AUTHOR: &str = "Author";
 /// Default of the setting `ERASURE_QUIET_SECONDS`.
 const QUIET: u32 = 960;
 /// Pause of a run that waits. Other jobs of the same batch wait as long.
@@ -66,7 +68,8 @@ pub(crate) struct EraseProgress {
     passes: u32,
     /// The seconds that the job has waited since the last pass that found something.
     waited: u32,
-    /// Number of deleted items of each type, of deleted objects, and of changed failed events.
+    /// Number of deleted items of each type, of deleted objects, of changed failed events, and of
+    /// removed authors.
     pub(crate) removed: BTreeMap<String, u64>,
     /// The time of the end.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -89,6 +92,8 @@ enum Place {
     Items(Table, Partition),
     /// The registrations of an employee.
     Registrations(UserId),
+    /// The activities that name an employee as their author.
+    Authors(UserId),
     /// Objects with a prefix.
     Objects(String),
     /// Failed events.
@@ -108,6 +113,11 @@ impl Look {
         self.keys.push(key);
         *self.kinds.entry(kind.to_owned()).or_default() += 1;
     }
+}
+
+/// The ids of activities in a page.
+fn parsed(keys: &[String]) -> Vec<ActivityId> {
+    keys.iter().filter_map(|id| id.parse().ok()).collect()
 }
 
 impl<'a> Erase<'a> {
@@ -133,7 +143,8 @@ impl<'a> Erase<'a> {
         let key = PointsPartition(company.clone()).to_string();
         let points = Partition { group: "points", key, range: CorrectionSort::of(user) };
         let points = Place::Items(table.clone(), points);
-        vec![departure, Place::Registrations(user.clone()), points, exports, Place::Failures]
+        let (registrations, authors) = (Place::Registrations(user.clone()), Place::Authors(user.clone()));
+        vec![departure, registrations, points, authors, exports, Place::Failures]
     }
 
     /// Whether the employee was added again after the start of the job. The data since then stays.
@@ -161,6 +172,7 @@ impl<'a> Erase<'a> {
         match place {
             Place::Items(table, partition) => self.items(table, partition, after, job).await,
             Place::Registrations(user) => self.registrations(user, after, job).await,
+            Place::Authors(user) => self.authors(user, after).await,
             Place::Objects(prefix) => {
                 let page = self.wellness.files.list(prefix, after, PAGE).await?;
                 let mut look = Look { next: page.next, ..Look::default() };
@@ -218,13 +230,31 @@ impl<'a> Erase<'a> {
         Ok(look)
     }
 
+    /// Finds the activities that the employee changed last. The index has no authors, so the
+    /// activities are read. An author has no time, so an employee who was added again is removed
+    /// too.
+    async fn authors(&self, user: &UserId, after: Option<&str>) -> Result<Look, Error> {
+        let page = self.wellness.activities_page(&self.owner.company, after, PAGE).await?;
+        let keys: Vec<Key> = page.items.iter().map(Activity::key_of).collect();
+        let attributes = [Key::PARTITION, Key::SORT, Activity::CHANGED_BY];
+        let found = self.wellness.table.get_all_attributes::<AuthoredActivity>(&keys, true, &attributes).await?;
+        let mut look = Look { next: page.next, ..Look::default() };
+        for activity in found.items.into_values().filter(|activity| activity.has_author(user)) {
+            look.add(activity.partition.0.to_string(), AUTHOR);
+        }
+        Ok(look)
+    }
+
     async fn erase(&self, place: &Place, keys: &[String], job: &Job) -> Result<(), Error> {
         match place {
             Place::Items(table, partition) => self.delete(table, &partition.key, keys).await,
             Place::Registrations(user) => {
-                let activities: Vec<ActivityId> = keys.iter().filter_map(|id| id.parse().ok()).collect();
-                let ends = stream::iter(activities).map(|activity| self.end(activity, user, job));
+                let ends = stream::iter(parsed(keys)).map(|activity| self.end(activity, user, job));
                 ends.buffer_unordered(SIDE_BY_SIDE).try_collect().await
+            }
+            Place::Authors(user) => {
+                let removals = stream::iter(parsed(keys)).map(|activity| self.forget(activity, user));
+                removals.buffer_unordered(SIDE_BY_SIDE).try_collect().await
             }
             Place::Objects(_) => self.wellness.files.delete_all(keys).await,
             Place::Failures => {
@@ -249,7 +279,15 @@ impl<'a> Erase<'a> {
         Ok(self.wellness.dynamo.batch_write(batch).await.map_err(|left| left.why)?)
     }
 
-    /// Deletes a registration and gives up its ticket. The next pass repeats a refused change.
+    /// Removes the employee as the author of an activity. The version stays, so that no request
+    /// gets 412. A request may have changed the activity in the meantime, and named another author.
+    async fn forget(&self, activity: ActivityId, user: &UserId) -> Result<(), Error> {
+        let is_author = Condition::entry_is(Activity::CHANGED_BY, &AuthoredActivity::SUB, user);
+        let removal = self.wellness.table.update(Activity::key_of(&activity)).only_if(is_author);
+        self.apply(vec![removal.remove(Activity::CHANGED_BY)]).await
+    }
+
+    /// Deletes a registration and gives up its ticket.
     async fn end(&self, activity: ActivityId, user: &UserId, job: &Job) -> Result<(), Error> {
         let wellness = self.wellness;
         let key = Registration::key_of(&activity, user);
@@ -268,7 +306,12 @@ impl<'a> Erase<'a> {
                 changes
             }
         };
-        match wellness.dynamo.apply(changes).await {
+        self.apply(changes).await
+    }
+
+    /// Executes the changes. The next pass repeats a refused change.
+    async fn apply(&self, changes: Vec<Change>) -> Result<(), Error> {
+        match self.wellness.dynamo.apply(changes).await {
             Ok(()) | Err(table::Error::Refused(_)) => Ok(()),
             Err(error) => Err(error.into()),
         }

@@ -1,7 +1,7 @@
 //! The partitions of `Activities` with the data of a company.
 
 use crate::{
-    Wellness,
+    Activity, Wellness,
     model::stored::{ListedActivity, StoredItem},
 };
 use function::Error;
@@ -9,10 +9,10 @@ use keys::{
     KeyRange,
     wellness::{
         ActivityId, ActivityPartition, CompanyId, CompanyPartition, EmployeesPartition, EndDateSort, ListPartition,
-        PointsPartition, ReportsPartition,
+        PointsPartition, RegistrationPlace, ReportsPartition,
     },
 };
-use table::{Key, Query, Table};
+use table::{IndexPosition, Key, MergedQuery, Page, Projection, Query, Table};
 
 /// A partition with items of a company.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,5 +67,35 @@ impl Wellness {
         let query = Query::new(&ListPartition(company.clone()), &range).on(&self.lists).large();
         let page = self.table.query_all::<ListedActivity>(&query).await?;
         Ok(page.items.into_iter().map(|activity| activity.partition.0).collect())
+    }
+
+    /// Reads a page of the activities of a company, of all times and statuses. `after` is the
+    /// `next` of the previous page.
+    pub(crate) async fn activities_page(
+        &self,
+        company: &CompanyId,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Page<ActivityId>, Error> {
+        let (partition, range) = (ListPartition(company.clone()).to_string(), EndDateSort::all());
+        let place = after.map(str::parse::<RegistrationPlace>).transpose();
+        let place = place.map_err(|error| Error::Internal(error.to_string()))?;
+        let behind = place.map(|RegistrationPlace { end, activity }| IndexPosition {
+            partition: partition.clone(),
+            sort: EndDateSort(end).to_string(),
+            key: Activity::key_of(&activity),
+        });
+        let (index, partitions) = (&self.lists, vec![partition]);
+        let list = MergedQuery { index, projection: Projection::All, partitions, range: &range, behind };
+        let place_of = |position: &IndexPosition| {
+            let EndDateSort(end) = position.sort.parse().ok()?;
+            let ActivityPartition(activity) = position.key.partition().parse().ok()?;
+            Some(RegistrationPlace { end, activity })
+        };
+        let is_usable = |position: &IndexPosition| place_of(position).is_some();
+        let (page, _) = self.table.merged_page::<ListedActivity>(list, limit, is_usable).await?;
+        let next = page.next.as_ref().and_then(place_of).map(|place| place.to_string());
+        let items = page.items.into_iter().map(|activity| activity.partition.0).collect();
+        Ok(Page { items, next, skipped: page.skipped })
     }
 }

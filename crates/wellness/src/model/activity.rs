@@ -1,10 +1,14 @@
-use crate::model::{
-    access::sees,
-    enrolment::Enrolment,
-    filters::{Filters, FiltersBody},
-    object::JsonObject,
+use crate::{
+    DOMAIN,
+    model::{
+        access::sees,
+        enrolment::Enrolment,
+        filters::{Filters, FiltersBody},
+        object::JsonObject,
+        sizes::{MAX_ROW, must_fit},
+    },
 };
-use function::Caller;
+use function::{Caller, ChangedBy, Error};
 use keys::{
     KeyRange, RequestId, TimestampSeconds,
     wellness::{
@@ -81,6 +85,10 @@ pub struct Activity {
     pub version: i64,
     /// Time of creation.
     pub created_at: TimestampSeconds,
+    /// The caller who last changed the activity, its parts, its references or its section. `None`
+    /// if the erasure of an employee has removed the author, or if the row was read from GSI1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changed_by: Option<ChangedBy>,
 }
 
 impl Item for Activity {
@@ -101,6 +109,15 @@ impl Activity {
     /// The end date.
     pub fn end(&self) -> PlanTime {
         self.end.0
+    }
+
+    /// Checks the size of the base row without the author. A change by a caller with a longer id
+    /// therefore never makes a full row too large.
+    ///
+    /// # Errors
+    /// 413 if the row is larger than 8 KB.
+    pub(crate) fn must_fit(&self) -> Result<(), Error> {
+        must_fit(&Self { changed_by: None, ..self.clone() }, MAX_ROW)
     }
 
     /// The status at the time `now`.
@@ -193,6 +210,19 @@ pub struct ActivityBody {
     #[schemars(range(min = 1))]
     version: i64,
     created_at: TimestampSeconds,
+    /// The caller who last changed the activity, its parts, its references or its section. Only
+    /// administrators and operators see it, and lists omit it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changed_by: Option<ChangedBy>,
+}
+
+impl ActivityBody {
+    /// The activity at the time `now`, with its author if the caller may see it.
+    pub(crate) fn of(activity: Activity, caller: &Caller, now: TimestampSeconds) -> Self {
+        let author = activity.changed_by.clone();
+        let changed_by = author.and_then(|author| author.seen_in_company(caller, DOMAIN));
+        Self { changed_by, ..activity.body(now) }
+    }
 }
 
 /// Serialises optional JSON text as nested JSON.
@@ -205,7 +235,7 @@ pub(crate) fn json_of_some<S: serde::Serializer>(json: &Option<JsonText>, out: S
 }
 
 impl Activity {
-    /// Returns the activity with its status at the time `now`.
+    /// Returns the activity with its status at the time `now`, without its author.
     pub fn body(self, now: TimestampSeconds) -> ActivityBody {
         let activity = self;
         ActivityBody {
@@ -225,6 +255,7 @@ impl Activity {
             template_id: activity.template_id,
             version: activity.version,
             created_at: activity.created_at,
+            changed_by: None,
         }
     }
 }

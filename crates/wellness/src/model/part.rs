@@ -1,16 +1,16 @@
 //! Changes of one part of an activity (docs/decisions/wellness-activities.md).
 
 use crate::{
-    Activity, Wellness,
+    Activity, DOMAIN, Wellness,
     model::{
         groups::MAX_GROUPS,
         parts::{MAX_REFERENCES, MAX_REWARDS},
         row::Row,
     },
 };
-use function::{Error, Fields, Problem};
+use function::{Caller, Error, Fields, Problem};
 use keys::wellness::{ActivityId, ActivityPartition, CompanyId, Level, ProgramSort};
-use table::{Change, Condition, Key, Query};
+use table::{Change, Condition, Key, Query, Value};
 
 /// The routes of parts. They end in the name of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,11 +126,14 @@ impl Wellness {
         Ok(found)
     }
 
-    /// Returns the update that increments the version. DynamoDB refuses it if the version has
-    /// changed. What was read after the activity is therefore still current.
-    pub(crate) fn next_version(&self, activity: &Activity) -> Change {
+    /// Returns the update that increments the version, with the caller as the author. DynamoDB
+    /// refuses it if the version has changed. What was read after the activity is therefore still
+    /// current.
+    pub(crate) fn next_version(&self, activity: &Activity, caller: &Caller) -> Result<Change, Error> {
         let row = self.table.update(Activity::key_of(activity.id()));
-        row.only_if(Condition::is(Activity::VERSION, activity.version)).set(Activity::VERSION, activity.version + 1)
+        let row = row.only_if(Condition::is(Activity::VERSION, activity.version));
+        let row = row.set(Activity::VERSION, activity.version + 1);
+        Ok(row.set(Activity::CHANGED_BY, Value::of(&caller.author(DOMAIN))?))
     }
 
     /// Reads the level that contains the part, with strong consistency.

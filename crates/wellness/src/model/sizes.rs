@@ -3,8 +3,8 @@
 use function::Error;
 use table::Item;
 
-/// Maximum size of the base row, which every list of activities reads. A later section id or
-/// version number can make a row slightly larger.
+/// Maximum size of the base row, which every list of activities reads. The author does not
+/// count. A later section id or version number can make a row slightly larger.
 pub(crate) const MAX_ROW: usize = 8 * 1024;
 /// Maximum size of a part.
 pub(crate) const MAX_PART: usize = 16 * 1024;

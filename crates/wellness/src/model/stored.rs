@@ -1,6 +1,6 @@
 //! Stored items of any kind.
 
-use keys::wellness::ActivityPartition;
+use keys::wellness::{ActivityPartition, UserId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -52,4 +52,26 @@ pub(crate) struct ListedActivity {
 
 impl Item for ListedActivity {
     const TYPE: &'static str = "Activity";
+}
+
+/// The author of an activity. No other attribute can make it unreadable.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct AuthoredActivity {
+    #[serde(rename = "PK")]
+    pub(crate) partition: ActivityPartition,
+    #[serde(rename = "ChangedBy", default)]
+    changed_by: Value,
+}
+
+impl Item for AuthoredActivity {
+    const TYPE: &'static str = "Activity";
+}
+
+impl AuthoredActivity {
+    /// The entry of the author with the user id.
+    pub(crate) const SUB: &'static str = "sub";
+
+    pub(crate) fn has_author(&self, user: &UserId) -> bool {
+        self.changed_by[Self::SUB] == user.as_str()
+    }
 }

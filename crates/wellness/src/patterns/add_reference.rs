@@ -89,12 +89,12 @@ impl UseBody {
 /// - 413 if the reference exceeds 4 KB.
 pub async fn add_reference(wellness: Wellness, request: Request<AddReferenceInput>) -> Result<Put<UseBody>, Error> {
     request.caller.must_belong_to(&request.input.company, DOMAIN)?;
-    optimistically(|| wellness.refer(&request.input)).await
+    optimistically(|| wellness.refer(&request)).await
 }
 
 impl Wellness {
-    async fn refer(&self, wanted: &AddReferenceInput) -> Result<Put<UseBody>, Error> {
-        let AddReferenceInput { version, company, activity, of } = wanted;
+    async fn refer(&self, request: &Request<AddReferenceInput>) -> Result<Put<UseBody>, Error> {
+        let AddReferenceInput { version, company, activity, of } = &request.input;
         let activity = self.activity_at(company, activity, *version).await?;
         let key = Record::key_of(company, of);
         let record = self.table.get::<Record>(&key).await?.ok_or(Error::NotFound("reference"))?;
@@ -111,7 +111,7 @@ impl Wellness {
         }
         let record = self.table.update(key).only_if(Condition::is(Record::DATA, Value::of(&record.data)?));
         let record = record.set(Record::USED_BY, activity.id());
-        let changes = vec![self.next_version(&activity), record, self.table.put(&reference)?];
+        let changes = vec![self.next_version(&activity, &request.caller)?, record, self.table.put(&reference)?];
         self.dynamo.transact(changes).await?;
         Ok(Put { is_new, body: UseBody::new(reference, activity.version + 1) })
     }

@@ -9,19 +9,16 @@ use crate::{
         enrolment::{Capacity, Enrolment},
         object::JsonObject,
         parts::ReferenceBody,
-        sizes::{MAX_PART, MAX_REFERENCE, MAX_ROW, must_fit},
+        sizes::{MAX_PART, MAX_REFERENCE, must_fit},
     },
 };
 use function::{
     Created, Error, Fields, Fingerprint, IdempotentRequest, Input, Problem, Request, Route, Trigger, optimistically,
 };
 use futures::future::{try_join, try_join_all};
-use keys::{
-    TimestampMillis,
-    wellness::{
-        ActivityId, ActivityPartition, CompanyId, EndDateSort, ListPartition, Owner, PlanTime, ProgramPartition,
-        ProgramSort, SectionId, Status, TemplateId,
-    },
+use keys::wellness::{
+    ActivityId, ActivityPartition, CompanyId, EndDateSort, ListPartition, Owner, PlanTime, ProgramPartition,
+    ProgramSort, SectionId, Status, TemplateId,
 };
 use serde_json::{Map, Value, json};
 use table::{Change, Item, Table, cost::Cost};
@@ -115,7 +112,7 @@ impl CreateActivityInput {
         Ok(Fingerprint::of(&["create-activity", &asked.map_err(|error| Error::Internal(error.to_string()))?]))
     }
 
-    fn activity(&self, id: ActivityId, content: &Content, now: TimestampMillis) -> Result<Activity, Error> {
+    fn activity(&self, id: ActivityId, content: &Content, request: &Request<Self>) -> Result<Activity, Error> {
         let Essentials { name, activity_type, sub_type } = content.essentials()?;
         Ok(Activity {
             moved_by: None,
@@ -138,7 +135,8 @@ impl CreateActivityInput {
             data: content.data.clone().map(|JsonObject(data)| data),
             template_id: self.template.clone(),
             version: 1,
-            created_at: now.second(),
+            created_at: request.milli.second(),
+            changed_by: Some(request.caller.author(DOMAIN)),
         })
     }
 }
@@ -154,7 +152,7 @@ pub async fn create_activity(
 ) -> Result<Created<ActivityBody>, Error> {
     request.caller.must_belong_to(&request.input.company, DOMAIN)?;
     let activity = optimistically(|| wellness.create(&request)).await?;
-    Ok(Created { id: activity.id().to_string(), body: activity.body(request.now) })
+    Ok(Created { id: activity.id().to_string(), body: ActivityBody::of(activity, &request.caller, request.now) })
 }
 
 impl Wellness {
@@ -168,7 +166,7 @@ impl Wellness {
         }
         let found = Box::pin(try_join(self.content_of(new), self.must_have_section_of(new)));
         let (content, ()) = found.await?;
-        let activity = new.activity(ActivityId::new(now.instant(), &request.random), &content, now)?;
+        let activity = new.activity(ActivityId::new(now.instant(), &request.random), &content, request)?;
         activity.must_take_sign_ups_if_limited()?;
         let mut changes = self.insertion(&activity, content, request)?;
         changes.extend(once.remember(&activity)?);
@@ -215,7 +213,8 @@ impl Wellness {
     ) -> Result<Vec<Change>, Error> {
         let id = activity.id();
         let mut new = Insertion { table: &self.table, changes: Vec::new() };
-        new.add(activity, MAX_ROW)?;
+        activity.must_fit()?;
+        new.changes.push(self.table.put_new(activity)?);
         if let Some(detail) = content.detail {
             new.add(&Detail::new(id, detail), MAX_PART)?;
         }

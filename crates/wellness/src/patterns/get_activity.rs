@@ -14,10 +14,7 @@ use crate::{
 };
 use function::{Error, Input, Json, Problem, Request, Route, Trigger};
 use futures::future::{try_join, try_join_all};
-use keys::{
-    TimestampSeconds,
-    wellness::{ActivityId, ActivityPartition, CompanyId, Level},
-};
+use keys::wellness::{ActivityId, ActivityPartition, CompanyId, Level};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::{collections::BTreeSet, str::FromStr};
@@ -126,9 +123,10 @@ enum Head {
 }
 
 impl PartsBody {
-    fn new(activity: Activity, levels: &Levels, rows: Vec<Row>, now: TimestampSeconds) -> Self {
+    fn new(activity: Activity, rows: Vec<Row>, request: &Request<GetActivityInput>) -> Self {
+        let levels = &request.input.levels;
         let head = if levels.have(&[Level::Program]) {
-            Head::Row(Box::new(activity.body(now)))
+            Head::Row(Box::new(ActivityBody::of(activity, &request.caller, request.now)))
         } else {
             Head::Ids { activity_id: activity.partition.0, company_id: activity.company }
         };
@@ -180,7 +178,7 @@ pub async fn get_activity(wellness: Wellness, request: Request<GetActivityInput>
     if !sees(&request.caller, activity.status) {
         return Err(Error::NotFound("activity"));
     }
-    Ok(Json(PartsBody::new(activity, &wanted.levels, rows, request.now)))
+    Ok(Json(PartsBody::new(activity, rows, &request)))
 }
 
 impl Wellness {

@@ -59,7 +59,8 @@ pub struct ErasureBody {
 /// A number of removed items.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Removed {
-    /// Type of an item, `Object` for a file in S3, or `FailedEvent`.
+    /// Type of an item, `Object` for a file in S3, `FailedEvent`, or `Author` for an activity that
+    /// named the employee in `changedBy`.
     kind: String,
     #[schemars(range(min = 1))]
     count: u64,

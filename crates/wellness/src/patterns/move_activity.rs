@@ -9,12 +9,9 @@ use crate::{
     cost::{self, Calls, Pattern},
 };
 use function::{Error, Input, Json, Problem, Request, Route, Trigger, optimistically};
-use keys::{
-    RequestId,
-    wellness::{ActivityId, CompanyId, SectionId},
-};
+use keys::wellness::{ActivityId, CompanyId, SectionId};
 use table::{
-    Condition,
+    Condition, Value,
     cost::{Cost, write},
 };
 
@@ -57,7 +54,7 @@ type NewSection = Option<SectionId>;
 /// Moves an activity to a section of its company, or removes it from its section.
 ///
 /// The version does not change. No other request changes the section, so a move cannot overwrite
-/// another update.
+/// another update. A move to the current section writes nothing.
 ///
 /// # Errors
 /// 404 if the activity or the section does not exist.
@@ -66,31 +63,33 @@ pub async fn move_activity(
     request: Request<MoveActivityInput>,
 ) -> Result<Json<ActivityBody>, Error> {
     request.caller.must_belong_to(&request.input.company, DOMAIN)?;
-    let moved = optimistically(|| wellness.move_to_section(&request.input, request.id)).await?;
-    Ok(Json(moved.body(request.now)))
+    let moved = optimistically(|| wellness.move_to_section(&request)).await?;
+    Ok(Json(ActivityBody::of(moved, &request.caller, request.now)))
 }
 
 impl Wellness {
-    async fn move_to_section(
-        &self,
-        MoveActivityInput { company, activity, section }: &MoveActivityInput,
-        by: RequestId,
-    ) -> Result<Activity, Error> {
+    async fn move_to_section(&self, request: &Request<MoveActivityInput>) -> Result<Activity, Error> {
+        let MoveActivityInput { company, activity, section } = &request.input;
         if let Some(section) = section {
             // Sections are never deleted, so this check need not be part of the write.
             let found = self.table.get::<Section>(&Section::key_of(company, section)).await?;
             found.ok_or(Error::NotFound("section"))?;
         }
         let activity = self.activity(company, activity).await?;
+        if activity.section_id == *section {
+            return Ok(activity);
+        }
+        let author = request.caller.author(DOMAIN);
         let change = self.table.update(Activity::key_of(activity.id()));
         let change = change.only_if(Condition::is(Activity::VERSION, activity.version));
         let change = change.only_if(Condition::unchanged(Activity::MOVED_BY, activity.moved_by.as_ref()));
-        let change = change.set(Activity::MOVED_BY, &by);
+        let change = change.set(Activity::MOVED_BY, &request.id).set(Activity::CHANGED_BY, Value::of(&author)?);
         let change = match section {
             Some(section) => change.set(Activity::SECTION_ID, section),
             None => change.remove(Activity::SECTION_ID),
         };
-        let moved = Activity { section_id: section.clone(), moved_by: Some(by), ..activity };
+        let (section_id, moved_by) = (section.clone(), Some(request.id));
+        let moved = Activity { section_id, moved_by, changed_by: Some(author), ..activity };
         self.dynamo.write_once_as(change, &moved).await?;
         Ok(moved)
     }

@@ -77,12 +77,12 @@ impl Input for RemovePartInput {
 /// - 412 if the activity has a different version than the request names.
 pub async fn remove_part(wellness: Wellness, request: Request<RemovePartInput>) -> Result<NoContent, Error> {
     request.caller.must_belong_to(&request.input.company, DOMAIN)?;
-    optimistically(|| wellness.delete_part(&request.input)).await
+    optimistically(|| wellness.delete_part(&request)).await
 }
 
 impl Wellness {
-    async fn delete_part(&self, removal: &RemovePartInput) -> Result<NoContent, Error> {
-        let RemovePartInput { company, activity: id, version, part } = removal;
+    async fn delete_part(&self, request: &Request<RemovePartInput>) -> Result<NoContent, Error> {
+        let RemovePartInput { company, activity: id, version, part } = &request.input;
         let activity = self.activity_at(company, id, *version).await?;
         let level = self.level_with(id, part).await?;
         if !level.has(part) {
@@ -93,7 +93,8 @@ impl Wellness {
             part => vec![Key::new(&ActivityPartition(id.clone()), part)],
         };
         let deletes = keys.into_iter().map(|key| self.table.delete(key));
-        self.dynamo.transact([self.next_version(&activity)].into_iter().chain(deletes).collect()).await?;
+        let version = self.next_version(&activity, &request.caller)?;
+        self.dynamo.transact([version].into_iter().chain(deletes).collect()).await?;
         Ok(NoContent)
     }
 }

@@ -51,16 +51,17 @@ pub struct RemoveReferenceInput {
 /// - 412 if the activity has a different version than the request names.
 pub async fn remove_reference(wellness: Wellness, request: Request<RemoveReferenceInput>) -> Result<NoContent, Error> {
     request.caller.must_belong_to(&request.input.company, DOMAIN)?;
-    optimistically(|| wellness.unrefer(&request.input)).await
+    optimistically(|| wellness.unrefer(&request)).await
 }
 
 const REFERENCE: usize = 1;
 
 impl Wellness {
-    async fn unrefer(&self, wanted: &RemoveReferenceInput) -> Result<NoContent, Error> {
+    async fn unrefer(&self, request: &Request<RemoveReferenceInput>) -> Result<NoContent, Error> {
+        let wanted = &request.input;
         let activity = self.activity_at(&wanted.company, &wanted.activity, wanted.version).await?;
         let reference = self.table.delete(Reference::key_of(&wanted.activity, &wanted.of));
-        match self.dynamo.transact(vec![self.next_version(&activity), reference]).await {
+        match self.dynamo.transact(vec![self.next_version(&activity, &request.caller)?, reference]).await {
             Err(table::Error::Refused(refused)) if refused.at(REFERENCE) => Err(Error::NotFound("reference")),
             outcome => Ok(outcome.map(|()| NoContent)?),
         }

@@ -12,7 +12,6 @@ use crate::{
         enrolment::{Capacity, Enrolment},
         job::following,
         object::JsonObject,
-        sizes::{MAX_ROW, must_fit},
         ticket::seating,
     },
 };
@@ -188,9 +187,11 @@ impl Wellness {
         }
         let new = patch.applied_to(&old)?;
         if new == old {
-            return Ok(Updated { activity: old.body(request.now), job_id: None, enrolment_job_id: None });
+            let activity = ActivityBody::of(old, &request.caller, request.now);
+            return Ok(Updated { activity, job_id: None, enrolment_job_id: None });
         }
-        let new = Activity { version: old.version + 1, ..new };
+        let (version, changed_by) = (old.version + 1, Some(request.caller.author(DOMAIN)));
+        let new = Activity { version, changed_by, ..new };
         let mut changes = vec![self.row(&old, &new)?];
         if (new.status, new.end) != (old.status, old.end) {
             changes.extend(self.references(new.id()).await?.iter().map(|reference| self.along(reference, &new)));
@@ -212,7 +213,8 @@ impl Wellness {
         }
         self.dynamo.transact(changes).await?;
         let job_id = ends_otherwise.then(|| JobId::Registrations(new.id().clone()));
-        Ok(Updated { activity: new.body(request.now), job_id, enrolment_job_id })
+        let activity = ActivityBody::of(new, &request.caller, request.now);
+        Ok(Updated { activity, job_id, enrolment_job_id })
     }
 
     /// Returns the change that resumes the computation of the progress of groups.
@@ -235,6 +237,7 @@ impl Wellness {
             .set(Activity::END, &new.end)
             .set(Activity::LIST_END, &new.end);
         let row = row.set(Activity::FILTERS, Value::of(&new.filters)?);
+        let row = row.set(Activity::CHANGED_BY, Value::of(&new.changed_by)?);
         let row = match &new.enrolment {
             Some(enrolment) => row.set(Activity::ENROLMENT, Value::of(enrolment)?),
             None => row.remove(Activity::ENROLMENT),
@@ -285,7 +288,7 @@ impl UpdateActivityInput {
             new.data = data.clone().map(JsonText::from);
         }
         if table::size(&new)? > table::size(old)? {
-            must_fit(&new, MAX_ROW)?;
+            new.must_fit()?;
         }
         new.status = self.status.unwrap_or(new.status);
         new.start_date = self.start.unwrap_or(new.start_date);

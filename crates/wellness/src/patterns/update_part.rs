@@ -254,7 +254,7 @@ impl Wellness {
         if old == Some(&row) {
             return Ok(Put { is_new, body: body(&activity, activity.version, row, level) });
         }
-        let mut changes = vec![self.next_version(&activity), self.put_of(&row)?];
+        let mut changes = vec![self.next_version(&activity, &request.caller)?, self.put_of(&row)?];
         let is_due = may_be_earned(old, &row);
         if is_due {
             let job = awarding(&new.company, &new.activity, request.id, request.now)?;
