@@ -834,8 +834,8 @@ impl ActivityEndDateSort {
     }
 }
 
-/// The position of a registration in the list of an employee. Many activities may end in the same
-/// second, so GSI3SK alone is not a position.
+/// The position of a registration in the list of an employee, or of an activity in the list of a
+/// company. Many activities may end in the same second, so the end alone is not a position.
 #[derive(Debug, Clone, PartialEq, Eq, Key)]
 #[key("{end:ActivityEndDateSort}#ActivityId-{activity}")]
 pub struct RegistrationPlace {

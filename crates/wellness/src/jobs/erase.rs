@@ -231,8 +231,8 @@ impl<'a> Erase<'a> {
     }
 
     /// Finds the activities that the employee changed last. The index has no authors, so the
-    /// activities are read. An author has no time, so an employee who was added again is removed
-    /// too.
+    /// activities are read. An author has no time. The job therefore also removes an employee who
+    /// was added again.
     async fn authors(&self, user: &UserId, after: Option<&str>) -> Result<Look, Error> {
         let page = self.wellness.activities_page(&self.owner.company, after, PAGE).await?;
         let keys: Vec<Key> = page.items.iter().map(Activity::key_of).collect();

@@ -12,15 +12,16 @@ use tokio::time::sleep;
 
 use super::{
     index, number, recent, text,
-    wellness::{Activities, COMPANIES, Known, admin, employee, hex, key_of_url, operator, other, plan_time},
+    wellness::{Activities, COMPANIES, Known, admin, employee, hex, key_of_url, manager, operator, other, plan_time},
 };
 use crate::{
     draw::Draw,
     trace::lock,
     workloads::{Step, Workload},
-    world::{Ask, Exchange, World},
+    world::{Ask, Caller, Exchange, World},
 };
 
+mod authors;
 mod histories;
 mod lists;
 mod owners;
@@ -83,6 +84,12 @@ fn in_days(days: u64) -> String {
 
 fn with_tag(tag: &str) -> Value {
     json!({"name": tag, "data": {"tag": tag}})
+}
+
+/// The administrator who changes an activity: one of the users in a third of the actions. An erasure
+/// removes the user as the author.
+fn author_of(action: &Value, company: &str) -> Caller {
+    if number(action, "points") % 3 == 1 { manager(company, text(action, "user")) } else { admin(company) }
 }
 
 /// A section of this name.
@@ -176,6 +183,7 @@ impl Workload for Programs {
             super::wellness::stored::check_places(world, &items);
             references::check(world, history, &items);
             histories::check(world, history, &items);
+            authors::check(world, history, &items);
             owners::check_users(world, history, &items).await;
             owners::check_exports(world, &items).await;
             let quiet = lock(&self.quiet).clone();
@@ -254,7 +262,7 @@ impl Programs {
             }
         }
         let ask = Ask::with("POST", format!("{}/activities", root_of(company)), body).key(label);
-        let reply = world.ask(label, &admin(company), ask).await;
+        let reply = world.ask(label, &author_of(action, company), ask).await;
         self.activities.add(company, &reply.body);
     }
 
@@ -293,7 +301,7 @@ impl Programs {
             _ => Ask::of("DELETE", format!("{reference}{query}")),
         };
         let is_removal = ask.method == "DELETE";
-        let reply = world.ask(label, &admin(&company), ask).await;
+        let reply = world.ask(label, &author_of(action, &company), ask).await;
         self.activities.learn(&id, &reply.body["version"]);
         if reply.status == 412 || is_removal {
             let read = world.ask(&format!("{label}v"), &admin(&company), Ask::of("GET", path)).await;
@@ -397,7 +405,9 @@ impl Programs {
                 let Some(known) = activity else { return };
                 let section = if action["all"] == true { Value::Null } else { action["section"].clone() };
                 let path = format!("{root}/activities/{}/section", known.id);
-                Ask::with("PUT", path, json!({"sectionId": section}))
+                let ask = Ask::with("PUT", path, json!({"sectionId": section}));
+                world.ask(label, &author_of(action, company), ask).await;
+                return;
             }
             "record" => Ask::with("PUT", record, with_tag(&tag)),
             "update" => Ask::with("PATCH", record, json!({"data": {"tag": tag}})),

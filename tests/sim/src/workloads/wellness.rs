@@ -80,6 +80,12 @@ pub(super) fn admin(company: &str) -> Caller {
     Caller::new(&sub, &claims)
 }
 
+/// A user of the company who is also an administrator.
+pub(super) fn manager(company: &str, user: &str) -> Caller {
+    let claims = json!({"sub": user, "scope": "wellness:read wellness:write wellness:admin", "company_id": company});
+    Caller::new(&format!("{user}-as-admin-of-{company}"), &claims)
+}
+
 pub(super) fn employee(company: &str, user: &str) -> Caller {
     let claims = json!({"sub": user, "scope": "wellness:read wellness:write", "company_id": company});
     Caller::new(&format!("{user}-of-{company}"), &claims)

@@ -159,6 +159,24 @@ async fn a_report_has_at_most_2_kb_of_data() {
     assert_eq!(operator.patch(REPORT, &report(2_037)).await.status, 200);
 }
 
+/// The limit of 8 KB does not count the author, so each administrator can change a full row.
+#[tokio::test]
+async fn a_full_row_takes_an_author_with_a_longer_id() {
+    let (stack, _) = start().await;
+    let with = |length: usize| Activity { data: Some(json_text(&json!({"a": "x".repeat(length)}))), ..walk() };
+    let rest = 8 * 1024 - table::size(&with(0)).expect("a size");
+    put(&stack, &[with(rest)]).await;
+    for (version, (user, name, status)) in (1..).zip([
+        ("a".repeat(9), "Walk 6000", 200),
+        ("b".repeat(99), "Walk 7000", 200),
+        ("c".repeat(9), "Walk 80000", 413),
+    ]) {
+        let admin = Client::member(&stack, "wellness:admin", "123", &user);
+        let answer = admin.patch(&of("activities/123"), &json!({"version": version, "name": name})).await;
+        assert_eq!(answer.status, status, "{}", answer.body);
+    }
+}
+
 #[tokio::test]
 async fn a_patch_changes_the_named_fields_and_the_version() {
     let (stack, _) = start().await;
@@ -191,11 +209,13 @@ async fn a_patch_changes_the_named_fields_and_the_version() {
         // A new end starts the job that updates the registrations.
         let job = answer.body.as_object_mut().expect("an object").remove("jobId");
         assert_eq!(job, (member == "endDate").then(|| json!("ActivityId-123")));
+        expected["changedBy"] = json!({"sub": "admin-of-123", "scope": "wellness:admin"});
         assert_eq!((answer.status, &answer.body), (200, &expected), "{member}");
     }
     let same = json!({"version": expected["version"], "name": "Walk 6000", "endDate": "2021-01-01T00:00:00Z"});
     let answer = admin.patch(&path, &same).await;
     assert_eq!((answer.status, &answer.body), (200, &expected), "a patch without a change keeps the version");
+    expected.as_object_mut().expect("an object").remove("changedBy");
     let period = "from=2021-01-01T00:00:00&to=2021-01-01T00:00:00&status=cancelled";
     let programme = admin.get(&of(&format!("activities?{period}"))).await.body;
     assert_eq!(programme["items"], json!([expected]));

@@ -4,8 +4,8 @@
 use local::Stack;
 use serde_json::{Value, json};
 use system_tests::{
-    Answer, Client, assert_problem, send, text,
-    wellness::{admin, challenge, create, event_at, of_company, stack, stored},
+    Answer, Client, assert_problem, send, text, until,
+    wellness::{admin, challenge, create, employee, event_at, of_company, stack, stored},
 };
 
 const COMPANY: &str = "C-1";
@@ -102,6 +102,65 @@ async fn each_part_can_be_added_replaced_and_removed_under_the_version() {
     let rows = stored(&stack, None, &partition).await;
     let mut sorts = rows.iter().map(|row| row["SK"].as_s().expect("a key"));
     assert!(sorts.all(|sort| !sort.starts_with("Program#Groups")), "the groups are removed together");
+}
+
+/// Each request that changes an activity names its caller. A request that changes nothing and a job
+/// keep the author.
+#[tokio::test]
+async fn administrators_see_who_changed_an_activity_last() {
+    let stack = stack().start().await.expect("a stack");
+    let by = |user: &str| Client::member(&stack, "wellness:read wellness:admin", COMPANY, user);
+    let author = |user: &str| json!({"sub": user, "scope": "wellness:admin"});
+    let (ann, bob, activities) = (by("ann"), by("bob"), of("activities"));
+    let made = ann.post_once(&activities, "walk", &challenge("Walk", END)).await;
+    assert_eq!((made.status, &made.body["changedBy"]), (201, &author("ann")));
+    let repeated = bob.post_once(&activities, "walk", &challenge("Walk", END)).await;
+    assert_eq!((repeated.status, &repeated.body), (201, &made.body));
+    let path = format!("{activities}/{}", text(&made.body, "activityId"));
+    let section = json!({"name": "Autumn", "startDate": "2099-01-01", "endDate": END});
+    assert_eq!(ann.put(&of("sections/7"), &section).await.status, 201);
+    assert_eq!(put_venue(&ann, "V1", "Hall").await, 201);
+    for (number, (method, part, mut body)) in [
+        ("PATCH", "", json!({"version": 1, "name": "Run"})),
+        ("PUT", "/section", json!({"sectionId": "7"})),
+        ("PUT", "/detail", json!({"version": 2, "detail": {"a": 1}})),
+        ("DELETE", "/detail", Value::Null),
+        ("PUT", "/references/venues/V1", json!({})),
+        ("DELETE", "/references/venues/V1", Value::Null),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let (user, at) = (format!("user-{number}"), format!("{path}{part}"));
+        let done = send(by(&user).request(method, &at).json(&body)).await;
+        assert!(done.status < 300, "{method} {at}: {}", done.body);
+        if done.body["name"].is_string() {
+            assert_eq!(done.body["changedBy"], author(&user), "{method} {at}");
+        }
+        let now = bob.get(&path).await.body;
+        assert_eq!(now["changedBy"], author(&user), "{method} {at}");
+        if body["version"].is_number() {
+            body["version"] = now["version"].clone();
+        }
+        let again = send(bob.request(method, &at).json(&body)).await;
+        assert_eq!(again.status, if method == "DELETE" { 404 } else { 200 }, "{method} {at}: {}", again.body);
+        assert_eq!(bob.get(&path).await.body, now, "{method} {at} changes nothing");
+    }
+    assert_eq!(ann.put(&format!("{path}/references/venues/V1"), &json!({})).await.status, 201);
+    let job = bob.patch(&of("references/venues/V1"), &json!({"data": {"Name": "Gym"}})).await;
+    let job = of(&format!("jobs/{}", text(&job.body, "jobId")));
+    until(&bob, &job, |answer| answer.body["status"] == "done").await;
+    let after = bob.get(&path).await.body;
+    assert_eq!((&after["references"][0]["data"]["Name"], &after["changedBy"]), (&json!("Gym"), &author("ann")));
+    let (operator, change) = (Client::operator(&stack), json!({"version": after["version"], "name": "Swim"}));
+    let changed = operator.patch(&path, &change).await.body;
+    assert_eq!(changed["changedBy"]["scope"], "wellness:operate");
+    assert_eq!(bob.get(&path).await.body["changedBy"], changed["changedBy"]);
+    let ways = ["?include=Program%23Detail", "?include=Program"].map(|levels| format!("{path}{levels}"));
+    for path in [path, format!("{activities}?year=2099")].into_iter().chain(ways) {
+        let seen = employee(&stack, COMPANY, "eve").get(&path).await;
+        assert!(seen.status == 200 && !seen.body.to_string().contains("changedBy"), "{path}: {}", seen.body);
+    }
 }
 
 #[tokio::test]

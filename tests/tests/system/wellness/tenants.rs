@@ -1,6 +1,7 @@
 //! The export and the erasure of a company, and the erasure of an employee (W34):
 //! docs/requirements/wellness.md#tenants.
 
+use function::ChangedBy;
 use keys::TimestampSeconds;
 use local::Stack;
 use serde_json::{Value, json};
@@ -16,7 +17,7 @@ use system_tests::{
     },
 };
 use table::Key;
-use wellness::Registration;
+use wellness::{Activity, Registration};
 
 const OURS: &str = "123";
 const THEIRS: &str = "1234";
@@ -95,6 +96,7 @@ async fn an_export_can_be_downloaded_and_an_erasure_states_what_remains_until_wh
     }
     assert_eq!(texts, ["hello"]);
     assert_eq!(lines, items_in(&stack, "Activities").await, "also an unreadable item");
+    assert_eq!(lines["ActivityId-walk Program"]["ChangedBy"], json!({"sub": "ann", "scope": "wellness:admin"}));
     let url = text(&export["files"][0], "downloadUrl");
     assert_eq!(download(&url.replace("/123/", "/1234/")).await.0, 403);
 
@@ -133,11 +135,16 @@ async fn put_employee(stack: &Stack, user: &str) {
     assert_eq!(answer.status, 201, "{}", answer.body);
 }
 
+fn changed_by(user: &str, activity: Activity) -> Activity {
+    let changed_by = Some(ChangedBy { sub: user.to_owned(), scope: "wellness:admin".to_owned() });
+    Activity { changed_by, ..activity }
+}
+
 /// Puts a company with an employee and two activities.
 async fn seed(stack: &Stack) {
     put_employee(stack, "ann").await;
     for id in ["walk", "run"] {
-        let activity = activity(OURS, id, id, END);
+        let activity = changed_by("ann", activity(OURS, id, id, END));
         put(stack, &["ann", "bob"].map(|user| registration(&activity, user))).await;
         put(stack, &[activity]).await;
     }
@@ -166,6 +173,49 @@ async fn an_erasure_removes_items_that_a_concurrent_function_writes() {
     assert_eq!(left.len(), 1, "{left:?}");
     let body = operator.get(&of("erasure")).await.body;
     assert_eq!((removed(&body)["Registration"], removed(&body)["Employee"]), (6, 3), "{body}");
+}
+
+/// The activities stay as they are, also their versions. Their number is that of several pages, and
+/// they end at the same time.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_erasure_removes_the_employee_as_the_author_of_activities() {
+    let stack = without_jobs().parameter(QUIET, "1").start().await.expect("a stack");
+    let (operator, erasure) = (Client::operator(&stack), of("employees/ann/erasure"));
+    let hers: Vec<Activity> =
+        (0..201).map(|number| changed_by("ann", activity(OURS, &format!("walk-{number}"), "Walk", END))).collect();
+    put(&stack, &hers).await;
+    let (bobs, theirs) = (activity(OURS, "bobs", "Run", END), activity(THEIRS, "theirs", "Run", END));
+    put(&stack, &[changed_by("bob", bobs), changed_by("ann", theirs)]).await;
+    // An activity that cannot be read, and one with a damaged author.
+    let (dynamo, own) = table(&stack);
+    for (number, attribute) in [(1, Activity::NAME), (2, Activity::CHANGED_BY)] {
+        let damage = own.update(Activity::key_of(hers[number].id())).set(attribute, 7);
+        dynamo.write(damage).await.expect("written");
+    }
+    let before = items_in(&stack, "Activities").await;
+    let named = async || {
+        let all = items_in(&stack, "Activities").await.into_iter();
+        all.filter(|(_, item)| item["ChangedBy"]["sub"] == "ann").map(|(key, _)| key).collect::<Vec<_>>()
+    };
+    assert_eq!(operator.post(&erasure, &json!({})).await.status, 202);
+    while named().await.len() > 1 {
+        operator.invoke("continue-job", &step_of(OURS, "EmployeeErasureId-ann")).await;
+    }
+    // Her token is still valid.
+    let ann = Client::member(&stack, "wellness:admin", OURS, "ann");
+    let change = json!({"version": 1, "name": "Swim"});
+    assert_eq!(ann.patch(&of("activities/walk-0"), &change).await.status, 200);
+    finish(&operator, "EmployeeErasureId-ann").await;
+    assert_eq!(named().await, ["ActivityId-theirs Program"]);
+    let after = items_in(&stack, "Activities").await;
+    for (key, mut old) in before.into_iter().filter(|(key, _)| *key != "ActivityId-walk-0 Program") {
+        if old["ChangedBy"]["sub"] == "ann" && !key.starts_with("ActivityId-theirs") {
+            old.as_object_mut().expect("an item").remove("ChangedBy");
+        }
+        assert_eq!(after[&key], old);
+    }
+    let body = operator.get(&erasure).await.body;
+    assert_eq!(removed(&body), BTreeMap::from([("Author".to_owned(), 201)]), "{body}");
 }
 
 /// An employee who is added again during the erasure keeps what happens since then.

@@ -10,7 +10,7 @@ use super::{
         after, attribute, each, number, of_type, text,
         wellness::{self, key_of_url},
     },
-    ALL, COMPANIES, QUIET, USERS, operator, root_of,
+    ALL, COMPANIES, QUIET, USERS, authors, operator, root_of,
     stored::company_of,
 };
 use crate::world::{Ask, Exchange, World};
@@ -60,8 +60,12 @@ pub(super) async fn check_users(world: &World, history: &[Exchange], items: &[Va
             let is_later = requests.iter().any(|one| one.label != last.label && one.end > last.begin);
             let own = items_of(items, company).into_iter().chain(jobs.iter().filter(|one| company_of(one) == company));
             for item in own.filter(|item| item.to_string().contains(user) && attribute(item, "SK") != sort) {
-                // Idempotency records name the user of a correction until they expire.
-                if attribute(item, "SK").starts_with("IDEMPOTENCY#") || is_later && is_new(item, started) {
+                // Idempotency records name the user of a correction, and the author of an activity,
+                // until they expire. The user may change an activity after the erasure.
+                if attribute(item, "SK").starts_with("IDEMPOTENCY#")
+                    || is_later && is_new(item, started)
+                    || authors::changes(history, item).any(|one| authors::of(one) == user && one.end > last.begin)
+                {
                     continue;
                 }
                 world.violation(format!("the erasure of {user} by {} has left {item}", last.label));
