@@ -1,7 +1,7 @@
 //! Recorded calls of DynamoDB, for the console and for the pages of the access patterns.
 
 use serde_json::Value;
-use std::{cmp::Reverse, collections::BTreeMap};
+use std::collections::{BTreeMap, HashMap};
 
 /// The value of an attribute as text, without its type.
 pub fn text(value: &Value) -> String {
@@ -45,7 +45,17 @@ pub fn replaced(expression: &str, request: &Value, quote: char) -> String {
     let names = names.map(|(name, value)| (name, value.as_str().unwrap_or_default().to_owned()));
     let values = request["ExpressionAttributeValues"].as_object().into_iter().flatten();
     let values = values.map(|(name, value)| (name, format!("{quote}{}{quote}", text(value))));
-    let mut all: Vec<(&String, String)> = names.chain(values).collect();
-    all.sort_by_key(|(name, _)| Reverse(name.len()));
-    all.iter().fold(expression.to_owned(), |text, (name, value)| text.replace(name.as_str(), value))
+    let all: HashMap<&String, String> = names.chain(values).collect();
+    // A value can contain the text of a placeholder, such as a time with `:00`.
+    let (mut replaced, mut rest) = (String::new(), expression);
+    while let Some(at) = rest.find(['#', ':']) {
+        let (before, placeholder) = rest.split_at(at);
+        let is_end = |(_, letter): &(usize, char)| !letter.is_alphanumeric() && *letter != '_';
+        let end = placeholder.char_indices().skip(1).find(is_end).map_or(placeholder.len(), |(end, _)| end);
+        let (name, after) = placeholder.split_at(end);
+        replaced += before;
+        replaced += all.get(&name.to_owned()).map_or(name, String::as_str);
+        rest = after;
+    }
+    replaced + rest
 }

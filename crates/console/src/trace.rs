@@ -621,9 +621,9 @@ mod tests {
         let request = json!({
             "KeyConditionExpression": "#1 = :1 AND begins_with(#10, :10)",
             "ExpressionAttributeNames": {"#1": "PK", "#10": "SK"},
-            "ExpressionAttributeValues": {":1": {"S": "A"}, ":10": {"S": "B#"}},
+            "ExpressionAttributeValues": {":1": {"S": "A:10"}, ":10": {"S": "B#1"}},
         });
-        assert_eq!(condition(&request), json!("PK = 'A' AND begins_with(SK, 'B#')"));
+        assert_eq!(condition(&request), json!("PK = 'A:10' AND begins_with(SK, 'B#1')"));
     }
 
     #[test]
@@ -634,7 +634,13 @@ mod tests {
         let transaction = json!({"TransactItems": [{"Put": put}, {"ConditionCheck": update}, {"Update": update}]});
         let batch =
             json!({"RequestItems": {"T": [{"PutRequest": {"Item": put["Item"]}}, {"DeleteRequest": {"Key": key}}]}});
+        let statement = json!({"Statement": "UPDATE \"T\" SET X = ? WHERE PK = ? AND SK = 'B'", "Parameters": [{"N": "1"}, {"S": "A"}]});
+        let insert =
+            json!({"Statement": "INSERT INTO T VALUE {'GSI1PK': 'X', 'PK': 'A', 'SK': ?}", "Parameters": [{"S": "B"}]});
+        let statements = json!({"Statements": [insert, {"Statement": "SELECT * FROM T WHERE PK = 'A'"}]});
         for (action, request, count) in [
+            ("ExecuteStatement", &statement, 1),
+            ("BatchExecuteStatement", &statements, 1),
             ("PutItem", &put, 1),
             ("UpdateItem", &update, 1),
             ("TransactWriteItems", &transaction, 2),
