@@ -158,3 +158,9 @@ def during(units, work):
 def throttled(units_a_second, keys=1):
     """The percentage of write units that DynamoDB refuses in the long run, if the load is equal on all partition keys."""
     return max(0, round(100 - 100 * MOST * keys / units_a_second))
+
+
+def transact(table, *actions):
+    """Writes all actions or none. An action is a pair, such as `"Put", {"Item": …}`."""
+    items = [{kind: {"TableName": table.name, **action}} for kind, action in actions]
+    return table.call("TransactWriteItems", {"TransactItems": items})
