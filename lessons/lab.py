@@ -164,3 +164,33 @@ def transact(table, *actions):
     """Writes all actions or none. An action is a pair, such as `"Put", {"Item": …}`."""
     items = [{kind: {"TableName": table.name, **action}} for kind, action in actions]
     return table.call("TransactWriteItems", {"TransactItems": items})
+
+
+def job(api, method, path, body, function, table):
+    """Starts a job with a request, and waits for its end. Returns what both consume of the table.
+
+    The console of the local stack records the calls of `function`, which runs the job."""
+    from local_stack import wait_for
+
+    def traces():
+        return send(f"{api.url}/_local/api/traces?function={function}", "GET", None, {})[0]
+
+    def ends(change):
+        return change["key"]["SK"]["S"] == f"Job#{started['jobId']}" and change["new"]["State"]["S"] == "done"
+
+    def calls():
+        new = [trace["number"] for trace in traces() if trace["number"] not in before]
+        found = [send(f"{api.url}/_local/api/traces/{number}", "GET", None, {})[0]["calls"] for number in new]
+        found = sum(found, [])
+        return found if any(ends(change) for call in found for change in call["changes"]) else []
+
+    before = {trace["number"] for trace in traces()}
+    started, spent = during(api.units, lambda: api(method, path, body))
+    units = Units({(place, kind): spent[place, kind] for place, kind in spent if place.split("/")[0] == table})
+    for call in wait_for("the end of the job", calls):
+        is_read = call["action"] in ("GetItem", "Query", "BatchGetItem")
+        capacity = (call["response"] or {}).get("ConsumedCapacity", [])
+        for one in capacity if isinstance(capacity, list) else [capacity]:
+            if one["TableName"] == table:
+                units.add(table, one["CapacityUnits"] if is_read else 0, 0 if is_read else one["CapacityUnits"])
+    return units
