@@ -9,7 +9,7 @@ import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
-from local_stack import local_stack  # noqa: E402, F401
+from local_stack import local_stack, wait_for  # noqa: E402, F401
 
 SIGNED = {
     "content-type": "application/json",
@@ -170,8 +170,6 @@ def job(api, method, path, body, function, table):
     """Starts a job with a request, and waits for its end. Returns what both consume of the table.
 
     The console of the local stack records the calls of `function`, which runs the job."""
-    from local_stack import wait_for
-
     def traces():
         return send(f"{api.url}/_local/api/traces?function={function}", "GET", None, {})[0]
 
@@ -194,3 +192,19 @@ def job(api, method, path, body, function, table):
             if one["TableName"] == table:
                 units.add(table, one["CapacityUnits"] if is_read else 0, 0 if is_read else one["CapacityUnits"])
     return units
+
+
+def scan(table, **filters):
+    """Reads all items of a table, page by page. `filters` are attributes and the values that a filter asks for."""
+    request = {"TableName": table.name}
+    if filters:
+        request["FilterExpression"] = " AND ".join(f"#{at} = :{at}" for at in range(len(filters)))
+        request["ExpressionAttributeNames"] = {f"#{at}": name for at, name in enumerate(filters)}
+        request["ExpressionAttributeValues"] = {f":{at}": value for at, value in enumerate(item(filters).values())}
+    items = []
+    while True:
+        page = table.call("Scan", request)
+        items += page["Items"]
+        if "LastEvaluatedKey" not in page:
+            return items
+        request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
