@@ -185,6 +185,8 @@ async function home (browser, stack) {
   check('Home lists the services', await tab.page.locator('details.box').count() >= 5)
   const starts = await tab.page.locator('a.card').evaluateAll(all => all.map(one => one.getAttribute('href')))
   check('Home starts with a request of each service', starts.length === 4, starts.join())
+  const lessons = await tab.page.locator('a[href^="#/docs/learn/"]').evaluateAll(all => all.map(one => one.getAttribute('href').split('/').at(-1)))
+  check('Home lists the lessons in order', lessons.length === 10 && lessons[0] === 'hot-partition.md' && lessons[9] === 'questions.md', lessons.join())
   await tab.page.locator('details.notation').first().locator('summary').click()
   check('Home explains the notation', await tab.page.getByText(/4 KB for a read, 1 KB for a write/).first().isVisible())
   await tab.page.locator('input[name=time]').fill('2026-01-02T03:04:05')

@@ -16,17 +16,16 @@ pub(super) fn page(root: &Path, path: &[&str]) -> Option<Value> {
     Some(json!({"text": text}))
 }
 
-/// Returns the lessons: the pages of `docs/learn` with their titles.
+/// Returns the lessons: the pages that `docs/learn/README.md` lists, in its order, with their titles.
 pub(super) fn lessons(root: &Path) -> Vec<Value> {
-    let files = fs::read_dir(root.join("docs/learn")).into_iter().flatten().filter_map(Result::ok);
-    let names = files.filter_map(|file| file.file_name().into_string().ok());
-    let mut names: Vec<String> = names.filter(|name| is_markdown(name) && name != "README.md").collect();
-    names.sort();
-    let title = |name: &str| {
-        let text = fs::read_to_string(root.join("docs/learn").join(name)).ok()?;
-        text.lines().next().and_then(|line| line.strip_prefix("# ")).map(str::to_owned)
+    let text = |name: &str| fs::read_to_string(root.join("docs/learn").join(name)).unwrap_or_default();
+    let list = text("README.md");
+    let links = list.split("](").skip(1).filter_map(|link| link.split(')').next());
+    let titled = |name: &str| {
+        let title = text(name).lines().next().and_then(|line| line.strip_prefix("# ")).map(str::to_owned);
+        json!({"page": name, "title": title.unwrap_or_else(|| name.to_owned())})
     };
-    names.iter().map(|name| json!({"page": name, "title": title(name).as_deref().unwrap_or(name)})).collect()
+    links.filter(|name| is_markdown(name)).map(titled).collect()
 }
 
 /// Returns the read and write units of the sample events, by function, from the rows of the
