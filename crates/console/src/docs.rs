@@ -16,7 +16,7 @@ pub(super) fn page(root: &Path, path: &[&str]) -> Option<Value> {
     Some(json!({"text": text}))
 }
 
-/// Returns the lessons: the pages that `docs/learn/README.md` lists, in its order, with their titles.
+/// Returns the lessons: the pages that `docs/learn/README.md` lists, with their titles.
 pub(super) fn lessons(root: &Path) -> Vec<Value> {
     let text = |name: &str| fs::read_to_string(root.join("docs/learn").join(name)).unwrap_or_default();
     let list = text("README.md");

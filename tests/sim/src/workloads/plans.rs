@@ -86,8 +86,8 @@ fn with_tag(tag: &str) -> Value {
     json!({"name": tag, "data": {"tag": tag}})
 }
 
-/// The administrator who changes an activity: one of the users in a third of the actions. An erasure
-/// removes the user as the author.
+/// The administrator who changes an activity: one of the users in a third of the actions. An
+/// erasure removes the user as the author.
 fn author_of(action: &Value, company: &str) -> Caller {
     if number(action, "points") % 3 == 1 { manager(company, text(action, "user")) } else { admin(company) }
 }

@@ -20,8 +20,8 @@ pub(super) fn changes<'a>(history: &'a [Exchange], item: &'a Value) -> impl Iter
     })
 }
 
-/// The author of each activity is a caller whose change can be the last one. Only an erasure removes
-/// an author.
+/// The author of each activity is a caller whose change can be the last one. Only an erasure
+/// removes an author.
 pub(super) fn check(world: &World, history: &[Exchange], items: &[Value]) {
     for item in of_type(items, "Activity") {
         let company = attribute(item, "CompanyId");
