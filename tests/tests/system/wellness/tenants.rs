@@ -198,7 +198,11 @@ async fn an_erasure_removes_the_employee_as_the_author_of_activities() {
         all.filter(|(_, item)| item["ChangedBy"]["sub"] == "ann").map(|(key, _)| key).collect::<Vec<_>>()
     };
     assert_eq!(operator.post(&erasure, &json!({})).await.status, 202);
-    while named().await.len() > 1 {
+    for run in 0.. {
+        if named().await.len() == 1 {
+            break;
+        }
+        assert!(run < 20, "the job removes no authors");
         operator.invoke("continue-job", &step_of(OURS, "EmployeeErasureId-ann")).await;
     }
     // Her token is still valid.
