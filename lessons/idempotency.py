@@ -67,6 +67,6 @@ def play(url, dynamo):
     naive = designs[0]
     naive.open()
     naive.transfer(stops=True)
-    rows.append(["stop between the calls: balances", naive.balances(), "one call", "one call"])
+    rows.append(["stop between the calls: balances", naive.balances(), "cannot happen", "cannot happen"])
     naive.transfer()
     return [*rows, ["and the same request again: balances", naive.balances(), "", ""]]

@@ -17,8 +17,8 @@ SIGNED = {
     "authorization": "AWS4-HMAC-SHA256 Credential=local/20200101/us-east-1/dynamodb/aws4_request,"
     " SignedHeaders=host, Signature=none",
 }
-# Write units that a partition accepts in a second (Amazon DynamoDB Developer Guide, "Designing partition
-# keys"). An item collection whose sort key grows with time stays on one partition.
+# Write units that a partition accepts in a second (Amazon DynamoDB Developer Guide, "Designing
+# partition keys"). An item collection whose sort key grows with time stays on one partition.
 MOST = 1_000
 
 
