@@ -16,7 +16,7 @@ LAMBDAS = ROOT / "target/lambda"
 COLD = ROOT / "target/cold"
 # The maximum size of a zip file, in bytes.
 MOST = 4 * 1024 * 1024
-# The limits of functions with further clients of the SDK: S3, and Athena or Glue.
+# The limits of functions with the S3 client of the SDK, which are linked without LTO, except one.
 LARGER = {
     "continue-bank-job": 4_600_000, "continue-job": 5_700_000, "convert-export": 5_200_000, "create-employee-import": 5_100_000,
     "create-file": 5_100_000, "get-export": 4_800_000, "get-reference": 4_800_000, "plan-refresh": 4_400_000,
