@@ -1,8 +1,9 @@
 """A day's payments under one partition key, and on the shards of the bank."""
 
-from lab import MOST, Api, Table, during, throttled
+from lab import Api, Table, during
+from partitions import PAYMENTS, SECONDS, UNITS_A_SECOND, replay, told
 
-RATE = 1_000_000 // (30 * 60)
+RATE = PAYMENTS // SECONDS
 DATA = {"memo": "x" * 700}
 
 
@@ -41,10 +42,19 @@ def ours(url):
 def play(url, dynamo):
     rows = [["", "day as the key", "5 shards", "10 shards"]]
     scheduled, units = zip(naive(dynamo), ours(url), ours(url), strict=True)
-    keys = [1, 5, 10]
+    keys = [["2099-12-01"], [str(shard) for shard in range(5)], [str(shard) for shard in range(10)]]
+    limits = [UNITS_A_SECOND * len(names) for names in keys]
     rows.append(["write units in the index: schedule a payment", *[f"{one:g}" for one in scheduled]])
     rows.append(["write units in the index: its two changes", *[f"{one:g}" for one in units]])
     rows.append([f"write units a second, {RATE} payments a second", *[f"{RATE * one:,.0f}" for one in units]])
-    rows.append([f"most that the partition keys accept, {MOST:,} each", *[f"{MOST * one:,}" for one in keys]])
-    rows.append(["refused (throttled)", *[f"{throttled(RATE * one, key)} %" for one, key in zip(units, keys, strict=True)]])
+    rows.append([f"most that the partition keys accept, {UNITS_A_SECOND:,} each", *[f"{limit:,}" for limit in limits]])
+    rows.append(["throttled writes in half an hour", *[f"{refused(*one):.0f} %" for one in zip(keys, units, strict=True)]])
+    minutes = [max(SECONDS, PAYMENTS * one / limit) / 60 for one, limit in zip(units, limits, strict=True)]
+    rows.append(["minutes for a million payments", *[f"{one:.0f}" for one in minutes]])
     return rows
+
+
+def refused(keys, units):
+    """The percentage of writes that a model of DynamoDB's partitions throttles, with two changes of each payment."""
+    played = told(replay(keys, 0, units / 2, 2))
+    return 100 * (played["refused_at_first"] + played["refused_settled"]) / (PAYMENTS * units)

@@ -8,7 +8,7 @@ import urllib.error
 import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path[:0] = [str(ROOT / folder) for folder in ("tests", "bench")]
 from local_stack import local_stack, wait_for  # noqa: E402, F401
 
 SIGNED = {
@@ -17,9 +17,6 @@ SIGNED = {
     "authorization": "AWS4-HMAC-SHA256 Credential=local/20200101/us-east-1/dynamodb/aws4_request,"
     " SignedHeaders=host, Signature=none",
 }
-# Write units that a partition accepts in a second (Amazon DynamoDB Developer Guide, "Designing
-# partition keys"). An item collection whose sort key grows with time stays on one partition.
-MOST = 1_000
 
 
 class Units(collections.Counter):
@@ -153,11 +150,6 @@ def during(units, work):
     spent = Units(units)
     spent.subtract(before)
     return result, spent
-
-
-def throttled(units_a_second, keys=1):
-    """The percentage of write units that DynamoDB refuses in the long run, if the load is equal on all partition keys."""
-    return max(0, round(100 - 100 * MOST * keys / units_a_second))
 
 
 def transact(table, *actions):
