@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Plays a lesson of docs/learn on a local stack: the design that the lesson warns of, and that of the service.
+"""Plays a lesson of docs/learn on a local stack: the obvious design, and that of the service.
+
+docs/decisions/worlds.md has the decision.
 
     run.py <the binary `local`> <lesson>     plays the lesson
     run.py <the binary `local`> --check      plays all lessons, and compares what they print with docs/learn
