@@ -103,7 +103,9 @@ class Tab {
     this.page = page
     this.stack = stack
     this.errors = []
+    this.origins = new Set()
     page.on('pageerror', error => this.errors.push(error.message))
+    page.on('request', request => this.origins.add(new URL(request.url()).origin))
   }
 
   static async open (browser, stack, options = {}) {
@@ -138,6 +140,7 @@ async function pages (browser, stack) {
       const violations = await tab.violations()
       check(`${name} has no accessibility violation in ${colorScheme}`, violations.length === 0, violations.join('\n'))
     }
+    check(`no page needs another host in ${colorScheme}`, [...tab.origins].join() === stack.url, [...tab.origins].join())
     check(`no page reports an error in ${colorScheme}`, tab.errors.length === 0, tab.errors.join())
     await tab.page.close()
   }
