@@ -18,11 +18,12 @@ LEFT_OUT = {
     "AWS::CodeDeploy::Application": "ministack has no CodeDeploy",
     "AWS::CodeDeploy::DeploymentGroup": "ministack has no CodeDeploy",
     "AWS::Athena::NamedQuery": "the CloudFormation of ministack does not create named queries",
+    "AWS::Logs::QueryDefinition": "the CloudFormation of ministack does not create queries of logs",
     "metric-math alarm": "the alarms of ministack watch one metric",
 }
 # Number of resources left out of each stack, without those of CodeDeploy. A higher number fails the
 # test.
-MAX_LEFT_OUT = {"bank": 7, "cart": 7, "lake": 13, "wellness": 5, "ledger": 7}
+MAX_LEFT_OUT = {"bank": 7, "cart": 7, "lake": 13, "wellness": 6, "ledger": 7}
 
 
 class Stack:

@@ -22,7 +22,7 @@ type Row = HashMap<String, AttributeValue>;
 
 /// Length of the payment's data. With its keys, the payment consumes eight write request units, as
 /// docs/requirements/bank.md#item-size requires.
-const MEMO: usize = 7_200;
+const MEMO: usize = 7_000;
 const CLIENTS: [usize; 3] = [8, 16, 32];
 const TURNS: usize = 8;
 const TURN: Duration = Duration::from_secs(3);
