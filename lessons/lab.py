@@ -104,9 +104,13 @@ class Table:
             request.update(FilterExpression="#keep = :keep", ExpressionAttributeNames={"#keep": keep[0]})
         if index:
             request["IndexName"] = index
+        return self.pages("Query", request)
+
+    def pages(self, action, request):
+        """Returns the items of all pages."""
         items = []
         while True:
-            page = self.call("Query", request)
+            page = self.call(action, request)
             items += page["Items"]
             if "LastEvaluatedKey" not in page:
                 return items
@@ -193,10 +197,4 @@ def scan(table, **filters):
         request["FilterExpression"] = " AND ".join(f"#{at} = :{at}" for at in range(len(filters)))
         request["ExpressionAttributeNames"] = {f"#{at}": name for at, name in enumerate(filters)}
         request["ExpressionAttributeValues"] = {f":{at}": value for at, value in enumerate(item(filters).values())}
-    items = []
-    while True:
-        page = table.call("Scan", request)
-        items += page["Items"]
-        if "LastEvaluatedKey" not in page:
-            return items
-        request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+    return table.pages("Scan", request)
