@@ -2,7 +2,7 @@
 //! that both have the same effect (docs/decisions/idempotency.md).
 
 use crate::{Bank, Payment, Transaction};
-use function::{Error, Fingerprint};
+use function::{ChangedBy, Error, Fingerprint};
 use keys::{
     AccountId, IdempotencyKey, IdempotencySort, TimestampSeconds,
     bank::{MovedSort, PaymentId},
@@ -10,8 +10,9 @@ use keys::{
 use serde::{Deserialize, Serialize};
 use table::{Item, Key};
 
-/// Idempotency record of a request. The record contains the payment's id and creation time. The
-/// response to a repeated request consists of these values and the body of the repeated request.
+/// Idempotency record of a request. The record contains the payment's id, creation time and
+/// author. The response to a repeated request consists of these values and the body of the repeated
+/// request.
 ///
 /// The record is put before the payment and never expires. It costs one WRU. Putting both items in
 /// a transaction would double the cost of the payment. If the function crashes between the two
@@ -26,6 +27,9 @@ struct Record {
     request: Fingerprint,
     payment_id: PaymentId,
     created_at: TimestampSeconds,
+    /// Caller of the request. Absent for a payment that a job schedules.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changed_by: Option<ChangedBy>,
 }
 
 impl Item for Record {
@@ -101,6 +105,7 @@ impl Bank {
             request: fingerprint(payment),
             payment_id: payment.id(),
             created_at: payment.created_at,
+            changed_by: payment.changed_by.clone(),
         };
         let first = match self.first(&record, now).await? {
             First::Created => return self.put(payment).await.map(|()| Scheduled::New),
@@ -115,9 +120,9 @@ impl Bank {
             return Err(Error::KeyReused);
         }
         let (account, data) = (payment.account.clone(), payment.data.clone());
-        let (by_operator, changed_by) = (payment.by_operator, payment.changed_by.take());
+        let by_operator = payment.by_operator;
         *payment = Payment::scheduled(account, first.payment_id, payment.shard, data, first.created_at);
-        (payment.by_operator, payment.changed_by) = (by_operator, changed_by);
+        (payment.by_operator, payment.changed_by) = (by_operator, first.changed_by);
         self.finish(payment).await?;
         Ok(if first.payment_id == record.payment_id { Scheduled::New } else { Scheduled::Before })
     }

@@ -96,6 +96,10 @@ async fn operators_see_who_changed_a_payment_last() {
     assert_eq!((seen(&ann, &path).await, seen(&customer, &path).await), (Some(by("bob")), None));
     assert_eq!(ann.get(archived).await.body["items"][0]["changedBy"], by("bob"));
     assert_eq!(customer.get(archived).await.body["items"][0].get("changedBy"), None);
+    let new = json!({"scheduledTime": TIME, "data": 1});
+    let scheduled = ann.post_once(LIST, "K-1", &new).await.body;
+    assert_eq!(scheduled["changedBy"], by("ann"));
+    assert_eq!(bob.post_once(LIST, "K-1", &new).await.body, scheduled, "a repeated request keeps the author");
     let retried = ann.post(&format!("{path}/retry"), &json!({})).await.body;
     assert_eq!(retried["changedBy"], by("ann"));
     assert_eq!(
