@@ -1,5 +1,5 @@
 use crate::{
-    Attribute, Dynamo, Error, Item, Key, Table,
+    Attribute, Dynamo, Error, Item, Key, Page, Query, Table,
     condition::Placeholders,
     error::{backoff, call},
     item::{read, written},
@@ -177,6 +177,24 @@ impl Table {
         found.items.extend(again.items);
         found.unreadable.extend(again.unreadable);
         Ok(found)
+    }
+
+    /// Reads a page of an index, and the items of its entries by key. Use this method if the index
+    /// does not project all attributes of `T`. Without `consistent`, reads the items as
+    /// [`Table::get_existing`] does.
+    ///
+    /// Consumes the RRU of [`Table::page`] for the entries and of [`Table::get_all`] for the items.
+    pub async fn page_by_key<T: Item>(
+        &self,
+        query: &Query<'_>,
+        limit: usize,
+        consistent: bool,
+    ) -> Result<Page<T>, Error> {
+        let Page { items: keys, next, skipped } = self.page::<Key>(query, limit).await?;
+        let found = if consistent { self.get_all(&keys, true).await } else { self.get_existing(&keys, &[]).await };
+        let Found { mut items, unreadable } = found?;
+        let items = keys.iter().filter_map(|key| items.remove(key)).collect();
+        Ok(Page { items, next, skipped: skipped + unreadable.len() })
     }
 
     /// Reads the items with these keys, and retries unprocessed keys. The result omits missing

@@ -13,6 +13,11 @@ pub trait Item: Serialize + DeserializeOwned {
     const NUMBERS: &'static [Attribute] = &[];
 }
 
+/// Entry of an index, of which only the primary key is read.
+impl Item for Key {
+    const TYPE: &'static str = "Key";
+}
+
 impl Key {
     pub(crate) fn of(item: &Attributes) -> Result<Self, Error> {
         Ok(Self { partition: text(item, Self::PARTITION)?.to_owned(), sort: text(item, Self::SORT)?.to_owned() })

@@ -1,13 +1,16 @@
 use crate::Attribute;
 use aws_sdk_dynamodb::types::AttributeValue;
+use serde::{Deserialize, Serialize};
 use std::{collections::HashMap, fmt::Display};
 
 pub(crate) type Attributes = HashMap<String, AttributeValue>;
 
 /// The primary key of an item.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Key {
+    #[serde(rename = "PK")]
     pub(crate) partition: String,
+    #[serde(rename = "SK")]
     pub(crate) sort: String,
 }
 

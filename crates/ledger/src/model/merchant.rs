@@ -36,17 +36,6 @@ impl Item for Merchant {
     const TYPE: &'static str = "Merchant";
 }
 
-/// A merchant's entry in the index. Only the partition key is deserialized.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct ListedMerchant {
-    #[serde(rename = "PK")]
-    pub(crate) partition: MerchantPartition,
-}
-
-impl Item for ListedMerchant {
-    const TYPE: &'static str = "Merchant";
-}
-
 impl IdempotentItem for Merchant {
     fn request(&self) -> &Fingerprint {
         &self.request

@@ -545,17 +545,6 @@ impl ReconciliationBody {
     }
 }
 
-/// The entry of a reconciliation in the list of all reconciliations, which contains only keys.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct ListedReconciliation {
-    #[serde(rename = "PK")]
-    pub(crate) partition: ReconciliationPartition,
-}
-
-impl Item for ListedReconciliation {
-    const TYPE: &'static str = Job::TYPE;
-}
-
 /// A reconciliation without its findings.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -4,12 +4,11 @@
 use crate::{
     Ledger, Merchant, MerchantBody,
     cost::{self, Calls, Pattern},
-    model::merchant::ListedMerchant,
 };
 use function::{Error, Input, List, Request, Route, Trigger};
 use keys::ledger::{MerchantPartition, MerchantsPartition};
 use table::{
-    Page, Query,
+    Query,
     cost::{Cost, read_eventually},
 };
 
@@ -47,10 +46,6 @@ pub struct ListMerchantsInput;
 pub async fn list_merchants(ledger: Ledger, request: Request<ListMerchantsInput>) -> Result<List<MerchantBody>, Error> {
     let listing = request.listing(MerchantPartition::all(), "")?;
     let query = Query::new(&MerchantsPartition, &listing.range).on(&ledger.by_key);
-    let page = ledger.books.table.page::<ListedMerchant>(&query, listing.limit).await?;
-    let keys: Vec<_> = page.items.iter().map(|entry| Merchant::key_of(&entry.partition.0)).collect();
-    let mut merchants = ledger.books.table.get_existing::<Merchant>(&keys, &[]).await?;
-    let items = keys.iter().filter_map(|key| merchants.items.remove(key)).collect();
-    let found = Page { items, next: page.next, skipped: page.skipped + merchants.unreadable.len() };
-    Ok(listing.list(found.map(MerchantBody::from)))
+    let merchants = ledger.books.table.page_by_key::<Merchant>(&query, listing.limit, false).await?;
+    Ok(listing.list(merchants.map(MerchantBody::from)))
 }

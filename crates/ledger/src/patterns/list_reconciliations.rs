@@ -4,13 +4,13 @@
 use crate::{
     DOMAIN, Ledger,
     cost::{self, Calls, Pattern},
-    model::reconciliation::{ListedReconciliation, Reconciliation, ReconciliationSummary},
+    model::reconciliation::ReconciliationSummary,
 };
 use function::{Error, Input, List, Request, Route, Trigger};
 use jobs::Job;
 use keys::ledger::{ReconciliationsPartition, StartedSort};
 use table::{
-    Page, Query,
+    Query,
     cost::{Cost, read_eventually},
 };
 
@@ -51,10 +51,6 @@ pub async fn list_reconciliations(
     request.caller.must_operate(DOMAIN)?;
     let listing = request.listing(StartedSort::all().newest_first(), "")?;
     let query = Query::new(&ReconciliationsPartition, &listing.range).on(&ledger.by_start);
-    let page = ledger.jobs.table().page::<ListedReconciliation>(&query, listing.limit).await?;
-    let keys: Vec<_> = page.items.iter().map(|entry| Reconciliation::key_of(&entry.partition.0)).collect();
-    let mut jobs = ledger.jobs.table().get_existing::<Job>(&keys, &[]).await?;
-    let items = keys.iter().filter_map(|key| jobs.items.remove(key)).collect();
-    let found = Page { items, next: page.next, skipped: page.skipped + jobs.unreadable.len() };
-    Ok(listing.list(found.try_map(ReconciliationSummary::of)))
+    let jobs = ledger.jobs.table().page_by_key::<Job>(&query, listing.limit, false).await?;
+    Ok(listing.list(jobs.try_map(ReconciliationSummary::of)))
 }

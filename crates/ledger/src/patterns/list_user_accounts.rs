@@ -4,12 +4,11 @@
 use crate::{
     Account, AccountBody, DOMAIN, Ledger,
     cost::{self, Calls, Pattern},
-    model::account::Listed,
 };
 use function::{Error, Input, List, Request, Route, Trigger};
 use keys::ledger::{AccountPartition, UserId, UserPartition};
 use table::{
-    Page, Query,
+    Query,
     cost::{Cost, read},
 };
 
@@ -53,10 +52,6 @@ pub async fn list_user_accounts(
     let listing = request.listing(AccountPartition::all(), "")?;
     let partition = UserPartition(user.clone());
     let query = Query::new(&partition, &listing.range).on(&ledger.books.by_time);
-    let page = ledger.books.table.page::<Listed>(&query, listing.limit).await?;
-    let keys: Vec<_> = page.items.iter().map(|entry| Account::key_of(&entry.partition.0)).collect();
-    let mut accounts = ledger.books.table.get_all::<Account>(&keys, true).await?;
-    let items = keys.iter().filter_map(|key| accounts.items.remove(key)).collect();
-    let found = Page { items, next: page.next, skipped: page.skipped + accounts.unreadable.len() };
-    Ok(listing.list(found.try_map(|account| AccountBody::of(account, &request.caller))))
+    let accounts = ledger.books.table.page_by_key::<Account>(&query, listing.limit, true).await?;
+    Ok(listing.list(accounts.try_map(|account| AccountBody::of(account, &request.caller))))
 }
