@@ -1,7 +1,6 @@
 //! The tables of the lake. To add one, declare its schema in a module and list it in [`SCHEMAS`].
 //! `make docs` writes everything else (docs/lake.md).
 
-mod archived_payments;
 mod cart_items;
 mod ledger_legs;
 mod ledger_transactions;

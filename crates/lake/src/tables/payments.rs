@@ -3,13 +3,52 @@ use crate::model::{
     row::fits,
     schema::{Read, TableOf, always, state, tracked, version},
 };
-use bank::{Execution, Payment};
-use keys::{AccountId, bank::PaymentSort};
+use bank::{Execution, Payment, Transaction};
+use keys::bank::PaymentSort;
 use money::{Currency, Decimal, Payable, Written};
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use std::collections::HashMap;
 use table::JsonText;
+
+/// The columns of [`Payment`] or [`Transaction`], an archived payment. `$data` is the presence of
+/// the columns of a payment's data, and `$moves` that of its status and attempts. `$own` are the
+/// columns of only one of the tables.
+macro_rules! columns {
+    (
+        scheduled_at: $scheduled_at:literal,
+        data: $data:ident,
+        status: $moves:ident($status:literal),
+        failure_reason: $failure_reason:literal,
+        $($own:expr,)+
+    ) => {
+        &[
+            always("account_id", Read::Account(|payment| Some(payment.account.clone())), "account of the payment"),
+            always("payment_id", Read::Text(|payment| Some(payment.sort.0.to_string())), "the payment"),
+            version(),
+            always("scheduled_at", Read::Time(|payment| Some(payment.sort.0.time().into())), $scheduled_at),
+            always("created_at", Read::Time(|payment| Some(payment.created_at.into())), "time of its creation"),
+            $data("amount", Read::Amount(|payment| amount(&payment.data)), AMOUNT),
+            $data("currency", Read::Text(|payment| currency(&payment.data)), CURRENCY),
+            $data("debit_account_id", Read::Account(|payment| member(&payment.data, "debitAccountId")), DEBITED),
+            $data("credit_account_id", Read::Account(|payment| member(&payment.data, "creditAccountId")), CREDITED),
+            $data("by_operator", Read::Boolean(|payment| payment.by_operator), "whether an operator scheduled it"),
+            always("retry_of", Read::Text(|payment| Some(payment.retry_of?.to_string())), RETRY_OF),
+            $moves("status", Read::Text(|payment| Some(payment.due.status.to_string())), $status),
+            $moves("attempts", Read::Int(|payment| Some(payment.attempts.into())), "attempts without an outcome"),
+            state(
+                "transaction_id",
+                Read::Text(|payment| Some(payment.transaction_id.as_ref()?.to_string())),
+                "transaction of a `PROCESSED` payment",
+            ),
+            state("dispatched_at", Read::Time(|payment| payment.dispatched_at.map(Into::into)), "time of `PENDING`"),
+            state("settled_at", Read::Time(|payment| payment.settled_at.map(Into::into)), "time of the final status"),
+            state("failure_reason", Read::Text(|payment| payment.failure_reason.clone()), $failure_reason),
+            $($own,)+
+            state("changed_by", Read::Person(|payment| Some(payment.changed_by.as_ref()?.sub.clone())), CHANGED_BY),
+        ]
+    };
+}
 
 impl Exported for Payment {
     const TABLE: TableOf<Self> = TableOf {
@@ -19,40 +58,11 @@ impl Exported for Payment {
         about: "payments that are not archived yet",
         key: &["account_id", "payment_id"],
         ended: None,
-        columns: &[
-            always("account_id", Read::Account(|payment| Some(payment.account.clone())), "account of the payment"),
-            always("payment_id", Read::Text(|payment| Some(payment.id().to_string())), "the payment"),
-            version(),
-            always("scheduled_at", Read::Time(|payment| Some(payment.id().time().into())), "time at which it is due"),
-            always("created_at", Read::Time(|payment| Some(payment.created_at.into())), "time of its creation"),
-            state("amount", Read::Amount(|payment| amount(&payment.data)), AMOUNT),
-            state("currency", Read::Text(|payment| currency(&payment.data)), CURRENCY),
-            state("debit_account_id", Read::Account(|payment| debited(&payment.data)), DEBITED),
-            state("credit_account_id", Read::Account(|payment| credited(&payment.data)), CREDITED),
-            state("by_operator", Read::Boolean(|payment| payment.by_operator), "whether an operator scheduled it"),
-            always(
-                "retry_of",
-                Read::Text(|payment| payment.retry_of.map(|id| id.to_string())),
-                "failed payment that this payment repeats",
-            ),
-            tracked(
-                "status",
-                Read::Text(|payment| Some(payment.due.status.to_string())),
-                "`SCHEDULED`, `PENDING`, `PROCESSED`, `FAILED` or `CANCELLED`",
-            ),
-            tracked("attempts", Read::Int(|payment| Some(payment.attempts.into())), "attempts without an outcome"),
-            state(
-                "transaction_id",
-                Read::Text(|payment| payment.transaction_id.as_ref().map(ToString::to_string)),
-                "transaction of a `PROCESSED` payment",
-            ),
-            state("dispatched_at", Read::Time(|payment| payment.dispatched_at.map(Into::into)), "time of `PENDING`"),
-            state("settled_at", Read::Time(|payment| payment.settled_at.map(Into::into)), "time of the final status"),
-            state(
-                "failure_reason",
-                Read::Text(|payment| payment.failure_reason.clone()),
-                "reason for the failure, or for the last attempt without an outcome",
-            ),
+        columns: columns! {
+            scheduled_at: "time at which it is due",
+            data: state,
+            status: tracked("`SCHEDULED`, `PENDING`, `PROCESSED`, `FAILED` or `CANCELLED`"),
+            failure_reason: "reason for the failure, or for the last attempt without an outcome",
             state(
                 "execution",
                 Read::Text(|payment| Some(execution(payment.execution?).to_owned())),
@@ -63,12 +73,7 @@ impl Exported for Payment {
                 Read::Time(|payment| payment.next_attempt_at.map(Into::into)),
                 "time of the next attempt",
             ),
-            state(
-                "changed_by",
-                Read::Person(|payment| payment.changed_by.as_ref().map(|author| author.sub.clone())),
-                CHANGED_BY,
-            ),
-        ],
+        },
     };
 
     const IS_NUMBERED: bool = true;
@@ -86,11 +91,35 @@ impl Exported for Payment {
     }
 }
 
-pub(super) const CHANGED_BY: &str = "caller who changed the payment last; absent if only the bank did";
-pub(super) const AMOUNT: &str = "`amount` of the payment's data; omitted if it is not a valid amount";
-pub(super) const CURRENCY: &str = "`currency` of the payment's data, ISO 4217; omitted if it is not a valid code";
-pub(super) const DEBITED: &str = "`debitAccountId` of the payment's data; omitted for the own account";
-pub(super) const CREDITED: &str = "`creditAccountId` of the payment's data";
+/// An archived payment never changes, so its version is always 1.
+impl Exported for Transaction {
+    const TABLE: TableOf<Self> = TableOf {
+        changes: "archived_payment_changes",
+        items: "archived_payments",
+        source: "TransactionHistory",
+        about: "archived payments",
+        key: &["account_id", "payment_id"],
+        ended: None,
+        columns: columns! {
+            scheduled_at: "time at which it was due",
+            data: always,
+            status: state("`PROCESSED`, `FAILED` or `CANCELLED`"),
+            failure_reason: "reason for the failure",
+            state("archived_at", Read::Time(|payment| Some(payment.archived_at.into())), "time of the archiving"),
+        },
+    };
+
+    fn is_key(sort: &str) -> bool {
+        sort.parse::<PaymentSort>().is_ok()
+    }
+}
+
+const AMOUNT: &str = "`amount` of the payment's data; omitted if it is not a valid amount";
+const CURRENCY: &str = "`currency` of the payment's data, ISO 4217; omitted if it is not a valid code";
+const DEBITED: &str = "`debitAccountId` of the payment's data; omitted for the own account";
+const CREDITED: &str = "`creditAccountId` of the payment's data";
+const RETRY_OF: &str = "failed payment that this payment repeats";
+const CHANGED_BY: &str = "caller who changed the payment last; absent if only the bank did";
 
 /// The data of a payment is JSON without a schema (docs/decisions/payments.md). The columns contain
 /// only the members that the ledger also reads. An invalid member is omitted.
@@ -99,20 +128,12 @@ fn member<T: DeserializeOwned>(data: &JsonText, name: &str) -> Option<T> {
     serde_json::from_str(members.get(name)?.get()).ok()
 }
 
-pub(super) fn amount(data: &JsonText) -> Option<Decimal> {
+fn amount(data: &JsonText) -> Option<Decimal> {
     member::<Written<Payable>>(data, "amount").map(|amount| amount.0.decimal()).filter(|amount| fits(*amount))
 }
 
-pub(super) fn currency(data: &JsonText) -> Option<String> {
+fn currency(data: &JsonText) -> Option<String> {
     member::<Written<Currency>>(data, "currency").map(|currency| currency.0.code().to_owned())
-}
-
-pub(super) fn debited(data: &JsonText) -> Option<AccountId> {
-    member(data, "debitAccountId")
-}
-
-pub(super) fn credited(data: &JsonText) -> Option<AccountId> {
-    member(data, "creditAccountId")
 }
 
 fn execution(execution: Execution) -> &'static str {
