@@ -142,20 +142,9 @@ impl Transfers {
         let postings = vec![posting(LegType::Debit, debit), posting(LegType::Credit, credit)];
         let texts: Vec<String> = postings.iter().map(ToString::to_string).collect();
         let head = ["transfer", self.by.as_str(), transaction_type.as_str()];
-        Draft {
-            id: self.transaction_id_of(&key),
-            request: Fingerprint::of(&head.into_iter().chain(texts.iter().map(String::as_str)).collect::<Vec<_>>()),
-            key: Some(key),
-            transaction_type,
-            merchant: None,
-            description: None,
-            reference: None,
-            metadata: None,
-            postings,
-            reverses: None,
-            capture: None,
-            by: self.by.clone(),
-        }
+        let request = Fingerprint::of(&head.into_iter().chain(texts.iter().map(String::as_str)).collect::<Vec<_>>());
+        let id = self.transaction_id_of(&key);
+        Draft { key: Some(key), ..Draft::new(id, transaction_type, postings, self.by.clone(), request) }
     }
 
     /// Tells contention from a stored transaction that is incomplete. Only contention ends if the

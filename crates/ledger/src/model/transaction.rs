@@ -168,6 +168,30 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
+    /// Creates a draft without the optional attributes.
+    pub(crate) fn new(
+        id: TransactionId,
+        transaction_type: TransactionType,
+        postings: Vec<Posting>,
+        by: UserId,
+        request: Fingerprint,
+    ) -> Self {
+        Self {
+            id,
+            key: None,
+            transaction_type,
+            merchant: None,
+            description: None,
+            reference: None,
+            metadata: None,
+            postings,
+            reverses: None,
+            capture: None,
+            by,
+            request,
+        }
+    }
+
     /// Returns the draft with the postings that reverse what remains of its original transaction,
     /// or the requested amount of it. A draft that is not a reversal stays as it is.
     ///

@@ -83,20 +83,12 @@ pub async fn capture_hold(
     let text = asked.map(|amount| amount.amount().to_string()).unwrap_or_default();
     let capture = Capture::new(hold, asked)?;
     let internal = |error: &dyn std::fmt::Display| Error::Internal(error.to_string());
-    let draft = Draft {
-        id: TransactionId::of_request(&by, key.as_ref(), now.instant(), &request.random),
-        transaction_type: CAPTURE.parse().map_err(|error| internal(&error))?,
-        merchant: None,
-        description: Some(format!("Hold {id}").parse().map_err(|error| internal(&error))?),
-        reference: None,
-        metadata: None,
-        postings: capture.postings(),
-        reverses: None,
-        capture: Some(capture),
-        request: Fingerprint::of(&["capture-hold", id.as_str(), &text]),
-        by,
-        key,
-    };
+    let transaction_type = CAPTURE.parse().map_err(|error| internal(&error))?;
+    let description = format!("Hold {id}").parse().map_err(|error| internal(&error))?;
+    let fingerprint = Fingerprint::of(&["capture-hold", id.as_str(), &text]);
+    let id = TransactionId::of_request(&by, key.as_ref(), now.instant(), &request.random);
+    let draft = Draft::new(id, transaction_type, capture.postings(), by, fingerprint);
+    let draft = Draft { key, description: Some(description), capture: Some(capture), ..draft };
     let posted = Box::pin(ledger.books.post(&draft, Payer::Caller(&request.caller), now, &request.random)).await?;
     let location = get_transaction::PATTERN.location(|_| Some(posted.transaction.id.to_string()));
     Ok(Located { location, body: posted.body(&request.caller) })

@@ -108,20 +108,9 @@ pub async fn create_hold(ledger: Ledger, request: Request<CreateHoldInput>) -> R
     }
     let id = HoldId::of_request(&by, key, now.instant(), &request.random);
     let terms = HoldTerms { id, debit, credit, amount, expires_at, request: asked.clone() };
-    let whole = Draft {
-        id: TransactionId::of_request(&by, key, now.instant(), &request.random),
-        key: None,
-        transaction_type: CAPTURE.parse().map_err(|error| Error::Internal(format!("{error}")))?,
-        merchant: None,
-        description: None,
-        reference: None,
-        metadata: None,
-        postings: terms.postings(),
-        reverses: None,
-        capture: None,
-        by,
-        request: asked,
-    };
+    let transaction = TransactionId::of_request(&by, key, now.instant(), &request.random);
+    let transaction_type = CAPTURE.parse().map_err(|error| Error::Internal(format!("{error}")))?;
+    let whole = Draft::new(transaction, transaction_type, terms.postings(), by, asked);
     let hold = Box::pin(ledger.books.reserve(&terms, &whole, &request.caller, now, &request.random)).await?;
     Ok(Created { id: hold.id.to_string(), body: HoldBody::of(hold.clone(), hold.created_at)? })
 }

@@ -116,20 +116,13 @@ pub async fn reverse_transaction(
     let text = asked.map(|amount| amount.amount().to_string()).unwrap_or_default();
     let key = request.idempotency_key.clone();
     let named = key.as_ref().map_or("", |key| key.as_str());
-    let draft = Draft {
-        id: TransactionId::of_request(&by, key.as_ref(), request.milli.instant(), &request.random),
-        transaction_type: REVERSAL.parse().map_err(|error| Error::Internal(format!("{error}")))?,
-        merchant: header.merchant.clone(),
-        description: header.description.clone(),
-        reference: None,
-        metadata: None,
-        postings: header.postings.iter().rev().map(Posting::reversed).collect(),
-        reverses: Some(Refund { original, asked }),
-        capture: None,
-        request: Fingerprint::of(&["reverse-transaction", id.as_str(), by.as_str(), named, &text]),
-        by,
-        key,
-    };
+    let transaction_type = REVERSAL.parse().map_err(|error| Error::Internal(format!("{error}")))?;
+    let postings = header.postings.iter().rev().map(Posting::reversed).collect();
+    let fingerprint = Fingerprint::of(&["reverse-transaction", id.as_str(), by.as_str(), named, &text]);
+    let id = TransactionId::of_request(&by, key.as_ref(), request.milli.instant(), &request.random);
+    let draft = Draft::new(id, transaction_type, postings, by, fingerprint);
+    let (merchant, description) = (header.merchant.clone(), header.description.clone());
+    let draft = Draft { key, merchant, description, reverses: Some(Refund { original, asked }), ..draft };
     let posted =
         Box::pin(ledger.books.post(&draft, Payer::Caller(&request.caller), request.milli, &request.random)).await?;
     let location = get_transaction::PATTERN.location(|_| Some(posted.transaction.id.to_string()));

@@ -373,20 +373,9 @@ fn transfer(account: &Account, to: &AccountId, rest: Money, by: &UserId) -> Resu
     let (debit, credit) = if is_debt { (to, &account.id) } else { (&account.id, to) };
     let amount = if is_debt { -rest } else { rest };
     let posting = |leg_type, account: &AccountId| Posting { leg_type, amount, account: account.clone() };
-    Ok(Draft {
-        id: TransactionId::of_closing(&account.id),
-        key: None,
-        transaction_type,
-        merchant: None,
-        description: None,
-        reference: None,
-        metadata: None,
-        postings: vec![posting(LegType::Debit, debit), posting(LegType::Credit, credit)],
-        reverses: None,
-        capture: None,
-        by: by.clone(),
-        request: fingerprint(&account.id, to),
-    })
+    let postings = vec![posting(LegType::Debit, debit), posting(LegType::Credit, credit)];
+    let (id, request) = (TransactionId::of_closing(&account.id), fingerprint(&account.id, to));
+    Ok(Draft::new(id, transaction_type, postings, by.clone(), request))
 }
 
 fn fingerprint(account: &AccountId, to: &AccountId) -> Fingerprint {
