@@ -69,14 +69,9 @@ pub async fn create_account(
     if terms.allow_negative || terms.posting == PostingMode::Grouped {
         request.caller.must_operate(DOMAIN)?;
     }
-    let (asked, now) = (terms.fingerprint(), request.milli);
-    let id = AccountId::of_request(
-        &user(&request.caller)?,
-        request.idempotency_key.as_ref(),
-        now.instant(),
-        &request.random,
-    );
-    let posting = terms.posting;
+    let (by, key, now) = (user(&request.caller)?, request.idempotency_key.as_ref(), request.milli);
+    let id = AccountId::of_request(&by, key, now.instant(), &request.random);
+    let (asked, posting) = (terms.fingerprint(), terms.posting);
     let account = Account::opened(id, terms, asked, now);
     let account = if request.caller.operates(DOMAIN) {
         ledger.books.make(account).await?

@@ -49,13 +49,8 @@ pub async fn create_merchant(
     request.caller.must_operate(DOMAIN)?;
     let CreateMerchantInput { name, category } = request.input;
     let asked = Fingerprint::of(&["create-merchant", &name.to_string(), &category.to_string()]);
-    let now = request.milli;
-    let id = MerchantId::of_request(
-        &user(&request.caller)?,
-        request.idempotency_key.as_ref(),
-        now.instant(),
-        &request.random,
-    );
+    let (by, key, now) = (user(&request.caller)?, request.idempotency_key.as_ref(), request.milli);
+    let id = MerchantId::of_request(&by, key, now.instant(), &request.random);
     let merchant = ledger.books.make(Merchant::new(id, name, category, asked, now)).await?;
     Ok(Created { id: merchant.id.to_string(), body: merchant.into() })
 }

@@ -82,14 +82,10 @@ pub async fn start_reconciliation(
     request: Request<StartReconciliationInput>,
 ) -> Result<Accepted<Started>, Error> {
     request.caller.must_operate(DOMAIN)?;
-    let (StartReconciliationInput { from, to, until }, now) = (request.input, request.milli);
+    let StartReconciliationInput { from, to, until } = request.input;
     let asked = Fingerprint::of(&["start-reconciliation", &from.to_string(), &to.to_string()]);
-    let id = ReconciliationId::of_request(
-        &user(&request.caller)?,
-        request.idempotency_key.as_ref(),
-        now.instant(),
-        &request.random,
-    );
+    let (by, key, now) = (user(&request.caller)?, request.idempotency_key.as_ref(), request.milli);
+    let id = ReconciliationId::of_request(&by, key, now.instant(), &request.random);
     let is_future = || Error::invalid("/body/to", "must not be in the future");
     let window = Window { from, to: until.until(now).ok_or_else(is_future)? };
     if window.from > window.settled(now).to {
