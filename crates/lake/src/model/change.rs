@@ -87,10 +87,11 @@ pub(crate) trait Exported: Item + Clone + PartialEq + 'static {
         1
     }
 
-    /// Version of the row of a deletion. Rows of items that never change are ordered by their
-    /// sequence numbers (docs/decisions/export.md).
+    /// Version of the row of a deletion. A deletion by TTL does not change the version of the item,
+    /// but two rows of an item must not have the same version. Rows of items that never change are
+    /// ordered by their sequence numbers (docs/decisions/export.md).
     fn version_of_deletion(&self) -> i64 {
-        self.version()
+        self.version().saturating_add(Self::IS_NUMBERED.into())
     }
 
     /// Converts an item of an export of the table to a row, unless the item has ended.

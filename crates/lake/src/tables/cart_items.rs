@@ -53,12 +53,6 @@ impl Exported for CartItem {
         self.version
     }
 
-    /// A deletion by TTL does not change the version of the item, but two rows of an item must not
-    /// have the same version.
-    fn version_of_deletion(&self) -> i64 {
-        self.version.saturating_add(1)
-    }
-
     /// A removed or merged item stays in the table for a week.
     fn snapshot(self) -> Result<Change<Self>, Why> {
         if self.sort.status.is_listed() {

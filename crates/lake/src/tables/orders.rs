@@ -49,10 +49,6 @@ impl Exported for Order {
         self.version
     }
 
-    fn version_of_deletion(&self) -> i64 {
-        self.version.saturating_add(1)
-    }
-
     /// The end of a job changes an attribute that is no column, and keeps the version.
     fn change(images: Images<Self>) -> Result<Change<Self>, Why> {
         match images {

@@ -85,10 +85,6 @@ impl Exported for Payment {
     fn version(&self) -> i64 {
         self.version
     }
-
-    fn version_of_deletion(&self) -> i64 {
-        self.version.saturating_add(1)
-    }
 }
 
 /// An archived payment never changes, so its version is always 1.
