@@ -80,7 +80,7 @@ plan: need ## Print the capacity and the cost of the bank's day, and the cost of
 docs: need ## Generate the derived parts of docs/ and the templates
 	UPDATE_DOCS=1 tests/some.sh --quiet --package system-tests --test system -- registry::
 	UPDATE_DOCS=1 tests/some.sh --quiet --package system-tests --test contract -- units
-	UPDATE_DOCS=1 tests/some.sh --quiet --package system-tests --test system -- --test-threads=1 docs:: lake_tables:: openapi::is_generated
+	UPDATE_DOCS=1 tests/some.sh --quiet --package system-tests --test system -- --test-threads=1 docs:: lake_tables:: openapi::is_generated published::pages
 
 models: need ## Write the data models of the tables to target/models, for NoSQL Workbench
 	MODELS=$(CURDIR)/target/models tests/some.sh --quiet --package system-tests --test system -- workbench::models

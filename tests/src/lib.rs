@@ -18,6 +18,7 @@ pub mod metrics;
 pub mod openapi;
 pub mod patterns;
 pub mod payer;
+pub mod published;
 pub mod requests;
 pub mod runtime;
 pub mod units;

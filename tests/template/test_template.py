@@ -207,7 +207,7 @@ class Stack:
         [use] = self.of("AWS::IAM::ManagedPolicy").values()
         # CodeDeploy only points aliases to versions.
         roles = set(self.of("AWS::IAM::Role")) - {"CodeDeployServiceRole"}
-        if (differ := roles ^ {role["Ref"] for role in use["Roles"]}):
+        if (differ := roles ^ {role.get("Fn::If", [None, role])[1]["Ref"] for role in use["Roles"]}):
             yield f"the roles of KeyUse differ from those of the stack: {sorted(differ)}"
 
     def writes(self):

@@ -12,6 +12,7 @@
 #![deny(clippy::disallowed_methods)]
 
 mod cost;
+mod facts;
 mod jobs;
 mod model;
 pub mod patterns;
@@ -19,6 +20,7 @@ mod store;
 
 pub use crate::jobs::Task;
 pub use cost::{Case, Pattern};
+pub use facts::Fact;
 pub use model::{
     cart_item::{CartItem, CartItemBody, Listed, MAX_BYTES, NewStatus, Previous, Prices, Quantity},
     contents::MAX_ITEMS,
@@ -34,6 +36,7 @@ use keys::{
     cart::{CartItemSort, OrderSort, OrderStatus, OrdersPartition},
 };
 use model::{days::Days, order::OrderEntry};
+use publisher::Bus;
 use table::{Dynamo, Index, Key, MergedQuery, Projection, Query, ShardedIndex, Table};
 
 /// Prefix of the scopes `cart:read`, `cart:write` and `cart:operate`.
@@ -52,6 +55,7 @@ pub struct Cart {
     /// `GSI1` of `Products`: all products by SKU.
     by_product: Index,
     jobs: Jobs,
+    bus: Bus,
     /// Days until an unchanged cart item expires.
     days: Days,
 }
@@ -74,6 +78,7 @@ impl App for Cart {
             products: products?,
             by_product,
             jobs: jobs?,
+            bus: Bus::start(settings, clients),
             days: days?,
         })
     }

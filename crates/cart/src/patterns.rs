@@ -17,6 +17,7 @@ pub mod list_orders_by_status;
 pub mod list_products;
 pub mod list_sku_items;
 pub mod merge_carts;
+pub mod publish_cart_events;
 pub mod put_product;
 pub mod remove_cart_item;
 pub mod retry_cart_job;
@@ -41,6 +42,7 @@ pub fn patterns() -> Vec<Pattern> {
         list_products::PATTERN,
         list_sku_items::PATTERN,
         merge_carts::PATTERN,
+        publish_cart_events::PATTERN,
         put_product::PATTERN,
         remove_cart_item::PATTERN,
         retry_cart_job::PATTERN,

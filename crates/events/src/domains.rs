@@ -1,4 +1,7 @@
 use function::{Declared, Function, Pattern};
+use publisher::Facts;
+use schemars::generate::SchemaSettings;
+use serde_json::Value;
 use table::cost::Sizes;
 
 /// Service with its access patterns.
@@ -61,4 +64,15 @@ pub fn described() -> Vec<(&'static str, Vec<Described>)> {
 pub fn functions() -> impl Iterator<Item = (&'static str, Function)> {
     let patterns = domains().into_iter().flat_map(|domain| domain.patterns);
     patterns.map(|pattern| (pattern.name, (pattern.function)()))
+}
+
+/// Returns the JSON Schemas of the published events, by source. A schema lists the types of events
+/// as alternatives with one member each: the detail type and the data.
+pub fn published() -> Vec<(&'static str, Value)> {
+    vec![schema_of::<cart::Fact>()]
+}
+
+fn schema_of<F: Facts>() -> (&'static str, Value) {
+    let settings = SchemaSettings::draft2020_12().for_serialize().with(|settings| settings.inline_subschemas = true);
+    (F::SOURCE, settings.into_generator().into_root_schema_for::<F>().to_value())
 }

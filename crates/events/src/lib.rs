@@ -10,7 +10,7 @@ pub mod auth;
 mod domains;
 
 pub use auth::{Auth, Claims, TokenError, Tokens};
-pub use domains::{Described, Domain, described, domains, functions};
+pub use domains::{Described, Domain, described, domains, functions, published};
 
 use std::{
     collections::BTreeSet,

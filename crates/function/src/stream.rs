@@ -78,6 +78,11 @@ impl Record {
         self.0.pointer("/dynamodb/SequenceNumber").and_then(Value::as_str).unwrap_or_default()
     }
 
+    /// The id of the record. A repeated delivery has the same id.
+    pub fn id(&self) -> Option<&str> {
+        self.0["eventID"].as_str()
+    }
+
     /// The partition key of the changed item, if it is a string.
     pub fn partition_key(&self) -> Option<&str> {
         self.key(Key::PARTITION)
@@ -137,6 +142,19 @@ impl Record {
     /// unreadable item.
     pub fn new_image<T: Item>(&self) -> Result<T, Error> {
         Ok(table::read_image(&self.0["dynamodb"]["NewImage"])?)
+    }
+
+    /// Deserializes the old image of the item.
+    ///
+    /// # Errors
+    /// As for [`Self::new_image`].
+    pub fn old_image<T: Item>(&self) -> Result<T, Error> {
+        Ok(table::read_image(&self.0["dynamodb"]["OldImage"])?)
+    }
+
+    /// Whether TTL has deleted the item.
+    pub fn is_expiry(&self) -> bool {
+        self.0["eventName"] == "REMOVE" && self.0["userIdentity"]["principalId"] == "dynamodb.amazonaws.com"
     }
 
     /// Parses the record.

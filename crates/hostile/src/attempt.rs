@@ -178,7 +178,7 @@ impl Attempt {
     /// Executes the call, unless it is throttled or conflicts with another one.
     async fn take_effect(&mut self, request: HttpRequest) -> Answer {
         match self.call.kind {
-            Kind::Firehose => return self.put_records(request).await,
+            Kind::Batch => return self.put_part(request).await,
             Kind::Service | Kind::Other => return self.inner.call(request).await,
             _ => {}
         }
@@ -369,12 +369,16 @@ impl Attempt {
     }
 
     /// Puts the records, or only a part of them.
-    async fn put_records(&mut self, mut request: HttpRequest) -> Answer {
+    async fn put_part(&mut self, mut request: HttpRequest) -> Answer {
         if self.fate.throttle {
             self.note("throttle", "");
             return Ok(answers::error(&self.call, &mut self.rng));
         }
-        let records = self.call.body["Records"].as_array().cloned().unwrap_or_default();
+        let [member, count, results] = match &*self.call.action {
+            "PutEvents" => ["Entries", "FailedEntryCount", "Entries"],
+            _ => ["Records", "FailedPutCount", "RequestResponses"],
+        };
+        let records = self.call.body[member].as_array().cloned().unwrap_or_default();
         let is_sent: Vec<bool> = records.iter().map(|_| !self.fate.partial_put || self.rng.bool()).collect();
         if !is_sent.contains(&false) {
             return self.inner.call(request).await;
@@ -385,20 +389,19 @@ impl Attempt {
             records.into_iter().zip(&is_sent).filter(|(_, sent)| **sent).map(|(one, _)| one).collect();
         let mut done = Vec::new();
         if !sent.is_empty() {
-            self.call.body["Records"] = sent.into();
+            self.call.body[member] = sent.into();
             answers::set_body(&mut request, &self.call.body);
             let (response, body) = answers::read(self.inner.call(request).await?).await?;
             if response.status().as_u16() != StatusCode::OK.as_u16() {
                 return Ok(response);
             }
             let answer: Value = serde_json::from_slice(&body).unwrap_or_default();
-            done = answer["RequestResponses"].as_array().cloned().unwrap_or_default();
+            done = answer[results].as_array().cloned().unwrap_or_default();
         }
         let mut done = done.into_iter();
         let failure = json!({"ErrorCode": "ServiceUnavailableException", "ErrorMessage": "Slow down."});
         let each = is_sent.iter().map(|sent| if *sent { done.next().unwrap_or_default() } else { failure.clone() });
-        let answer =
-            json!({"FailedPutCount": failed, "Encrypted": false, "RequestResponses": each.collect::<Vec<_>>()});
+        let answer = json!({count: failed, "Encrypted": false, results: each.collect::<Vec<_>>()});
         Ok(answers::response(StatusCode::OK, answer.to_string()))
     }
 

@@ -40,7 +40,7 @@ pub struct Rates {
     pub unprocessed: f64,
     /// A page of a query or a scan is short.
     pub short_page: f64,
-    /// Firehose rejects a part of the records.
+    /// Firehose rejects a part of the records, or EventBridge a part of the events.
     pub partial_put: f64,
     /// The execution environment is killed at a call.
     pub kill: f64,

@@ -77,8 +77,8 @@ pub enum Kind {
     TransactWrite,
     /// Another DynamoDB call, such as a description of a table.
     Other,
-    /// `PutRecordBatch` of Firehose.
-    Firehose,
+    /// `PutRecordBatch` of Firehose, or `PutEvents` of EventBridge.
+    Batch,
     /// A call of S3 or of another service.
     Service,
 }
@@ -110,7 +110,7 @@ impl Call {
             (true, "BatchWriteItem") => Kind::BatchWrite,
             (true, "TransactWriteItems") => Kind::TransactWrite,
             (true, _) => Kind::Other,
-            (false, "PutRecordBatch") => Kind::Firehose,
+            (false, "PutRecordBatch" | "PutEvents") => Kind::Batch,
             (false, _) => Kind::Service,
         };
         let resource = body["DeliveryStreamName"].as_str().map(str::to_owned);
@@ -127,7 +127,7 @@ impl Call {
 
     /// Whether it is a call of DynamoDB.
     pub fn is_dynamodb(&self) -> bool {
-        !matches!(self.kind, Kind::Firehose | Kind::Service)
+        !matches!(self.kind, Kind::Batch | Kind::Service)
     }
 
     /// Whether it writes items.

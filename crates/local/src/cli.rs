@@ -81,6 +81,9 @@ struct RunOptions {
     /// S3 endpoint for the functions; by default the local lake
     #[arg(long)]
     s3_endpoint: Option<String>,
+    /// URL of a program that gets each published event as a POST request; by default none
+    #[arg(long, value_name = "URL")]
+    events_to: Option<String>,
     /// Whether requests require a token
     #[arg(long, value_enum, default_value_t)]
     auth: Auth,

@@ -41,6 +41,7 @@ use engine::{
 };
 use events::auth::{self, Auth, Claims, Tokens};
 use hostile::Hostile;
+use objects::Lake;
 
 const LONGEST_CALL: Duration = Duration::from_secs(30);
 /// API Gateway's own words for the status 413.
@@ -63,6 +64,8 @@ pub(crate) struct Gateway {
     pub(crate) health: OnceLock<Value>,
     pub(crate) console: Option<Arc<Console>>,
     pub(crate) hostile: Option<Arc<Hostile>>,
+    /// The lake, with the event bus.
+    pub(crate) lake: Arc<Lake>,
     pub(crate) resets: Resets,
 }
 

@@ -163,6 +163,7 @@ impl InProcess {
             health: OnceLock::new(),
             console: None,
             hostile: None,
+            lake: Arc::clone(&lake),
             resets: Resets::default(),
         };
         let (config, delivered) = (config(http), Mutex::default());
@@ -182,7 +183,7 @@ impl InProcess {
         let config = Role::new(spec, self.notes.clone()).assume(&self.config);
         let dynamo = Dynamo::new(&engine::client(&config, DYNAMODB), random);
         let clients = Clients::new(dynamo, config);
-        ["firehose", "s3", "secretsmanager"].into_iter().fold(clients, |all, name| all.at(name, SERVICES))
+        ["events", "firehose", "s3", "secretsmanager"].into_iter().fold(clients, |all, name| all.at(name, SERVICES))
     }
 
     /// Creates the world of each service: data in which every event of `events` succeeds.
@@ -351,6 +352,11 @@ impl InProcess {
         let records = self.gateway.store.changes(table, Position::from(after), limit)?;
         let number = |record: Value| Position::of(&record).map(|position| (position.into(), record));
         Ok(records.into_iter().filter_map(number).collect())
+    }
+
+    /// The events on the bus, in the order of their arrival.
+    pub fn published(&self) -> Vec<Value> {
+        self.lake.bus.after(0, usize::MAX)
     }
 
     /// Whether the filters of the mapping pass the record.

@@ -7,6 +7,7 @@
 pub mod cli;
 mod client;
 mod follower;
+mod forwarder;
 mod gateway;
 #[doc(hidden)]
 pub mod in_process;

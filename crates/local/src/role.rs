@@ -124,6 +124,13 @@ fn needs(request: &HttpRequest) -> Vec<Need> {
             let resource = format!("arn:aws:firehose:{REGION}:{ACCOUNT}:deliverystream/{name}");
             vec![Need { action: format!("firehose:{action}"), resource, key: None }]
         }
+        Some(("AWSEvents", action)) => {
+            let buses = body["Entries"].as_array().into_iter().flatten();
+            let buses: BTreeSet<_> = buses.map(|entry| entry["EventBusName"].as_str().unwrap_or("default")).collect();
+            let need = |bus| format!("arn:aws:events:{REGION}:{ACCOUNT}:event-bus/{bus}");
+            let need = |bus| Need { action: format!("events:{action}"), resource: need(bus), key: None };
+            buses.into_iter().map(need).collect()
+        }
         Some(("secretsmanager", action)) => {
             let resource = body["SecretId"].as_str().unwrap_or_default().to_owned();
             vec![Need { action: format!("secretsmanager:{action}"), resource, key: None }]

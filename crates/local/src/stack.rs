@@ -20,6 +20,7 @@ use tokio::{task::spawn_blocking, time::sleep};
 
 use crate::{
     follower::{Context, EventSourcePoller, Follower, Positions},
+    forwarder::Forwarder,
     gateway::{Gateway, Reset, Resets, Routes},
     lambda::{self, Bind, Handler, Lambda},
     notifier::Notifier,
@@ -81,6 +82,9 @@ pub enum StartError {
     /// The folder for the log of used permissions can't be created.
     #[error("{PERMISSIONS_USED}: {0}")]
     Notes(io::Error),
+    /// The client that posts the events can't be created.
+    #[error("--events-to: {0}")]
+    Forwarder(String),
     /// The operating system provides no random bytes.
     #[error("the operating system provides no random bytes: {0}")]
     Random(io::Error),
@@ -111,6 +115,7 @@ pub struct Builder {
     lake: Option<PathBuf>,
     firehose_endpoint: Option<String>,
     s3_endpoint: Option<String>,
+    events_to: Option<String>,
     functions: Vec<(String, Bind)>,
     remote: Option<String>,
     clock: Option<Timestamp>,
@@ -143,6 +148,7 @@ impl Builder {
             lake: None,
             firehose_endpoint: None,
             s3_endpoint: None,
+            events_to: None,
             functions: functions.collect(),
             remote: std::env::var(DYNAMODB_LOCAL).ok(),
             clock: None,
@@ -249,6 +255,12 @@ impl Builder {
         self
     }
 
+    /// Sets the URL of a program that gets each published event as a POST request. Default: none.
+    pub fn events_to(mut self, url: impl Into<String>) -> Self {
+        self.events_to = Some(url.into());
+        self
+    }
+
     /// Replaces the functions of the service crates.
     pub fn functions(mut self, functions: impl IntoIterator<Item = (&'static str, Function)>) -> Self {
         let bound = functions.into_iter().map(|(name, function)| (name.to_owned(), lambda::bind(function)));
@@ -349,6 +361,7 @@ impl Builder {
             services: Server::start(services, others, self.patience),
             notifier: Notifier::start(&lake, &gateway.lambdas, gateway.hostile.as_ref()),
             follower: Follower::start(&gateway.pollers),
+            _forwarder: self.forwarder(&gateway)?,
             engine,
             lake,
             tokens: gateway.tokens.clone(),
@@ -359,6 +372,11 @@ impl Builder {
             stack.ready();
         }
         Ok(stack)
+    }
+
+    fn forwarder(&self, gateway: &Gateway) -> Result<Option<Forwarder>, StartError> {
+        let start = |url: &String| Forwarder::start(url, Arc::clone(&gateway.lake), gateway.hostile.clone());
+        self.events_to.as_ref().map(start).transpose().map_err(|error| StartError::Forwarder(error.to_string()))
     }
 
     /// Binds the DynamoDB port of the loopback interface and of the address of `--listen`.
@@ -425,6 +443,7 @@ impl Builder {
             pollers: pollers(&lambdas, context, hostile.as_ref())?,
             hostile,
             store: context.store.clone(),
+            lake: Arc::clone(&context.lake),
             lambdas,
             tokens,
             auth: self.auth,
@@ -509,7 +528,7 @@ impl Access {
         let config = self.config(lambda);
         let dynamo = Dynamo::new(&engine::client(&config, &self.dynamodb), random);
         let clients = Clients::new(dynamo, config).at("firehose", &self.firehose).at("s3", &self.s3);
-        clients.at("secretsmanager", &self.services)
+        clients.at("secretsmanager", &self.services).at("events", &self.services)
     }
 }
 
@@ -563,6 +582,7 @@ pub struct Stack {
     services: Server,
     notifier: Notifier,
     follower: Follower,
+    _forwarder: Option<Forwarder>,
     engine: Engine,
     lake: Arc<Lake>,
     tokens: Tokens,

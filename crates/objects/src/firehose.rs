@@ -1,5 +1,5 @@
-//! Endpoint of Firehose and Secrets Manager: the actions of the JSON 1.1 protocol that functions
-//! use.
+//! Endpoint of Firehose, Secrets Manager and EventBridge: the actions of the JSON 1.1 protocol that
+//! functions use.
 use axum::{body::Body, response::Response};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::{HeaderValue, StatusCode, header};
@@ -38,6 +38,10 @@ fn act(lake: &Lake, target: &str, body: &[u8], now: Timestamp) -> Result<Value, 
     let body: Value = serde_json::from_slice(body).map_err(unreadable)?;
     if target == "secretsmanager.GetSecretValue" {
         return Ok(json!({"ARN": body["SecretId"], "SecretString": SECRET}));
+    }
+    if target == "AWSEvents.PutEvents" {
+        let refused = |(kind, message)| Refusal(StatusCode::BAD_REQUEST, kind, message);
+        return lake.bus.put(&body, now).map_err(refused);
     }
     let stream = || stream(lake, &body);
     match target.strip_prefix("Firehose_20150804.") {

@@ -1,5 +1,6 @@
 //! The local lake: Firehose and S3 endpoints that store objects as files in a folder
-//! (docs/decisions/streams-locally.md).
+//! (docs/decisions/streams-locally.md), and the EventBridge bus.
+mod bus;
 mod chunked;
 mod events;
 mod firehose;
@@ -21,6 +22,7 @@ use http::{Method, request::Parts};
 use jiff::{Timestamp, tz::TimeZone};
 use uuid::Uuid;
 
+pub use bus::Bus;
 pub use presigned::SECRET_KEY;
 
 pub use events::Events;
@@ -46,6 +48,8 @@ pub struct Lake {
     writing: Mutex<()>,
     /// The events of new objects.
     pub events: Events,
+    /// The events that the functions have published.
+    pub bus: Bus,
     /// The roles of the functions, by name. They check presigned URLs.
     roles: OnceLock<BTreeMap<String, Allows>>,
     /// What web pages of another origin may do, by bucket.
@@ -70,6 +74,7 @@ impl Lake {
             open: Mutex::default(),
             writing: Mutex::default(),
             events: Events::of(template),
+            bus: Bus::default(),
             roles: OnceLock::new(),
             pages: template.bucket_pages.iter().map(|(bucket, pages)| (bucket.clone(), cors(pages))).collect(),
         };
@@ -186,7 +191,7 @@ impl Endpoint for Services {
 
     async fn answer(&self, request: Received) -> Response {
         let Received { parts, body, .. } = request;
-        // Only Firehose requests have this header.
+        // Requests to S3 do not have this header.
         match parts.headers.get("x-amz-target").and_then(|target| target.to_str().ok()) {
             Some(target) => firehose::answer(&self.0, target, &body, function::now()),
             None => s3::answer(&self.0, &parts, &body).await,

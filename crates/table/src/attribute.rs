@@ -1,6 +1,6 @@
 use std::fmt;
 
-/// The name of an item attribute (docs/decisions/attribute-names.md).
+/// The name of an item attribute (docs/decisions/models.md).
 ///
 /// [`Attributes`] derives a constant for each field of an item struct. Its value is the field's
 /// serde name:

@@ -43,6 +43,8 @@ pub use table::{STREAM_LABEL, stream_arn};
 pub const REGION: &str = "us-east-1";
 /// Account id of the local stack.
 pub const ACCOUNT: &str = "000000000000";
+/// EventBridge bus of the local stack.
+pub const EVENT_BUS: &str = "local";
 
 const TRANSFORM: &str = "AWS::Serverless-2016-10-31";
 const SECTIONS: [&str; 6] = ["Transform", "Parameters", "Conditions", "Globals", "Resources", "Outputs"];
@@ -180,11 +182,18 @@ fn build(
 }
 
 /// Adds the values of a local stack: the token issuer, the audience and the stack name, which every
-/// deployment must set, and the lag of the indexes. The indexes of the engine have none.
+/// deployment must set, the event bus, and the lag of the indexes. The indexes of the engine have
+/// none.
 fn with_local_values(document: &Node, stack: &str, given: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let declared = |name: &str| document.get("Parameters").is_some_and(|section| section.get(name).is_some());
     let mut given = given.clone();
-    let own = [("JwtIssuer", "local"), ("JwtAudience", "local"), ("Name", stack), ("IndexLagSeconds", "0")];
+    let own = [
+        ("JwtIssuer", "local"),
+        ("JwtAudience", "local"),
+        ("Name", stack),
+        ("EventBusName", EVENT_BUS),
+        ("IndexLagSeconds", "0"),
+    ];
     for (name, value) in own.into_iter().filter(|(name, _)| declared(name)) {
         given.entry(name.to_owned()).or_insert_with(|| value.to_owned());
     }

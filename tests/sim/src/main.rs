@@ -11,6 +11,7 @@ mod costs;
 mod draw;
 mod faults;
 mod linear;
+mod published;
 mod shrink;
 mod spent;
 mod story;

@@ -21,6 +21,7 @@ mod ledger;
 mod openapi;
 mod permissions;
 mod prose;
+mod published;
 mod randomness;
 mod registry;
 mod rooms;

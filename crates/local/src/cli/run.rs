@@ -39,6 +39,9 @@ pub(super) async fn run(options: RunOptions) -> Result<(), CliError> {
     if let Some(url) = &options.s3_endpoint {
         builder = builder.s3_endpoint(url);
     }
+    if let Some(url) = &options.events_to {
+        builder = builder.events_to(url);
+    }
     if let Some(seed) = options.hostile {
         builder = builder.hostile(seed, options.hostile_rates.unwrap_or(Rates::usual()));
     }
@@ -133,10 +136,11 @@ The data is {data}. It contains the sample data of {}. Press Ctrl-C to stop.",
         format!("Some requests. `make event` lists the events of all access patterns:\n{}", lines.join("\n")),
         format!(
             "The response header x-local-consumed (curl -i) contains the consumed read and write request units. To delete
-expired items, and to show the state of the stack and of its streams:
+expired items, and to show the state of the stack, its streams and the published events:
   {curl} -X POST {url}/_local/ttl
   {curl} {url}/_local/health
-  {curl} {url}/_local/streams"
+  {curl} {url}/_local/streams
+  {curl} {url}/_local/events"
         ),
     ]
     .join("\n\n"))

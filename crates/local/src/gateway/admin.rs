@@ -24,8 +24,10 @@ use template::nearest::nearest;
 /// Header that marks a failed invocation, as in the Lambda API.
 const FUNCTION_ERROR: &str = "x-amz-function-error";
 
-const ROUTES: &str = "The routes below /_local/ are GET health, GET streams, POST ttl, POST reset, \
+const ROUTES: &str = "The routes below /_local/ are GET health, GET streams, GET events, POST ttl, POST reset, \
     POST functions/{name}/invocations and POST schedules/{name}.";
+/// Maximum number of events in a response.
+const MAX_EVENTS: u64 = 1_000;
 /// End of the scopes of operators.
 const OPERATE: &str = ":operate";
 
@@ -64,6 +66,7 @@ impl Gateway {
                 Ok(self.fire(lambda, schedule::event(&rule, now.unwrap_or_else(Timestamp::now))).await)
             }
             ("GET", ["streams"]) => self.streams().await,
+            ("GET", ["events"]) => self.published(request.uri.query().unwrap_or_default()),
             ("GET", ["reports", name]) => self.report(name),
             ("GET", ["api", rest @ ..]) if self.console.is_some() => self.console_api(request, rest).await,
             ("POST", ["ttl"]) => self.expire(&body).await,
@@ -109,6 +112,29 @@ impl Gateway {
     async fn streams(&self) -> Result<Response, Response> {
         let pollers = self.pollers.clone();
         blocking(move || follower::report(&pollers)).await.map(|report| json_response(StatusCode::OK, &report))
+    }
+
+    /// Returns the events on the bus: at most `limit` after the event `after`. `next` is the
+    /// sequence number to continue from.
+    #[expect(clippy::result_large_err, reason = "at most one per request")]
+    fn published(&self, query: &str) -> Result<Response, Response> {
+        let (mut after, mut limit) = (0, MAX_EVENTS);
+        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+            let number = value.parse::<u64>().ok();
+            match (&*name, number) {
+                ("after", Some(number)) => after = number,
+                ("limit", Some(number @ 1..=MAX_EVENTS)) => limit = number,
+                ("after", None) => return Err(problem(StatusCode::BAD_REQUEST, "after must be a sequence number.")),
+                ("limit", _) => {
+                    let detail = format!("limit must be a number from 1 to {MAX_EVENTS}.");
+                    return Err(problem(StatusCode::BAD_REQUEST, &detail));
+                }
+                _ => return Err(problem(StatusCode::BAD_REQUEST, "The parameters are after and limit.")),
+            }
+        }
+        let items = self.lake.bus.after(after, usize::try_from(limit).unwrap_or(usize::MAX));
+        let next = items.last().map_or(json!(after), |event| event["sequence"].clone());
+        Ok(json_response(StatusCode::OK, &json!({"items": items, "next": next})))
     }
 
     async fn expire(&self, body: &[u8]) -> Result<Response, Response> {

@@ -10,10 +10,11 @@ use jiff::SignedDuration;
 use serde_json::{Value, json};
 use tokio::{sync::RwLock, time::sleep};
 
-use super::{cents, each, number, picked, text};
+use super::{attribute, cents, each, number, picked, text};
 use crate::{
     clock,
     draw::Draw,
+    published,
     trace::lock,
     workloads::{Step, Workload},
     world::{Ask, Caller, Exchange, World},
@@ -135,6 +136,7 @@ impl Workload for Shop {
             stored::check_versions(world);
             orders::check(world, history, &items);
             lines::check(world, history, &items, &lock(&self.pauses).clone());
+            published::check(world, "cart", &["Cart", "Products"], event_of);
             check_walls(world, history);
             for account in ACCOUNTS {
                 check_lists(world, account, &items).await;
@@ -343,6 +345,26 @@ impl Shop {
             _ => Ask::with("POST", format!("{path}/items"), json!({"sku": "S-1"})),
         };
         world.trespass(label, &stranger(account), ask, &[403]).await;
+    }
+}
+
+/// The event that a stream record must have.
+fn event_of(record: &Value) -> Option<&'static str> {
+    let (old, new) = (&record["dynamodb"]["OldImage"], &record["dynamodb"]["NewImage"]);
+    let status = |image: &Value| attribute(image, "Status").to_owned();
+    match (attribute(new, "Type"), attribute(old, "Type")) {
+        ("CartItem", "") if new.get("Previous").is_none() => Some("CartItemAdded"),
+        ("", "CartItem") if record.get("userIdentity").is_some() => {
+            matches!(stored::status_of(old), "ACTIVE" | "SAVED").then_some("CartItemExpired")
+        }
+        ("Order", "") => Some("OrderPlaced"),
+        ("Order", "Order") if status(old) != status(new) => match &*status(new) {
+            "SHIPPED" => Some("OrderShipped"),
+            "DELIVERED" => Some("OrderDelivered"),
+            _ => Some("OrderCancelled"),
+        },
+        ("Product", "Product") if old["Price"] != new["Price"] => Some("ProductPriceChanged"),
+        _ => None,
     }
 }
 

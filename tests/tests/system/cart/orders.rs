@@ -155,7 +155,7 @@ async fn operators_see_who_changed_an_order_last() {
 
 /// A stack of the cart whose jobs run only when the test invokes them.
 pub(crate) async fn without_jobs() -> Stack {
-    let stream = "          Type: DynamoDB\n          Properties:\n";
+    let stream = "        Jobs:\n          Type: DynamoDB\n          Properties:\n";
     stocked(changed("cart", (stream, 1), &format!("{stream}            Enabled: false\n"))).await
 }
 

@@ -1,0 +1,71 @@
+//! The events on the bus: each stored fact has its event, no event is without its fact, and the
+//! events of an item arrive in the order of its changes.
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+use system_tests::published::Schemas;
+
+use crate::world::World;
+
+/// The detail type of the event that a stream record must have. `None` if it has none.
+pub(crate) type Expected = fn(&Value) -> Option<&'static str>;
+
+/// Compares the events with the stream records of the tables.
+pub(crate) fn check(world: &World, source: &str, tables: &[&str], expected: Expected) {
+    let arrived = arrived(world);
+    let mut wanted = BTreeSet::new();
+    for record in tables.iter().flat_map(|table| records(world, table)) {
+        let Some(kind) = expected(&record) else { continue };
+        let id = record["eventID"].as_str().unwrap_or_default().to_owned();
+        match arrived.get(&id) {
+            Some((_, event)) if event["detail-type"] == kind && event["source"] == source => {}
+            found => world.violation(format!("the change {record} has the event {found:?} instead of {kind}")),
+        }
+        wanted.insert(id);
+    }
+    for (id, (_, event)) in arrived.iter().filter(|(id, _)| !wanted.contains(*id)) {
+        world.violation(format!("the event {id} has no fact: {event}"));
+    }
+    check_order(world, tables, &arrived);
+}
+
+/// The first arrival of each event, with its position. A repeat is equal to its first arrival.
+fn arrived(world: &World) -> BTreeMap<String, (usize, Value)> {
+    let (schemas, mut arrived) = (Schemas::read(), BTreeMap::<String, (usize, Value)>::new());
+    for (position, event) in world.stack.published().into_iter().enumerate() {
+        for fault in schemas.faults(&event) {
+            world.violation(format!("the event {event} does not match its schema: {fault}"));
+        }
+        let id = event["detail"]["id"].as_str().unwrap_or_default().to_owned();
+        match arrived.get(&id) {
+            Some((_, first)) if first["detail"] != event["detail"] || first["detail-type"] != event["detail-type"] => {
+                world.violation(format!("the event {event} repeats {first}, but differs"));
+            }
+            Some(_) => {}
+            None => drop(arrived.insert(id, (position, event))),
+        }
+    }
+    arrived
+}
+
+fn check_order(world: &World, tables: &[&str], arrived: &BTreeMap<String, (usize, Value)>) {
+    for table in tables {
+        let mut last = BTreeMap::<String, usize>::new();
+        for record in records(world, table) {
+            let Some((position, event)) = record["eventID"].as_str().and_then(|id| arrived.get(id)) else { continue };
+            let item = record["dynamodb"]["Keys"].to_string();
+            if last.insert(item, *position).is_some_and(|last| last > *position) {
+                world.violation(format!("the event {event} arrived after an event of a later change of the item"));
+            }
+        }
+    }
+}
+
+fn records(world: &World, table: &str) -> Vec<Value> {
+    let records = world.stack.changes(&world.table(table), 0, usize::MAX);
+    let records = records.unwrap_or_else(|error| {
+        world.violation(format!("the stream of {table} can't be read: {error}"));
+        Vec::new()
+    });
+    records.into_iter().map(|(_, record)| record).collect()
+}
