@@ -19,7 +19,7 @@ from samtranslator.yaml_helper import yaml_parse
 # CloudFormation allows 500 resources per stack. The lower limit leaves a reserve.
 MAX_RESOURCES = 450
 MAX_LINES_OF_A_STACK = 2200
-MAX_LINES_OF_A_FUNCTION = 34
+MAX_LINES_OF_A_FUNCTION = 40
 # DynamoDB recommends at most two consumers per stream shard, to avoid throttling.
 MAX_CONSUMERS_OF_A_STREAM = 2
 # docs/operations.md promises an alarm for records that are older than 15 minutes.

@@ -41,12 +41,12 @@ pub struct Amendment {
 /// never expires: a repeated request that scheduled the payment would otherwise schedule it again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct MovedPayment {
+pub(crate) struct MovedPayment {
     #[serde(rename = "PK")]
-    account: AccountId,
+    pub(crate) account: AccountId,
     #[serde(rename = "SK")]
-    sort: MovedSort,
-    moved_to: PaymentId,
+    pub(crate) sort: MovedSort,
+    pub(crate) moved_to: PaymentId,
     /// Content of the request. The same request gets the same response.
     request: Fingerprint,
     moved_at: TimestampSeconds,

@@ -108,8 +108,12 @@ impl<'a> Run<'a> {
         run
     }
 
-    /// Notes the payment of a record. A record without a payment's key is logged and passed over.
+    /// Notes the payment of a record, unless the payment was not handed over. A record without a
+    /// payment's key is logged and passed over.
     fn read(&mut self, record: &Record) {
+        if record.new_type().is_some() && record.new_text(Payment::EXECUTION) != Some("due") {
+            return;
+        }
         let key = |part: Option<&str>| part.map(str::to_owned);
         let (partition, sort) = (key(record.partition_key()), key(record.sort_key()));
         let payment = partition.as_ref().zip(sort.as_ref()).and_then(|(partition, sort)| {

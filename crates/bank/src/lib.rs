@@ -11,6 +11,7 @@ mod archive;
 mod cost;
 mod dispatch;
 mod execution;
+mod facts;
 mod jobs;
 mod lists;
 mod model;
@@ -21,6 +22,7 @@ mod switch;
 
 pub use cost::{Case, Pattern};
 pub use dispatch::Dispatched;
+pub use facts::Fact;
 pub use jobs::{Task, job_key};
 pub use model::import::{ImportBody, ImportProgress, ImportedFile, RunBody};
 pub use model::payment::{Execution, MAX_BYTES, MAX_REASON, Payment, PaymentBody};
@@ -33,6 +35,7 @@ pub use switch::Switch;
 use ::jobs::{Job, Jobs};
 use function::{App, Clients, SettingsReader};
 use intake::Files;
+use publisher::Bus;
 use service::Payer;
 use table::{Dynamo, Index, Key, Projection, Query, ShardedIndex, Table};
 
@@ -52,6 +55,7 @@ pub struct Bank {
     imports: Index,
     payer: Payer,
     files: Files,
+    bus: Bus,
     /// Number of minutes after which a `PENDING` payment is overdue.
     overdue_minutes: u32,
 }
@@ -71,7 +75,8 @@ impl App for Bank {
             "GSI1All" => Projection::All,
             _ => return settings.fault("DUE_INDEX must be GSI1 (KEYS_ONLY) or GSI1All (ALL)"),
         };
-        let by_path = settings.optional::<String>("AWS_ENDPOINT_URL_S3").is_some();
+        let s3 = clients.config("s3");
+        let by_path = settings.s3_by_path(&s3);
         let index = Index { name: name.into(), partition: Payment::SHARD, sort: Payment::DUE };
         let imports = Index { name: "GSI1".into(), partition: Job::LIST, sort: Job::LIST_SORT };
         Some(Self {
@@ -82,7 +87,8 @@ impl App for Bank {
             jobs: Jobs::new(dynamo, jobs?),
             imports,
             payer: payer?,
-            files: Files::new(clients.config("s3"), by_path),
+            files: Files::new(s3, by_path),
+            bus: Bus::start(settings, clients),
             overdue_minutes: overdue_minutes?,
         })
     }

@@ -1,3 +1,4 @@
+use aws_config::SdkConfig;
 use keys::Shards;
 use std::{collections::BTreeMap, fmt::Display, str::FromStr};
 
@@ -63,6 +64,13 @@ impl SettingsReader<'_> {
         let (shards, of) = (self.get(write), self.get(read));
         Shards::new(shards?, of?)
             .map_or_else(|_| self.fault(format!("required: 1 ≤ {write} ≤ {read} ≤ {}", Shards::MAX)), Some)
+    }
+
+    /// Whether a request to S3 has the bucket in its path. An S3 emulator has no host name per
+    /// bucket.
+    pub fn s3_by_path(&mut self, s3: &SdkConfig) -> bool {
+        let mut is_set = |name| self.optional::<String>(name).is_some();
+        s3.endpoint_url().is_some() || is_set("AWS_ENDPOINT_URL_S3") || is_set("AWS_ENDPOINT_URL")
     }
 
     /// Records a fault and returns `None`. Use it if settings are valid separately but contradict

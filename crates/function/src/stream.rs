@@ -99,7 +99,13 @@ impl Record {
 
     /// The type of the new image: the attribute [`Attribute::TYPE`].
     pub fn new_type(&self) -> Option<&str> {
-        self.0["dynamodb"]["NewImage"][Attribute::TYPE.as_str()]["S"].as_str()
+        self.new_text(Attribute::TYPE)
+    }
+
+    /// A string or a number of the new image.
+    pub fn new_text(&self, attribute: Attribute) -> Option<&str> {
+        let value = &self.0["dynamodb"]["NewImage"][attribute.as_str()];
+        value["S"].as_str().or_else(|| value["N"].as_str())
     }
 
     /// The type of the changed item: the attribute [`Attribute::TYPE`] of the new image, or of the

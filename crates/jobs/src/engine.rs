@@ -6,7 +6,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     time::Duration,
 };
-use table::{Error as Store, Key};
+use table::{Error as Store, Item, Key};
 
 /// Maximum duration of a run. Only a step that waits for DynamoDB takes that long.
 const BUDGET: Duration = Duration::from_secs(30);
@@ -144,10 +144,13 @@ pub async fn continue_jobs<S: JobService>(service: &S, batch: Batch) -> Result<B
     Ok(stream::iter(runs).buffer_unordered(S::SIDE_BY_SIDE).concat().await.into_iter().collect())
 }
 
-/// Groups the sequence numbers of the records by job.
+/// Groups the sequence numbers of the records by job. A function that publishes events also gets
+/// records of other items and of jobs that have ended. They start no run.
 fn jobs_of(records: &[Record]) -> BTreeMap<(String, String), Vec<String>> {
     let mut jobs = BTreeMap::<_, Vec<_>>::new();
-    for record in records {
+    let is_of_other = |record: &&Record| record.new_type().is_some_and(|kind| kind != Job::TYPE);
+    let has_ended = |record: &&Record| record.new_text(Job::STATE).is_some_and(|state| state != "running");
+    for record in records.iter().filter(|record| !is_of_other(record) && !has_ended(record)) {
         let sequence_number = record.sequence_number().to_owned();
         if let Some((partition, sort)) = record.partition_key().zip(record.sort_key()) {
             jobs.entry((partition.to_owned(), sort.to_owned())).or_default().push(sequence_number);

@@ -5,7 +5,6 @@
 
 mod delivery;
 mod export;
-mod failure_bucket;
 mod model;
 pub mod patterns;
 pub mod sql;
@@ -24,9 +23,9 @@ pub type Pattern = function::Pattern<()>;
 
 use delivery::Delivery;
 use export::Exports;
-use failure_bucket::FailureBucket;
 use function::{App, Clients, SettingsReader};
 use model::token::TokenKey;
+use publisher::FailureBucket;
 use std::sync::Arc;
 
 /// Destinations and settings of the lake.
@@ -45,12 +44,10 @@ impl App for Lake {
         let lake = settings.get::<String>("LAKE_BUCKET");
         let tokens = settings.optional::<TokenKey>("ACCOUNT_TOKEN_KEY").map(Arc::new);
         let config = clients.config("s3");
-        // An S3 emulator has no host name per bucket, so the bucket is part of the path.
-        let mut is_set = |name| settings.optional::<String>(name).is_some();
-        let by_path = config.endpoint_url().is_some() || is_set("AWS_ENDPOINT_URL_S3") || is_set("AWS_ENDPOINT_URL");
+        let by_path = settings.s3_by_path(&config);
         Some(Self {
             delivery: Delivery::new(&clients.config("firehose"), prefix?),
-            failures: FailureBucket::new(&config, by_path, bucket?),
+            failures: FailureBucket::new(config.clone(), by_path, bucket?),
             exports: Exports::new(&config, by_path, lake?),
             tokens,
         })

@@ -11,6 +11,7 @@
 mod batch;
 mod cost;
 mod counting;
+mod facts;
 mod history;
 mod holds;
 mod jobs;
@@ -24,6 +25,7 @@ mod totals;
 mod transfers;
 
 pub use cost::{Case, Pattern};
+pub use facts::Fact;
 pub use model::account::{Account, AccountBody, LastLeg};
 pub use model::chain::ChainHash;
 pub use model::hold::{Hold, HoldBody};
@@ -45,6 +47,7 @@ pub use transfers::{PostedTransfer, PostedTransfers, Transfer, TransferOutcome, 
 use ::jobs::{Job, Jobs};
 use function::{App, Clients, SettingsReader};
 use keys::ledger::CreatedSort;
+use publisher::Bus;
 use std::num::NonZeroU32;
 use store::{Books, index};
 use table::{Index, Key, Query};
@@ -67,6 +70,7 @@ pub struct Ledger {
     totals: Totals,
     /// Maximum number of accounts that a user can open.
     accounts_per_user: NonZeroU32,
+    bus: Bus,
 }
 
 impl App for Ledger {
@@ -84,6 +88,7 @@ impl App for Ledger {
             by_key: index("GSI2", Transaction::BY_KEY, Transaction::BY_KEY_SORT),
             totals: totals?,
             accounts_per_user: accounts_per_user?,
+            bus: Bus::start(settings, clients),
         })
     }
 }

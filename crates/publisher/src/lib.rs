@@ -6,8 +6,10 @@
 #![deny(clippy::disallowed_methods)]
 
 mod bus;
+mod failure_bucket;
 
 pub use bus::Bus;
+pub use failure_bucket::FailureBucket;
 
 use function::{Error, Record};
 use keys::TimestampMillis;

@@ -222,13 +222,13 @@ async fn the_local_bus_rejects_invalid_entries() {
 async fn events_are_posted_to_a_program() {
     use axum::{Router, body::Bytes, extract::State, http::StatusCode, routing::post};
     use std::sync::{Arc, Mutex};
-    type Seen = Arc<Mutex<Vec<Value>>>;
-    async fn receive(State(seen): State<Seen>, event: Bytes) -> StatusCode {
+    type Received = Arc<Mutex<Vec<Value>>>;
+    async fn receive(State(seen): State<Received>, event: Bytes) -> StatusCode {
         let mut seen = seen.lock().expect("no panic");
         seen.push(serde_json::from_slice(&event).expect("JSON"));
         if seen.len() == 1 { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::NO_CONTENT }
     }
-    let seen = Seen::default();
+    let seen = Received::default();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let url = format!("http://{}/events", listener.local_addr().expect("an address"));
     let program = Router::new().route("/events", post(receive)).with_state(Arc::clone(&seen));

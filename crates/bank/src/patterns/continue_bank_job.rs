@@ -1,14 +1,16 @@
 //! B19: runs the jobs of the bank. The stream of the `BankJobs` table invokes this function when a
-//! job starts, and again after each step (docs/decisions/jobs.md).
+//! job starts, and again after each step (docs/decisions/jobs.md). It also publishes events
+//! (docs/decisions/events.md).
 
 use crate::{
-    Bank,
+    Bank, Fact,
     cost::{self, Calls, Pattern},
     jobs::{Task, close, dispatch, import, standing},
     patterns::{archive_settled_payments, dispatch_due_payments},
     service,
 };
 use function::{App, Batch, Clients, Error, SettingsReader, Trigger};
+use futures::future::join;
 use jobs::{JobService, Jobs, Run};
 use keys::{Random, bank::Status};
 use std::{collections::BTreeSet, time::Duration};
@@ -86,10 +88,14 @@ struct Service {
     random: Random,
 }
 
-/// Continues the jobs in the batch.
+/// Continues the jobs in the batch, and publishes the ends of imports and the closes of days.
 async fn continue_bank_job(worker: Worker, batch: Batch) -> Result<BTreeSet<String>, Error> {
-    let random = batch.random.clone();
-    jobs::continue_jobs(&Service { worker, random }, batch).await
+    let (random, bus) = (batch.random.clone(), worker.bank.bus.clone());
+    let (records, deadline) = (batch.records.clone(), batch.deadline);
+    let published = bus.publish_beside(&records, deadline, Fact::of);
+    let (failed, unpublished) =
+        Box::pin(join(jobs::continue_jobs(&Service { worker, random }, batch), published)).await;
+    Ok(failed?.into_iter().chain(unpublished).collect())
 }
 
 impl JobService for Service {

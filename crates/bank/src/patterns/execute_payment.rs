@@ -1,12 +1,15 @@
-//! B11: executes dispatched payments with the transaction service. The stream of
-//! `PaymentScheduler` invokes this function with the payments that were handed over
-//! (docs/requirements/bank.md#execute-payments, docs/decisions/execution.md).
+//! B11: executes dispatched payments with the transaction service, and publishes the events of
+//! payments. The stream of `PaymentScheduler` invokes this function
+//! (docs/requirements/bank.md#execute-payments, docs/decisions/execution.md,
+//! docs/decisions/events.md).
 
 use crate::{
+    Fact,
     cost::{self, Calls, Named, Pattern},
     execution::{Executor, Run},
 };
 use function::{Batch, Error, Trigger};
+use futures::future::join;
 use std::collections::BTreeSet;
 use table::cost::Cost;
 
@@ -42,12 +45,15 @@ fn settled(case: &Named) -> Cost {
 }
 
 /// Executes the payments of the batch. Returns the sequence numbers of the records to retry: those
-/// of payments that were not attempted, or whose outcome could not be written.
+/// of payments that were not attempted, whose outcome could not be written, or whose event could
+/// neither be published nor kept.
 async fn execute_payment(executor: Executor, batch: Batch) -> Result<BTreeSet<String>, Error> {
     let mut run = Run::new(&executor, &batch);
-    if let Err(error) = run.execute().await {
+    let published = executor.bank.bus.publish_beside(&batch.records, batch.deadline, Fact::of);
+    let (executed, unpublished) = Box::pin(join(run.execute(), published)).await;
+    if let Err(error) = executed {
         tracing::warn!(%error, "the payments of a batch cannot be read");
         run.retry_all();
     }
-    Ok(run.report())
+    Ok(run.report().into_iter().chain(unpublished).collect())
 }

@@ -1,5 +1,5 @@
-//! C16: publishes the events of carts, orders and products to EventBridge. The streams of `Cart` and
-//! `Products` invoke this function (docs/events/README.md, docs/decisions/events.md).
+//! C16: publishes the events of carts, orders and products to EventBridge. The streams of `Cart`
+//! and `Products` invoke this function (docs/events/README.md, docs/decisions/events.md).
 
 use crate::{Cart, Fact, cost::Pattern};
 use function::{Batch, Error, Trigger};

@@ -1,14 +1,16 @@
-//! L14: reacts to posted transactions. The stream of `FinancialTransactions` invokes this function
+//! L14: reacts to posted transactions, and publishes the events of transactions and holds. The
+//! stream of `FinancialTransactions` invokes this function
 //! ([requirement](../../../../docs/requirements/ledger.md#totals-and-trial-balance),
 //! [totals](../../../../docs/decisions/ledger-reconciliation.md),
-//! [settlement](../../../../docs/decisions/ledger-throughput.md)).
+//! [settlement](../../../../docs/decisions/ledger-throughput.md),
+//! [events](../../../../docs/decisions/events.md)).
 
 use crate::{
-    Ledger,
+    Fact, Ledger,
     cost::{self, Calls, Pattern},
 };
 use function::{Batch, Error, Trigger};
-use futures::future::join;
+use futures::future::join3;
 use std::collections::BTreeSet;
 use table::cost::{Cost, Term, read_eventually, write};
 
@@ -29,6 +31,8 @@ pub const PATTERN: Pattern = Pattern {
 /// Reacts to the records of a batch. Each reaction returns the sequence numbers of the records to
 /// retry, and must be idempotent: Lambda also retries the later records of the batch.
 async fn react_to_transactions(ledger: Ledger, batch: Batch) -> Result<BTreeSet<String>, Error> {
-    let (counted, settled) = Box::pin(join(ledger.count_transactions(&batch), ledger.start_settlements(&batch))).await;
-    Ok(counted?.into_iter().chain(settled?).collect())
+    let published = ledger.bus.publish_beside(&batch.records, batch.deadline, Fact::of);
+    let reactions = join3(ledger.count_transactions(&batch), ledger.start_settlements(&batch), published);
+    let (counted, settled, unpublished) = Box::pin(reactions).await;
+    Ok(counted?.into_iter().chain(settled?).chain(unpublished).collect())
 }

@@ -4,11 +4,12 @@
 //! table invokes this function after each step.
 
 use crate::{
-    Ledger,
+    Fact, Ledger,
     cost::{self, Calls, Named, Pattern},
     jobs::reconcile::Steps,
 };
 use function::{Batch, Clock, Error, Trigger};
+use futures::future::join;
 use jobs::{JobService, Jobs, Run};
 use std::{collections::BTreeSet, time::Duration};
 use table::cost::{Cost, read, read_eventually};
@@ -47,10 +48,13 @@ fn direct(case: &Named) -> Cost {
 /// keys.
 const KEYS: usize = 200;
 
-/// Continues every reconciliation of the batch.
+/// Continues every reconciliation of the batch, and publishes those that ended with discrepancies.
 async fn reconcile(ledger: Ledger, batch: Batch) -> Result<BTreeSet<String>, Error> {
+    let (bus, records, deadline) = (ledger.bus.clone(), batch.records.clone(), batch.deadline);
     let reconciliations = Reconciliations { ledger, clock: batch.clock };
-    jobs::continue_jobs(&reconciliations, batch).await
+    let published = bus.publish_beside(&records, deadline, Fact::of);
+    let (failed, unpublished) = Box::pin(join(jobs::continue_jobs(&reconciliations, batch), published)).await;
+    Ok(failed?.into_iter().chain(unpublished).collect())
 }
 
 /// The reconciliations of one invocation.

@@ -16,6 +16,7 @@ use crate::{
     clock,
     draw::Draw,
     linear::{Choices, Histories},
+    published,
     trace::lock,
     workloads::{Step, Workload},
     world::{Ask, Caller, Exchange, World},
@@ -223,6 +224,7 @@ impl Workload for Payments {
             check_retries(world, &all);
             check_acknowledged(world, history, &all);
             check_ledger(world, history, &all);
+            published::check(world, "bank", &["PaymentScheduler", "BankJobs"], event_of);
             self.check_imports(world, &all).await;
             check_standing_orders(world, history, &all);
             // Jobs cancel the payments of standing orders, without a request.
@@ -237,6 +239,34 @@ impl Workload for Payments {
                 check_day(world, &day, &reply.body, history, &archived);
             }
         })
+    }
+}
+
+/// The event that a stream record must have.
+fn event_of(record: &Value) -> Option<&'static str> {
+    let (old, new) = (&record["dynamodb"]["OldImage"], &record["dynamodb"]["NewImage"]);
+    let status = |image: &'static str| {
+        let sort = record["dynamodb"][image]["GSI1SK"]["S"].as_str().unwrap_or_default();
+        sort.split('#').next().unwrap_or_default().to_owned()
+    };
+    match (attribute(new, "Type"), attribute(old, "Type")) {
+        ("Payment", "") => Some("PaymentScheduled"),
+        ("MovedPayment", "") => Some("PaymentAmended"),
+        ("Payment", "Payment") if status("NewImage") == status("OldImage") => {
+            (old["Data"] != new["Data"]).then_some("PaymentAmended")
+        }
+        ("Payment", "Payment") => match &*status("NewImage") {
+            "PENDING" => Some("PaymentDispatched"),
+            "PROCESSED" => Some("PaymentProcessed"),
+            "FAILED" => Some("PaymentFailed"),
+            _ => Some("PaymentCancelled"),
+        },
+        ("Certificate", "") => Some("DayClosed"),
+        ("Job", "Job") => {
+            let has_ended = attribute(old, "State") == "running" && attribute(new, "State") != "running";
+            (attribute(new, "Kind") == "import" && has_ended).then_some("ImportFinished")
+        }
+        _ => None,
     }
 }
 

@@ -15,6 +15,7 @@ use crate::{
     clock,
     draw::Draw,
     linear::{Choices, Histories},
+    published,
     trace::lock,
     workloads::{Step, Workload},
     world::{Ask, Caller, Exchange, World},
@@ -144,6 +145,8 @@ impl Workload for Books {
 
     fn verify<'a>(&'a self, world: &'a Arc<World>, history: &'a [Exchange]) -> BoxFuture<'a, ()> {
         Box::pin(async move {
+            // The checks below take time, in which holds expire.
+            published::check(world, "ledger", &["FinancialTransactions", "LedgerJobs"], event_of);
             let items = world.items("FinancialTransactions");
             check_books(world, &items);
             Self::check_outcomes(world, history, &items);
@@ -152,6 +155,27 @@ impl Workload for Books {
             self.check_lists(world).await;
             check_references(world, history).await;
         })
+    }
+}
+
+/// The event that a stream record must have.
+fn event_of(record: &Value) -> Option<&'static str> {
+    let (old, new) = (&record["dynamodb"]["OldImage"], &record["dynamodb"]["NewImage"]);
+    match (attribute(new, "Type"), attribute(old, "Type")) {
+        ("Transaction", "") if new.get("ReversesID").is_some() => Some("TransactionReversed"),
+        ("Transaction", "") => Some("TransactionPosted"),
+        ("Hold", "") => Some("HoldCreated"),
+        ("Hold", "Hold") if old["Captured"] != new["Captured"] => Some("HoldCaptured"),
+        ("Hold", "Hold") if old["Status"] != new["Status"] => match attribute(new, "Status") {
+            "expired" => Some("HoldExpired"),
+            _ => Some("HoldVoided"),
+        },
+        ("Job", "Job") if attribute(new, "Kind") == "reconciliation" => {
+            let has_ended = attribute(old, "State") == "running" && attribute(new, "State") == "done";
+            let found = attribute(&new["Progress"]["M"], "Discrepancies");
+            (has_ended && !matches!(found, "" | "0")).then_some("ReconciliationFoundDiscrepancies")
+        }
+        _ => None,
     }
 }
 

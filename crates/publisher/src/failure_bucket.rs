@@ -7,24 +7,27 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 /// S3 bucket for changes that can never be sent.
-#[derive(Clone)]
-pub(crate) struct FailureBucket {
-    client: Client,
+#[derive(Debug, Clone)]
+pub struct FailureBucket {
+    config: SdkConfig,
+    by_path: bool,
     bucket: String,
 }
 
 impl FailureBucket {
-    pub(crate) fn new(config: &SdkConfig, by_path: bool, bucket: String) -> Self {
-        let config = Builder::from(config).force_path_style(by_path).build();
-        Self { client: Client::from_conf(config), bucket }
+    /// Creates the bucket from the configuration of S3. `by_path` selects path-style requests
+    /// ([`SettingsReader::s3_by_path`](function::SettingsReader::s3_by_path)).
+    pub fn new(config: SdkConfig, by_path: bool, bucket: String) -> Self {
+        Self { config, by_path, bucket }
     }
 
     /// Stores the change with the reason. Returns whether the put succeeded. Storing the same
     /// change again overwrites the object.
-    pub(crate) async fn keep(&self, record: &Record, reason: &str, deadline: Deadline) -> bool {
+    pub async fn keep(&self, record: &Record, reason: &str, deadline: Deadline) -> bool {
         let body = json!({ "reason": reason, "record": record.json() }).to_string();
-        let put = self
-            .client
+        // Functions that never keep a change do not contain the client.
+        let client = Client::from_conf(Builder::from(&self.config).force_path_style(self.by_path).build());
+        let put = client
             .put_object()
             .bucket(&self.bucket)
             .key(key(record))
