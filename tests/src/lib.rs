@@ -396,6 +396,7 @@ pub async fn drained(operator: &Client, function: &str) {
 pub fn is_current(path: &str, wanted: &str) {
     let path = root().join(path);
     if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("the folder is created");
         std::fs::write(&path, wanted).expect("the page is written");
     }
     let found = std::fs::read_to_string(&path).expect("the page is readable");
