@@ -1,7 +1,7 @@
 //! Events of stored facts, for other systems (docs/events/README.md).
 //!
 //! A service declares its events as an enum that implements [`Facts`]. A stream function turns each
-//! record into at most one fact ([`events`]), and [`Bus::publish`] sends the events to the
+//! record into its facts ([`events`]), and [`Bus::publish`] sends the events to the
 //! EventBridge bus of the parameter `EventBusName` (docs/decisions/events.md).
 #![deny(clippy::disallowed_methods)]
 
@@ -58,8 +58,8 @@ impl Event {
         &self.record
     }
 
-    fn of<F: Facts>(record: &Record, fact: &F) -> Option<Self> {
-        let event = Self::read(record, fact);
+    fn of<F: Facts>(record: &Record, place: usize, fact: &F) -> Option<Self> {
+        let event = Self::read(record, place, fact);
         if event.is_none() {
             function::count("UnreadableItems", 1);
             tracing::error!(sequence_number = record.sequence_number(), "a stream record has no id, key or time");
@@ -67,26 +67,36 @@ impl Event {
         event
     }
 
-    fn read<F: Facts>(record: &Record, fact: &F) -> Option<Self> {
+    fn read<F: Facts>(record: &Record, place: usize, fact: &F) -> Option<Self> {
+        let record_id = record.id()?;
+        let id = if place == 0 { record_id.to_owned() } else { format!("{record_id}-{}", place + 1) };
         let Ok(Value::Object(fact)) = serde_json::to_value(fact) else { return None };
         let (detail_type, data) = fact.into_iter().next()?;
         let time = TimestampMillis::containing(record.created_at()?).ok()?;
         Some(Self {
             source: F::SOURCE.to_owned(),
             detail_type,
-            detail: Detail { id: record.id()?.to_owned(), time, version: VERSION, data },
+            detail: Detail { id, time, version: VERSION, data },
             record: record.sequence_number().to_owned(),
             item: format!("{}\n{}", record.partition_key()?, record.sort_key()?),
         })
     }
 }
 
-/// Returns the events of stream records, in order. `fact` returns the fact of a record, or `None`
-/// if other systems are not told of the change.
+/// Returns the events of stream records, in order. `facts` returns the facts of a record, or none
+/// if other systems are not told of the change. A repeated record must have the same facts.
+///
+/// The first event of a record has the id of the record. The id of the second one ends in `-2`.
 ///
 /// An unreadable record has no event. It is counted as an unreadable item, which triggers an alarm.
-pub fn events<F: Facts>(records: &[Record], fact: impl Fn(&Record) -> Result<Option<F>, Error>) -> Vec<Event> {
-    // `fact` counts an unreadable image.
-    let event = |record| Event::of(record, &fact(record).ok()??);
-    records.iter().filter_map(event).collect()
+pub fn events<F: Facts, I: IntoIterator<Item = F>>(
+    records: &[Record],
+    facts: impl Fn(&Record) -> Result<I, Error>,
+) -> Vec<Event> {
+    // `facts` counts an unreadable image.
+    let of_record = |record| {
+        let facts = facts(record).into_iter().flatten().enumerate();
+        facts.filter_map(move |(place, fact)| Event::of(record, place, &fact))
+    };
+    records.iter().flat_map(of_record).collect()
 }

@@ -7,22 +7,25 @@ use system_tests::published::Schemas;
 
 use crate::world::World;
 
-/// The detail type of the event that a stream record must have. `None` if it has none.
-pub(crate) type Expected = fn(&Value) -> Option<&'static str>;
-
-/// Compares the events with the stream records of the tables.
-pub(crate) fn check(world: &World, source: &str, tables: &[&str], expected: Expected) {
+/// Compares the events with the stream records of the tables. `expected` returns the detail types
+/// of the events that a stream record must have.
+pub(crate) fn check<K: IntoIterator<Item = &'static str>>(
+    world: &World,
+    source: &str,
+    tables: &[&str],
+    expected: impl Fn(&Value) -> K,
+) {
     let (arrived, kept) = (arrived(world), kept(world));
     let mut wanted = BTreeSet::new();
     for record in tables.iter().flat_map(|table| records(world, table)) {
-        let Some(kind) = expected(&record) else { continue };
-        let id = record["eventID"].as_str().unwrap_or_default().to_owned();
-        match arrived.get(&id) {
-            Some((_, event)) if event["detail-type"] == kind && event["source"] == source => {}
-            None if kept.contains(&id) => {}
-            found => world.violation(format!("the change {record} has the event {found:?} instead of {kind}")),
+        for (id, kind) in ids(&record).zip(expected(&record)) {
+            match arrived.get(&id) {
+                Some((_, event)) if event["detail-type"] == kind && event["source"] == source => {}
+                None if kept.contains(&id) => {}
+                found => world.violation(format!("the change {record} has the event {found:?} instead of {kind}")),
+            }
+            wanted.insert(id);
         }
-        wanted.insert(id);
     }
     let own = arrived.iter().filter(|(_, (_, event))| event["source"] == source);
     for (id, (_, event)) in own.filter(|(id, _)| !wanted.contains(*id)) {
@@ -37,6 +40,12 @@ fn kept(world: &World) -> BTreeSet<String> {
     let objects = buckets.iter().filter_map(|bucket| world.stack.objects(bucket, "unsendable/").ok()).flatten();
     let name = |key: &str| Some(key.rsplit_once('/')?.1.strip_suffix(".json")?.to_owned());
     objects.filter_map(|(key, _)| name(&key)).collect()
+}
+
+/// The ids of the events of a stream record, in order.
+fn ids(record: &Value) -> impl Iterator<Item = String> {
+    let id = record["eventID"].as_str().unwrap_or_default().to_owned();
+    (1_u32..).map(move |place| if place == 1 { id.clone() } else { format!("{id}-{place}") })
 }
 
 /// The first arrival of each event, with its position. A repeat is equal to its first arrival.
@@ -62,10 +71,11 @@ fn check_order(world: &World, tables: &[&str], arrived: &BTreeMap<String, (usize
     for table in tables {
         let mut last = BTreeMap::<String, usize>::new();
         for record in records(world, table) {
-            let Some((position, event)) = record["eventID"].as_str().and_then(|id| arrived.get(id)) else { continue };
-            let item = record["dynamodb"]["Keys"].to_string();
-            if last.insert(item, *position).is_some_and(|last| last > *position) {
-                world.violation(format!("the event {event} arrived after an event of a later change of the item"));
+            for (position, event) in ids(&record).map_while(|id| arrived.get(&id)) {
+                let item = record["dynamodb"]["Keys"].to_string();
+                if last.insert(item, *position).is_some_and(|last| last > *position) {
+                    world.violation(format!("the event {event} arrived after a later event of the item"));
+                }
             }
         }
     }
