@@ -261,6 +261,12 @@ async fn an_erasure_removes_only_the_records_of_its_owner_from_failed_events() {
     let others = [change("CompanyId-11", "Job#DepartureId-u"), change("CompanyId-2#Employees#3", "UserId-u")];
     let mut registration = change("ActivityId-a", "Registration#UserId-u");
     registration["dynamodb"]["OldImage"] = json!({"CompanyId": {"S": "1"}});
+    let mut activity = change("ActivityId-a", "Program");
+    activity["dynamodb"]["NewImage"] = json!({"CompanyId": {"S": "1"}, "ChangedBy": {"M": {"sub": {"S": "u"}}}});
+    let mut without_author = activity.clone();
+    without_author["dynamodb"]["NewImage"] = json!({"CompanyId": {"S": "1"}});
+    let mut of_others = activity.clone();
+    of_others["dynamodb"]["NewImage"]["CompanyId"] = json!({"S": "2"});
     let kept = |document: String| (document.clone(), Some(document));
     let rest = records(&[&others[0], &others[1]]);
     let both = |user_left: Option<String>, upload_left: Option<String>| {
@@ -277,8 +283,10 @@ async fn an_erasure_removes_only_the_records_of_its_owner_from_failed_events() {
         documents
     };
     let mut of_company = both(None, None);
-    of_company.push((records(&[&registration]), None));
+    of_company.extend([(records(&[&registration, &activity]), None), kept(records(&[&of_others]))]);
     assert_erases(&of("erasure"), &of_company).await;
-    let of_user = both(Some(records(&[&colleague])), Some(object("uploads/1/files/f")));
+    let mut of_user = both(Some(records(&[&colleague])), Some(object("uploads/1/files/f")));
+    let authored = records(&[&registration, &activity, &of_others]);
+    of_user.push((authored, Some(records(&[&without_author, &of_others]))));
     assert_erases(&of("employees/u/erasure"), &of_user).await;
 }
