@@ -69,7 +69,12 @@ pub fn functions() -> impl Iterator<Item = (&'static str, Function)> {
 /// Returns the JSON Schemas of the published events, by source. A schema lists the types of events
 /// as alternatives with one member each: the detail type and the data.
 pub fn published() -> Vec<(&'static str, Value)> {
-    vec![schema_of::<bank::Fact>(), schema_of::<cart::Fact>(), schema_of::<ledger::Fact>()]
+    vec![
+        schema_of::<bank::Fact>(),
+        schema_of::<cart::Fact>(),
+        schema_of::<ledger::Fact>(),
+        schema_of::<wellness::Fact>(),
+    ]
 }
 
 fn schema_of<F: Facts>() -> (&'static str, Value) {

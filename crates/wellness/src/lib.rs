@@ -13,6 +13,7 @@
 
 mod cost;
 mod employees;
+mod facts;
 mod files;
 mod jobs;
 mod model;
@@ -20,6 +21,7 @@ pub mod patterns;
 mod registrations;
 
 pub use cost::{Case, Pattern};
+pub use facts::Fact;
 pub use model::activity::{Activity, ActivityBody, Name};
 pub use model::award::{Award, Correction, CorrectionBody, Reason};
 pub use model::employee::{Employee, EmployeeBody, LastChange};
@@ -41,6 +43,7 @@ use files::FileStore;
 use function::{App, Clients, Error, SettingsReader};
 use intake::Files;
 use keys::wellness::{ActivityId, CompanyId, EndDateSort};
+use publisher::Bus;
 use table::{Change, Condition, Dynamo, Index, Item, Key, Query, Table};
 
 /// The service name. It is the prefix of the scopes `wellness:read`, `wellness:write`,
@@ -54,6 +57,7 @@ pub struct Wellness {
     table: Table,
     /// The `WellnessJobs` table and its client.
     jobs: Jobs,
+    bus: Bus,
     /// `GSI1`: activities and sections of a company, sorted by end date.
     program: Index,
     /// `GSI2` has two kinds of entries: activities of a company in short form, sorted by end date,
@@ -90,6 +94,7 @@ impl App for Wellness {
             dynamo: dynamo.clone(),
             table: dynamo.table(table?),
             jobs: Jobs::new(dynamo, jobs?),
+            bus: Bus::start(settings, clients),
             program: index("GSI1", Activity::PROGRAM, Activity::END),
             lists: index("GSI2", Activity::LIST, Activity::LIST_END),
             registrations: index("GSI3", Registration::OF_USER, Registration::END),

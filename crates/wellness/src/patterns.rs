@@ -37,6 +37,7 @@ pub mod list_sections;
 pub mod list_templates;
 pub mod load_templates;
 pub mod move_activity;
+pub mod publish_wellness_events;
 pub mod put_employee;
 pub mod put_plan;
 pub mod put_reference;
@@ -99,6 +100,7 @@ pub fn patterns() -> Vec<Pattern> {
         list_templates::PATTERN,
         load_templates::PATTERN,
         move_activity::PATTERN,
+        publish_wellness_events::PATTERN,
         put_employee::PATTERN,
         put_plan::PATTERN,
         put_reference::PATTERN,

@@ -81,7 +81,8 @@ fn check_order(world: &World, tables: &[&str], arrived: &BTreeMap<String, (usize
     }
 }
 
-fn records(world: &World, table: &str) -> Vec<Value> {
+/// The records of the stream of a table, oldest first.
+pub(crate) fn records(world: &World, table: &str) -> Vec<Value> {
     let records = world.stack.changes(&world.table(table), 0, usize::MAX);
     let records = records.unwrap_or_else(|error| {
         world.violation(format!("the stream of {table} can't be read: {error}"));

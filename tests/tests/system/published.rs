@@ -127,7 +127,7 @@ async fn pages_and_schemas_are_current() {
     let examples = examples().await;
     for (source, service) in ::events::published() {
         let mut page = format!(
-            "# Events of the {source}\n\n`make docs` writes this page from the type `Fact` of the service. \
+            "# Events: {source}\n\n`make docs` writes this page from the type `Fact` of the service. \
              [Events](README.md) explains\nthe members that all events have.\n"
         );
         for (name, description, data) in types(&service) {

@@ -192,12 +192,17 @@ impl Registration {
             && self.data.is_none()
     }
 
+    /// Whether the goal is reached or the attendance is recorded.
+    pub(crate) fn is_completed(&self) -> bool {
+        self.progress >= Progress::COMPLETE || self.attended_at.is_some()
+    }
+
     /// Returns the status at the time `now`, if the activity ends at `end`.
     pub(crate) fn status(&self, end: PlanTime, now: TimestampSeconds) -> RegistrationStatus {
         match self.absence {
             Some(Absence::Waiting) => RegistrationStatus::Waiting,
             Some(Absence::Withdrawn) => RegistrationStatus::Withdrawn,
-            None if self.progress >= Progress::COMPLETE || self.attended_at.is_some() => RegistrationStatus::Completed,
+            None if self.is_completed() => RegistrationStatus::Completed,
             None if end.is_over(now) => RegistrationStatus::NotCompleted,
             None => RegistrationStatus::Enrolled,
         }

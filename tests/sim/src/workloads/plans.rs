@@ -12,7 +12,10 @@ use tokio::time::sleep;
 
 use super::{
     index, number, recent, text,
-    wellness::{Activities, COMPANIES, Known, admin, employee, hex, key_of_url, manager, operator, other, plan_time},
+    wellness::{
+        Activities, COMPANIES, Known, admin, check_events, employee, hex, key_of_url, manager, operator, other,
+        plan_time,
+    },
 };
 use crate::{
     draw::Draw,
@@ -184,6 +187,7 @@ impl Workload for Programs {
             references::check(world, history, &items);
             histories::check(world, history, &items);
             authors::check(world, history, &items);
+            check_events(world);
             owners::check_users(world, history, &items).await;
             owners::check_exports(world, &items).await;
             let quiet = lock(&self.quiet).clone();

@@ -1,6 +1,7 @@
 //! Wellness: two companies with employees of the same ids, their activities, seats, points and
 //! jobs.
 use std::{
+    collections::BTreeMap,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -11,10 +12,11 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio::time::sleep;
 
-use super::{each, index, number, recent, text};
+use super::{attribute, each, index, number, recent, text};
 use crate::{
     clock,
     draw::Draw,
+    published,
     trace::lock,
     workloads::{Step, Workload},
     world::{Ask, Caller, Exchange, World},
@@ -222,6 +224,7 @@ impl Workload for Companies {
             stored::check_seats(world);
             histories::check(world, history, &items);
             check_walls(world, history, &items, &COMPANIES);
+            check_events(world);
             for company in COMPANIES {
                 for user in USERS.into_iter().filter(|user| stored::has_points(&items, company, user)) {
                     check_points(world, company, user, &items).await;
@@ -431,6 +434,53 @@ impl Companies {
         };
         world.upload(label, &world.bucket("files"), key, content.as_bytes());
         lock(&self.imports).push((company.to_owned(), id.to_owned()));
+    }
+}
+
+/// Each change has its events, with the ids of its item.
+pub(super) fn check_events(world: &World) {
+    published::check(world, "wellness", &["Activities"], events_of);
+    let records = published::records(world, "Activities").into_iter();
+    let records: BTreeMap<String, Value> = records.map(|one| (text(&one, "eventID").to_owned(), one)).collect();
+    for event in world.stack.published() {
+        let (id, data) = (text(&event["detail"], "id"), &event["detail"]["data"]);
+        let Some(change) = records.get(id.split('-').next().unwrap_or(id)).map(|record| &record["dynamodb"]) else {
+            continue;
+        };
+        let image = if change["NewImage"].is_object() { &change["NewImage"] } else { &change["OldImage"] };
+        let ids = [attribute(image, "CompanyId"), stored::activity_of(image), stored::user_of(image)];
+        if ids != ["companyId", "activityId", "userId"].map(|name| text(data, name)) {
+            world.violation(format!("the event {event} has not the ids {ids:?} of its item"));
+        }
+    }
+}
+
+/// The events that a stream record must have.
+fn events_of(record: &Value) -> Vec<&'static str> {
+    let (old, new) = (&record["dynamodb"]["OldImage"], &record["dynamodb"]["NewImage"]);
+    let differs = |name: &str| attribute(old, name) != attribute(new, name);
+    match (attribute(old, "Type"), attribute(new, "Type")) {
+        ("", "Activity") => vec!["ActivityCreated"],
+        ("Activity", "") => vec!["ActivityDeleted"],
+        ("Activity", _) if differs("Version") && differs("Status") && attribute(new, "Status") == "cancelled" => {
+            vec!["ActivityCancelled"]
+        }
+        ("Activity", _) if differs("Version") => vec!["ActivityChanged"],
+        ("Activity", _) if differs("SectionId") => vec!["ActivityMoved"],
+        ("Registration", "") => vec!["RegistrationDeleted"],
+        (_, "Registration") => {
+            let presence = match (attribute(old, "Absence"), attribute(new, "Absence")) {
+                (before, after) if before == after && old.is_object() => None,
+                ("waiting", "") => Some("EmployeeMovedUp"),
+                (_, "") => Some("EmployeeEnrolled"),
+                (_, "waiting") => Some("EmployeeWaiting"),
+                _ => Some("EmployeeLeft"),
+            };
+            let completed = (!stored::is_completed(old) && stored::is_completed(new)).then_some("ActivityCompleted");
+            let awards = stored::awards(new).len() - stored::awards(old).len();
+            presence.into_iter().chain(completed).chain(std::iter::repeat_n("RewardAwarded", awards)).collect()
+        }
+        _ => Vec::new(),
     }
 }
 

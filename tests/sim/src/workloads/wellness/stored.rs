@@ -28,9 +28,14 @@ pub(super) fn progress(text: &str) -> u64 {
     minor(text).try_into().unwrap_or_default()
 }
 
-fn awards(registration: &Value) -> Vec<(&str, i64)> {
+pub(super) fn awards(registration: &Value) -> Vec<(&str, i64)> {
     let awards = each(&registration["Awards"], "L").map(|award| &award["M"]);
     awards.map(|award| (attribute(award, "Kind"), attribute(award, "Points").parse().unwrap_or_default())).collect()
+}
+
+/// Whether the goal is reached or the attendance is recorded.
+pub(super) fn is_completed(registration: &Value) -> bool {
+    progress(attribute(registration, "Progress")) >= 10_000 || registration["AttendedAt"].is_object()
 }
 
 fn earned(registration: &Value) -> i64 {
@@ -81,9 +86,8 @@ pub(super) fn report(items: &[Value], company: &str, year: &str) -> [u64; 3] {
             continue;
         }
         if one["Absence"].is_null() {
-            let is_completed = progress(attribute(one, "Progress")) >= 10_000 || one["AttendedAt"].is_object();
             sums[0] += 1;
-            sums[1] += u64::from(is_completed);
+            sums[1] += u64::from(is_completed(one));
         }
         sums[2] += u64::try_from(earned(one)).unwrap_or_default();
     }
