@@ -15,8 +15,8 @@ pub const PATTERN: Pattern = Pattern {
     function: || function::stream(publish_cart_events, |_: Cart| ready(())),
 };
 
-/// Publishes the events of a batch. Returns the sequence numbers of the events that the bus did not
-/// accept.
+/// Publishes the events of a batch. Returns the sequence numbers of the records whose events the
+/// bus did not accept.
 async fn publish_cart_events(cart: Cart, batch: Batch) -> Result<BTreeSet<String>, Error> {
     let events = publisher::events(&batch.records, Fact::of);
     let left = cart.bus.publish(events, batch.deadline).await;
