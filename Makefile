@@ -17,7 +17,7 @@ TEMPLATES = template.yaml $(wildcard stacks/*.yaml stacks/issuers/*.yaml)
 FUNCTIONS ?= $(basename $(notdir $(wildcard crates/*/src/bin/*.rs)))
 # Functions with the SDK client of a further service. Without link-time optimisation, their zip
 # files would exceed 4 MiB (docs/decisions/profile.md).
-LARGE = continue-bank-job execute-payment export-changes
+LARGE = continue-bank-job execute-payment export-changes react-to-transactions reconcile
 SMALL = $(filter-out $(LARGE),$(FUNCTIONS))
 PROFILE ?= release
 # Build directory of cargo. If you set this variable, set CARGO_TARGET_DIR to the same directory.
