@@ -21,7 +21,7 @@ const TRACES = Number(process.env.TRACES ?? 10_000)
 const ANN = 'e4ceeb59-552e-8690-9301-f64e44907c84'
 /** Further pages, with the same checks. */
 const INNER = { 'A form': 'try/start-erasure', 'An item collection': 'tables/local-Cart?pk=Account1', 'A model': 'tables/local-Activities/model', 'A page of the docs': 'docs/access-patterns/bank.md?at=get-payment' }
-const PAGES = { Home: '', 'Try it': 'try', Trace: 'trace', Tables: 'tables', Heat: 'heat', 'Jobs and lake': 'jobs' }
+const PAGES = { Home: '', 'Try it': 'try', Trace: 'trace', Tables: 'tables', Heat: 'heat', Events: 'events', 'Jobs and lake': 'jobs' }
 
 let count = 0
 function check (what, holds, seen = '') {
@@ -395,8 +395,8 @@ async function filters (tab) {
 async function otherProgram (browser, stack) {
   const cart = await stack.send('POST', '/cart/accounts/Account1/items', { sku: '72f49', quantity: 1 }, { 'idempotency-key': 'console-port' })
   const [post] = await stack.until('traces?function=add-cart-item', all => all.length > 0)
-  // The two changes must not arrive in one batch.
-  const passed = await stack.until(`traces/${post.number}`, trace => trace.effects.length > 0)
+  // The two changes must not arrive in one batch. The first has two effects: an event and a row.
+  const passed = await stack.until(`traces/${post.number}`, trace => trace.effects.length > 1)
   const found = await stack.send('GET', '/_local/api/items?table=local-Cart&pk=Account1')
   const { item } = found.body.items.find(one => JSON.stringify(one.item).includes(cart.body.itemId))
   const { PK, SK } = item
@@ -553,6 +553,18 @@ async function jobs (browser, stack) {
   await tab.page.close()
 }
 
+/** The sample data has orders, so their events are published. */
+async function events (browser, stack) {
+  const tab = await Tab.open(browser, stack)
+  await tab.go('events', 'Events')
+  await tab.page.locator('td', { hasText: 'OrderPlaced' }).first().waitFor()
+  await tab.page.getByLabel('Search').fill('PaymentScheduled')
+  await tab.page.locator('td', { hasText: 'PaymentScheduled' }).first().waitFor()
+  await tab.page.locator('td', { hasText: 'OrderPlaced' }).waitFor({ state: 'detached' })
+  check('the events are searched', tab.page.url().includes('q=PaymentScheduled') && tab.errors.length === 0, tab.errors.join())
+  await tab.page.close()
+}
+
 /** The world has a failed import. Its retry finds no file, and then the API refuses another one. */
 async function rejectedImport (tab) {
   const row = tab.page.locator('tr', { hasText: 'evening-2025-12-01' })
@@ -660,7 +672,7 @@ function chromiumPath () {
 const browser = await chromium.launch({ executablePath: chromiumPath(), args: ['--no-sandbox'] })
 const stack = await Stack.start()
 try {
-  for (const part of [home, forms, trace, otherProgram, tables, jobs, pages, keyboard, manyTraces, largeTable, restart]) await part(browser, stack)
+  for (const part of [home, forms, trace, otherProgram, tables, jobs, events, pages, keyboard, manyTraces, largeTable, restart]) await part(browser, stack)
   await examples(browser)
   await guarded(browser)
   await faults(browser)

@@ -6,9 +6,10 @@ import { Traces, Trace } from './trace.js'
 import { Tables } from './tables.js'
 import { Heat } from './heat.js'
 import { Jobs } from './jobs.js'
+import { Events } from './events.js'
 import { Docs } from './docs.js'
 
-const PAGES = [['', 'Home', Home], ['try', 'Try it', Try], ['trace', 'Trace', Traces], ['tables', 'Tables', Tables], ['heat', 'Heat', Heat], ['jobs', 'Jobs and lake', Jobs]]
+const PAGES = [['', 'Home', Home], ['try', 'Try it', Try], ['trace', 'Trace', Traces], ['tables', 'Tables', Tables], ['heat', 'Heat', Heat], ['events', 'Events', Events], ['jobs', 'Jobs and lake', Jobs]]
 
 function Page () {
   const [{ parts, search }, setPlace] = useState(place())

@@ -14,6 +14,7 @@ assets! {
     "console.css", "text/css; charset=utf-8";
     "console.js", "text/javascript; charset=utf-8";
     "docs.js", "text/javascript; charset=utf-8";
+    "events.js", "text/javascript; charset=utf-8";
     "form.js", "text/javascript; charset=utf-8";
     "heat.js", "text/javascript; charset=utf-8";
     "home.js", "text/javascript; charset=utf-8";
