@@ -64,7 +64,7 @@ class Deployment:
 
     def apply(self, act, name, body, **given):
         """Creates or updates a stack."""
-        given = {"Name": NAME, "EndpointUrl": self.cloud.url, "JwtIssuer": self.issuer.url, "JwtAudience": AUDIENCE, **given}
+        given = {"Name": NAME, "EndpointUrl": self.cloud.url, "EventBusName": "default", "JwtIssuer": self.issuer.url, "JwtAudience": AUDIENCE, **given}
         values = [{"ParameterKey": one, "ParameterValue": given[one]} for one in body["Parameters"] if one in given]
         act(StackName=name, TemplateURL=self.template(name, body), Parameters=values, Capabilities=["CAPABILITY_IAM"])
         found = lambda: self.formation.describe_stacks(StackName=name)["Stacks"][0]
