@@ -37,7 +37,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// The environment of a function in a stack. It uses the stack's DynamoDB, Firehose and S3.
+    /// The environment of a function in a stack. It uses the services of the stack.
     ///
     /// # Panics
     /// The stack has no such function.
@@ -53,6 +53,7 @@ impl Place {
             ("AWS_ACCESS_KEY_ID", "local"),
             ("AWS_SECRET_ACCESS_KEY", "local"),
             ("AWS_ENDPOINT_URL_DYNAMODB", stack.dynamo_url()),
+            ("AWS_ENDPOINT_URL_EVENTBRIDGE", stack.services_url()),
             ("AWS_ENDPOINT_URL_FIREHOSE", stack.services_url()),
             ("AWS_ENDPOINT_URL_S3", stack.services_url()),
         ];
