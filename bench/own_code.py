@@ -20,7 +20,7 @@ BINARY = ROOT / "target/x86_64-unknown-linux-gnu/release/own-code"
 PICTURE = "Thousands of instructions of an invocation: our own code, and the SDK"
 FEW, MANY = 10, 60
 # Budgets in thousands of instructions: a measured count, and room for small changes.
-BUDGET = {"schedule-payment": 620, "list-account-payments": 880, "process-payment": 1_190}
+BUDGET = {"schedule-payment": 450, "list-account-payments": 670, "process-payment": 990}
 
 TEXT = """\
 ## Our own code

@@ -12,7 +12,6 @@ use aws_sdk_dynamodb::Client;
 use canned::{Canned, Recorder};
 use function::{Context, Function, Service};
 use keys::Random;
-use serde_json::Value;
 use std::{env, fs, path::PathBuf};
 use table::Dynamo;
 
@@ -71,10 +70,8 @@ async fn main() {
 
 /// Runs a function, from the text of an event to the text of its response.
 async fn invoke(service: &Service, event: &str) {
-    let event: Value = serde_json::from_str(event).expect("JSON");
     let mut context = Context::default();
     context.deadline = u64::MAX / 2;
-    let answer = service.call(event, context).await.answer.expect("an answer");
-    assert!(matches!(answer["statusCode"].as_u64(), Some(200 | 201)), "{answer}");
-    assert!(!serde_json::to_string(&answer).expect("JSON").is_empty());
+    let answer = service.respond(event, context).await.expect("an answer");
+    assert!(["{\"statusCode\":200", "{\"statusCode\":201"].iter().any(|start| answer.starts_with(start)), "{answer}");
 }

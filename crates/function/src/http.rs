@@ -1,5 +1,5 @@
 use crate::{
-    App, Caller, Contract, Error, Function, Handler, HttpHandler, Input, Invocation, Listing, Reply, answer, event,
+    App, Caller, Contract, Error, Function, Handler, HttpHandler, Input, Listing, Reply, answer, event,
     input::{Fields, Paging},
     observe, system,
 };
@@ -10,7 +10,7 @@ use lambda_http::{
     Context, LambdaEvent, RequestExt, aws_lambda_events::apigw::ApiGatewayV2httpResponse, request::RequestContext,
     service_fn,
 };
-use serde_json::{Value, value::RawValue};
+use serde_json::value::RawValue;
 use std::{convert::Infallible, sync::Arc};
 use table::{Binding, Usage};
 
@@ -172,14 +172,8 @@ pub(crate) async fn serve(handler: HttpHandler) -> Result<(), lambda_runtime::Er
     lambda_runtime::run_concurrent(service_fn(serve)).await
 }
 
-/// Handles one event in Lambda's format.
-pub(crate) async fn invoke(handler: &HttpHandler, event: Value, context: Context) -> Invocation {
-    let (response, usage) = respond(handler, &event.to_string(), context).await;
-    Invocation { answer: serde_json::to_value(response).map_err(|error| error.to_string().into()), usage }
-}
-
 /// Handles the JSON text of an event.
-async fn respond(handler: &HttpHandler, event: &str, context: Context) -> (ApiGatewayV2httpResponse, Usage) {
+pub(crate) async fn respond(handler: &HttpHandler, event: &str, context: Context) -> (ApiGatewayV2httpResponse, Usage) {
     let (response, usage) = match event::request(event) {
         Ok(request) => handler(request.with_lambda_context(context)).await,
         Err(error) => {

@@ -234,10 +234,20 @@ impl Function {
 }
 
 impl Service {
+    /// Handles the text of an HTTP request as the binary does: without the JSON values of
+    /// [`Service::call`]. Returns the text of the response, or `None` if the function has no route.
+    pub async fn respond(&self, event: &str, context: Context) -> Option<String> {
+        let Handler::Http(handler) = &self.0 else { return None };
+        serde_json::to_string(&http::respond(handler, event, context).await.0).ok()
+    }
+
     /// Invokes the function with an event in Lambda's format.
     pub async fn call(&self, event: Value, context: Context) -> Invocation {
         match &self.0 {
-            Handler::Http(handler) => http::invoke(handler, event, context).await,
+            Handler::Http(handler) => {
+                let (response, usage) = http::respond(handler, &event.to_string(), context).await;
+                Invocation { answer: serde_json::to_value(response).map_err(|error| error.to_string().into()), usage }
+            }
             Handler::Event(handler) => {
                 let (answer, usage) = handler(event, context).await;
                 Invocation { answer: answer.map_err(Diagnostic::from), usage }
