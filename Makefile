@@ -5,7 +5,10 @@
 # The Runtime Interface Emulator, which `sam local invoke` also uses.
 EMULATOR = $(CURDIR)/.venv/sam/lib/*/site-packages/samcli/local/rapid/aws-lambda-rie-$(if $(filter arm64 aarch64,$(shell uname -m)),arm64,x86_64)
 LOCAL = cargo run --quiet --bin local --
-SERVE = target/debug/local run --port $(PORT) --dynamodb-port $(DYNAMODB_PORT) --lake $(LAKE) $(if $(DATA),--data $(DATA)) $(STACKS:%=--stack %) $(ARGS)
+# The stack is a development build, unless PROFILE is given.
+STACK_PROFILE = $(if $(filter command environment,$(firstword $(origin PROFILE))),$(PROFILE),dev)
+BINARY = target/$(STACK_PROFILE:dev=debug)/local
+SERVE = $(BINARY) run --port $(PORT) --dynamodb-port $(DYNAMODB_PORT) --lake $(LAKE) $(if $(DATA),--data $(DATA)) $(STACKS:%=--stack %) $(ARGS)
 PORT ?= 3000
 DYNAMODB_PORT ?= 8000
 LAKE ?= lake
@@ -17,7 +20,8 @@ TEMPLATES = template.yaml $(wildcard stacks/*.yaml stacks/issuers/*.yaml)
 FUNCTIONS ?= $(basename $(notdir $(wildcard crates/*/src/bin/*.rs)))
 # Functions with the SDK client of a further service. Without link-time optimisation, their zip
 # files would exceed 4 MiB (docs/decisions/profile.md).
-LARGE = continue-bank-job execute-payment export-changes react-to-transactions reconcile
+LARGE = continue-bank-job continue-job convert-export create-employee-import create-file execute-payment export-changes get-export \
+	get-reference plan-refresh react-to-transactions reconcile
 SMALL = $(filter-out $(LARGE),$(FUNCTIONS))
 PROFILE ?= release
 # Build directory of cargo. If you set this variable, set CARGO_TARGET_DIR to the same directory.
@@ -38,8 +42,8 @@ SUITES ?= contract::*::who_may contract::*::repeats contract::*::at_once contrac
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: need ## Run the local stack: API on PORT (3000), DynamoDB on DYNAMODB_PORT (8000), data in DATA or in memory, lake files in LAKE (lake), only some services with STACKS="bank ledger", faults of AWS with ARGS='--hostile 1'
-	@cargo build --quiet --bin local
+run: need ## Run the local stack: API on PORT (3000), DynamoDB on DYNAMODB_PORT (8000), data in DATA or in memory, lake files in LAKE (lake), only some services with STACKS="bank ledger", faults of AWS with ARGS='--hostile 1', optimised with PROFILE=release
+	@cargo build --quiet --profile $(STACK_PROFILE) --bin local
 	@exec $(SERVE)
 
 dev: DATA ?= .data/dev
@@ -138,7 +142,7 @@ deny: need ## Check the licences, sources and duplicates of the dependencies
 bench: need need-valgrind need-peers need-postgres .tools/.packages .venv/bin/.boto3 .venv/bin/.duckdb .dynamodb-local/DynamoDBLocal.jar own-code ## Run the benchmarks and regenerate docs/performance.md: PARTS='cold_start cost'; MILLION=1 also reads a day of a million payments
 	@cargo build --quiet --bin local --bin plan
 	@$(MAKE) build FUNCTIONS='schedule-payment get-payment list-account-payments export-changes'
-	@cargo build --quiet --release --package measure
+	@cargo build --quiet --release --package measure --bin measure --package local --bin local
 	.venv/bin/python bench/run.py $(PARTS)
 
 sim: need ## Simulate the services with faults from a seed, and run the seeds of the planted bugs: SEED=1 CASES=100; or run a case again: REPLAY=target/sim/bank-7.json
@@ -165,8 +169,7 @@ coverage: need need-python .tools/bin/cargo-llvm-cov ## Write the lines and regi
 .tools/bin/cargo-mutants .tools/bin/cargo-llvm-cov:
 	cargo install --quiet --locked --debug --root .tools $(@F)
 
-bench-counts: need need-valgrind own-code ## Check the counts and the pictures in docs/performance.md, but not the times
-	@python3 bench/test_pictures.py
+bench-counts: need need-valgrind own-code ## Check the counts in docs/performance.md, but not the times
 	@$(MAKE) build FUNCTIONS=schedule-payment
 	@cargo build --quiet --bin local --bin measure --bin plan
 	@python3 bench/run.py --check
@@ -175,9 +178,9 @@ bench-counts: need need-valgrind own-code ## Check the counts and the pictures i
 own-code: need .venv/bin/cargo-zigbuild
 	@cargo zigbuild --quiet --release --target $(TRIPLE).$(GLIBC) $(LAMBDAS) --package own-code --bin own-code
 
-load: need need-clients .tools/.packages ## Print the latency percentiles of routes of each service under load: CONNECTIONS=32 SECONDS=10
-	@cargo build --quiet --bin local
-	@python3 bench/load.py $(CONNECTIONS) $(SECONDS)
+load: need need-clients .tools/.packages ## Print the latency percentiles of routes of each service under load: CONNECTIONS=32 SECONDS=10, of an optimised stack with PROFILE=release
+	@cargo build --quiet --profile $(STACK_PROFILE) --bin local
+	@python3 bench/load.py $(BINARY) $(CONNECTIONS) $(SECONDS)
 
 lake-sql: need ## Write the schemas and the SQL of the lake to target/lake-sql
 	@cargo run --quiet --example lake-sql -- target/lake-sql
@@ -331,7 +334,8 @@ need-postgres:
 	@ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || { echo "PostgreSQL is missing: the ledger is compared with it (apt-get install postgresql)"; exit 1; }
 
 need-peers:
-	@for tool in node npm openssl; do command -v $$tool >/dev/null || { echo "$$tool is missing: the cold start benchmark needs it"; exit 1; }; done
+	@for tool in node npm openssl go; do command -v $$tool >/dev/null || { echo "$$tool is missing: the cold start benchmark needs it"; exit 1; }; done
+	@[ -d /usr/share/gocode/src/github.com/aws/aws-sdk-go-v2 ] || { echo "AWS's SDK for Go is missing: apt-get install golang-github-aws-aws-sdk-go-v2-dev"; exit 1; }
 
 need-clients:
 	@for tool in node npm python3; do command -v $$tool >/dev/null || { echo "$$tool is missing: it generates and runs the clients and tools"; exit 1; }; done

@@ -2,11 +2,8 @@
 
 The other functions are equivalent functions in other languages, and minimal functions. This script
 serves a Runtime API and a DynamoDB, so the times contain only the work of the functions. The
-functions run in three ways (docs/decisions/measuring.md):
-
-- at full CPU
-- at the CPU share of 128 MB
-- as in Lambda: at full CPU until the first `next`, and at the CPU share afterwards
+functions run at full CPU, and as in Lambda: at full CPU until the first `next`, and at the CPU share
+of 128 MB afterwards (docs/decisions/measuring.md).
 """
 
 import contextlib
@@ -23,26 +20,23 @@ import threading
 import time
 
 import cpu_share
-from cold_start_text import PICTURE, picture, section  # noqa: F401
+from cold_start_text import section  # noqa: F401
 from contestants import OURS, ROOT, contestants
 from fake_lambda import DynamoDB, Runtime
 from spread import ratios, spread
-from stack import LOCAL
 
 EVENT = (ROOT / "events/bank/schedule-payment.json").read_bytes()
-REFUSED = "schedule-payment.day-is-over"
 WARM_UP = 2
 MEGABYTES = 128
 
 # Each row has the value to compare, the function to compare ours with, and the maximum ratio. None
 # means no maximum.
 TARGETS = [
-    ("next", "hello", 1.5),
-    ("next", "connected", None),
+    ("next", "connected", 1.05),
     ("answer", "late", None),
     ("answer", "node", 1 / 10),
     ("answer", "python", 1 / 10),
-    ("answer", "untrimmed", 1 / 3),
+    ("answer", "go", None),
     ("memory", "node", 1 / 4),
 ]
 
@@ -66,26 +60,22 @@ class Bench:
             "WRITE_SHARDS": "5", "READ_SHARDS": "5", contestant.roots_variable: str(roots), **contestant.environment,
         }
 
-    def run(self, contestant, events, group=None, from_next=False):
+    def run(self, contestant, events, group=None):
         """Runs a contestant until it has responded to all events.
 
-        The process joins the cgroup `group` at its start, or at its first `next` if `from_next`."""
+        The process joins the cgroup `group` at its first `next`."""
         started = threading.Event()
 
         def at_first():
-            if from_next:
+            if group:
                 started.wait()
                 pathlib.Path(group).write_text(str(process.pid))
 
         self.runtime.begin(events, at_first)
         self.dynamo.calls.clear()
-        # A shell joins the group and then replaces itself with the contestant. The servers of this
-        # script stay outside the group. If a forked Python process joined the group, it would use
-        # milliseconds of the CPU share before it executes the contestant.
-        join = ["sh", "-c", 'echo $$ > "$0" && exec "$@"', group] if group and not from_next else []
-        command, environment = [*join, *contestant.command], self.environment(contestant)
+        environment = self.environment(contestant)
         start = time.perf_counter()
-        process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
+        process = subprocess.Popen(contestant.command, env=environment, stdout=subprocess.DEVNULL)
         started.set()
         try:
             if not self.runtime.done.wait(60):
@@ -113,8 +103,7 @@ class Bench:
         """Returns the contestant's responses and DynamoDB calls.
 
         Values that differ between runs are removed."""
-        refused = subprocess.run([LOCAL, "event", REFUSED], cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout
-        self.run(contestant, [EVENT, refused])
+        self.run(contestant, [EVENT, EVENT])
         answers = []
         for _, answer in self.runtime.answered:
             headers = [answer["headers"].get(name) for name in ("content-type", "location")]
@@ -135,12 +124,12 @@ class Bench:
                 if behaviour != expected:
                     raise SystemExit(f"{contestant.name} behaves differently:\n{behaviour}\nexpected:\n{expected}")
 
-    def rounds(self, everybody, number, group=None, from_next=False):
+    def rounds(self, everybody, number, group=None):
         """Runs all contestants in each round, in random order. Returns the rows by contestant."""
         rows = {contestant.name: [] for contestant in everybody}
         for turn in range(number + WARM_UP):
             for contestant in random.sample(everybody, len(everybody)):
-                row = self.run(contestant, [EVENT, EVENT], group, from_next)
+                row = self.run(contestant, [EVENT, EVENT], group)
                 if any(answer["statusCode"] != 201 for _, answer in self.runtime.answered):
                     raise SystemExit(f"{contestant.name} answered {self.runtime.answered}")
                 if turn >= WARM_UP:
@@ -180,9 +169,7 @@ def measure(rounds=30, ours=OURS):
         result["full"] = told(bench.rounds(everybody, rounds))
         try:
             with cpu_share.of_memory(MEGABYTES) as group:
-                fewer = max(rounds // 2, 5)
-                result["share"] = told(bench.rounds(everybody, fewer, group))
-                result["lambda"] = told(bench.rounds(everybody, fewer, group, from_next=True))
+                result["lambda"] = told(bench.rounds(everybody, max(rounds // 2, 5), group))
         except cpu_share.NoShare as reason:
             result["no_share"] = str(reason)
     return result

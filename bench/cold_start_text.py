@@ -1,6 +1,5 @@
-"""Generates the section on cold starts of docs/performance.md: text, tables and a chart."""
+"""Generates the section on cold starts of docs/performance.md: text and tables."""
 
-import chart
 from spread import brackets
 
 NAMES = {
@@ -8,19 +7,9 @@ NAMES = {
     "hello": "hello-world",
     "connected": "connected",
     "late": "late",
-    "untrimmed": "untrimmed",
     "node": "Node.js",
     "python": "Python",
-}
-# The explanations in the picture. TEXT has more details.
-NOTES = {
-    "ours": "the deployed function.",
-    "hello": "a function that does nothing. It is the minimum for a Lambda function in Rust.",
-    "connected": "hello-world with our DynamoDB client, connected before the first event.",
-    "late": "schedule-payment, connected only when the first payment arrives.",
-    "untrimmed": "schedule-payment with the default features and client of the SDK.",
-    "node": "the same payment in JavaScript, with AWS SDK v3 in one minified bundle.",
-    "python": "the same payment in Python, with boto3.",
+    "go": "Go",
 }
 MEASURES = {
     "next": "start to first `next`",
@@ -36,8 +25,8 @@ TEXT = """\
 This section measures the time from the start of a process to its first response. A fake Runtime API
 and a fake DynamoDB with TLS run on the same machine. They respond immediately, so the times contain
 only the work of the function. Most functions schedule the same payment with an `Idempotency-Key`.
-Before the measurement, a check compares these functions. Their responses (a 201 and a 400) and
-their DynamoDB requests must be equal.
+Before the measurement, a check compares these functions. Their responses and their DynamoDB requests
+must be equal.
 
 - **schedule-payment**: the deployed binary.
 - **hello-world**: a function that does nothing. It has only `lambda_runtime`, one thread and no
@@ -46,14 +35,15 @@ their DynamoDB requests must be equal.
   before its first `next` request to the Runtime API.
 - **late**: schedule-payment without the DynamoDB call before the first `next`. The first payment opens the
   connection.
-- **untrimmed**: schedule-payment with the default features and client of the SDK, the system's root
-  certificates, aws-lc's jitter entropy, and no DynamoDB call before the first `next`. It has the
-  same Cargo profile as schedule-payment.
 - **Node.js** {node}: AWS SDK v3, bundled and minified by esbuild, with keep-alive and a connection
   that is opened before the first event. It has its own minimal runtime loop, because AWS's runtime
   client does more and needs a C++ compiler to install.
 - **Python** {python}: boto3 under AWS's runtime client (`awslambdaric`), compiled to bytecode, with a
   connection that is opened before the first event.
+- **Go** {go}: AWS SDK v2 {go_sdk} of Debian's packages, with a connection that is opened before the first event and
+  a minimal runtime loop.
+
+The functions in other languages have only the code of this request, and no other errors.
 
 The code is in [bench/peers](../bench/peers). A round starts each function once, in random order. The first
 {warm_up} rounds are warm-up and are not counted. A ratio compares two functions in the same round.
@@ -68,17 +58,6 @@ but the first payment then waits for the connection. For the time to the first r
 schedule-payment ÷ late is {full} at full CPU{as_in_lambda}.
 """
 
-PICTURE = "Milliseconds from the start of a process to its first response, by function"
-
-SHARE = """\
-### At the CPU share of {megabytes} MB
-
-A cgroup limits the process to {megabytes}/1769 of a processor from its first instruction, in
-periods of 20 ms. DynamoDB and the Runtime API are not limited. Lambda is faster, because it gives
-the init phase a full processor. A cold start lasts only a few periods, so the times are imprecise.
-The quartiles of the ratios show this uncertainty.
-
-{tables}"""
 
 LAMBDA = """\
 ### As in Lambda
@@ -101,10 +80,7 @@ def section(result):
     limits = {name: brackets(limit, 2) for name, limit in result["full"]["limit"].items()}
     limit = LIMIT.format(**limits, full=worth["full"], as_in_lambda=as_in_lambda)
     full = f"### At full CPU\n\n{tables(result['full'], 'cpu')}{limit}"
-    if "share" in result:
-        share = "\n".join(text.format(tables=tables(result[part]), **result) for text, part in ((SHARE, "share"), (LAMBDA, "lambda")))
-    else:
-        share = NO_SHARE.format(**result)
+    share = LAMBDA.format(tables=tables(result["lambda"]), **result) if "lambda" in result else NO_SHARE.format(**result)
     return TEXT.format(**{**result, "full": full, "share": share})
 
 
@@ -133,16 +109,3 @@ def tables(part, *more):
 
 def quantity(column, spread):
     return brackets(spread, 1) + (" MB" if column == "memory" else " ms")
-
-
-def picture(result):
-    shares = {"full": "full CPU", "share": f"CPU share of {result['megabytes']} MB", "lambda": "as in Lambda"}
-    panels, parts = [], [part for part in shares if part in result]
-    longest = max(measured["answer"]["q3"] for part in parts for measured in result[part]["contestants"].values())
-    for part, share in shares.items():
-        if part in parts:
-            answers = {name: measured["answer"] for name, measured in result[part]["contestants"].items()}
-            rows = [(NAMES[name], of["median"], of["q1"], of["q3"]) for name, of in answers.items()]
-            panels.append(chart.bars(f"Start to first response, {share}", rows, "time, ms", "function", log=True, to=longest))
-    legend = [("ours", "the deployed function (median)"), ("others", "a function for comparison (median)"), chart.RANGE]
-    return chart.page(panels, legend, [(NAMES[name], note) for name, note in NOTES.items()])

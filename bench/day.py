@@ -4,12 +4,10 @@ import json
 import os
 import pathlib
 
-import chart
 import day_on_aws
 from measured import MEASURE, UNOPTIMISED, measured, processor
 from spread import brackets, ratios, spread, table
 
-PICTURE = "Payments a second by the functions and by the SDK alone, and speedup of reading a day with five workers"
 KEPT = pathlib.Path(__file__).parent / "results/day.json"
 ROUNDS, READ_ROUNDS, MILLION = 8, 5, 1_000_000
 PAYMENTS, TARGET = 100_000, 4.5
@@ -192,28 +190,3 @@ def reads_table(reads):
 def shown(of, digits):
     """Returns the median, with the quartiles if there are several rounds."""
     return brackets(of, digits) if of["n"] > 1 else f"{of['median']:,.{digits}f}"
-
-
-def picture(result):
-    rows = []
-    for name in NAMES:
-        for way, meaning in (("ours", name), ("bare", "SDK")):
-            rate = result[name][way]["rate"]
-            rows.append((meaning if way == "ours" else f"{name}, SDK", rate["median"], rate["q1"], rate["q3"]))
-    panels = [chart.bars("Payments of 8 KB, DynamoDB in this machine's memory", rows, "payments a second", "writes", (0, 2))]
-    rows = []
-    for by in READERS:
-        for read in result["reads"]:
-            if by in read["by"]:
-                ratio = read["by"][by]["ratio"]
-                rows.append((f"{by}, {read['payments']:,}", ratio["median"], ratio["q1"], ratio["q3"]))
-    ours = [number for number, (name, *_) in enumerate(rows) if name.startswith("entries")]
-    axis = "speedup: time of one shard after another ÷ time of five workers"
-    panels.append(chart.bars(f"Reading a day, {result['reads'][0]['delay']} ms per call", rows, axis, "read, payments", ours, target=TARGET))
-    legend = [
-        ("ours", "intake: import of a file. claims: claims of a dispatch. entries: index entries (median)"),
-        ("others", "SDK: the same writes by the SDK alone. payments: entries and payments (median)"),
-        chart.RANGE,
-        ("target", f"target: {TARGET} times with five shards"),
-    ]
-    return chart.page(panels, legend)

@@ -1,10 +1,8 @@
 """Measures the export of cart changes: Firehose records, billed volume, and memory per batch."""
 
-import chart
 from measured import MEASURE, ROOT, UNOPTIMISED, measured
 from spread import table
 
-PICTURE = "Billed bytes beyond the real bytes by change size, and peak memory by number of changes"
 FUNCTION = ROOT / "target/lambda/export-changes/bootstrap"
 # The maximum ratio of billed bytes to real bytes.
 MOST = 1.1
@@ -89,22 +87,3 @@ def batches_table(batches):
 
 def name(size):
     return f"{size['bytes'] / 1000:g} KB"
-
-
-def picture(result):
-    rows = []
-    for size in result["packing"]:
-        for words, what in {"packed": "packed", "unpacked": "alone"}.items():
-            rows.append((f"{name(size)}, {words}", *[100 * (share(size[what]) - 1)] * 3))
-    memory = [(f"{batch['changes']:,}", *[batch["peak"] / 1024] * 3) for batch in result["batches"]]
-    limit = result["batches"][-1]["memory"]
-    legend = [
-        ("ours", "packed: as the function export-changes sends the changes, several per record"),
-        ("others", "unpacked: one record per change, for comparison"),
-        ("target", f"memory of the function: {limit} MB"),
-    ]
-    packed, axis = range(0, len(rows), 2), "billed bytes beyond the real bytes, %"
-    return chart.page([
-        chart.bars("Bytes that Firehose bills beyond the real bytes", rows, axis, "change size, method", packed, log=True),
-        chart.bars("Peak memory of one batch", memory, "resident memory, MB", "changes", range(len(memory)), target=limit),
-    ], legend)

@@ -1,6 +1,6 @@
 """Measures the latency of routes under concurrent connections, and of the engine alone.
 
-    .venv/bin/python bench/load.py [<connections> [<seconds per route>]]
+    .venv/bin/python bench/load.py [<binary> [<connections> [<seconds per route>]]]
 
 The script starts a local stack with sample data, and prints the percentiles of each route. The load generator is autocannon.
 """
@@ -10,14 +10,16 @@ import os
 import subprocess
 import sys
 
-from measured import processor
-from spread import table
-from stack import LOCAL, ROOT, SIGNED, call, dynamo
+from spread import table, verdict
+from stack import ROOT, SIGNED, call, dynamo
 
 sys.path.append(str(ROOT / "tests"))
 from local_stack import local_stack  # noqa: E402
 
 CONNECTIONS, SECONDS = 32, 10
+RELEASE = ROOT / "target/release/local"
+# Maximum p99 of the due page in milliseconds.
+TARGET = 150
 DAY, PAGE, SHARDS = "2030-12-01", 50, 5
 # The function reads 20 entries of each shard (docs/decisions/lists.md).
 ENTRIES = 20
@@ -41,17 +43,19 @@ NAMES = {
 TEXT = """\
 ## Load
 
-`make load` measures this section. {connections} connections send requests to one route of a local stack for {seconds}
+`make load PROFILE=release` measures this section. {connections} connections send requests to one route of a local stack for {seconds}
 seconds, without a pause. The load generator is [autocannon](https://github.com/mcollina/autocannon). The stack is a
-development build, as with `make run`, and runs on the same two processors ({processor}) as the load generator.
-{remark}The day has {payments} payments. The last rows send DynamoDB calls of these requests to the engine itself, without API and function.
+release build (`make run PROFILE=release`), and runs on the same two processors as the load generator.
+The day has {payments} payments. The last rows send DynamoDB calls of these requests to the engine itself, without API and function.
 
 {rows}
+Target: p99 of the due page is at most {target} ms. Result: {verdict}.
+
 **The engine's part.** All processors are busy, so the connections wait for each other. A latency is therefore about
 {connections} times the time between two answers. A due page takes {shards} queries and one batch. The route completes a
 page every {due:.1f} ms. The engine alone completes the same six calls every {page:.1f} ms, so its part of the latency,
 including the tail, is {page_part:.0f} %. API and load generator take {refused:.1f} ms for a request that is refused. The
-rest is the function with the AWS SDK, which the development build does not optimise. A transfer between other accounts
+rest is the function with the AWS SDK. A transfer between other accounts
 is completed every {transfer:.1f} ms, and its transaction alone every {transaction:.1f} ms: {transfer_part:.0f} %. On AWS,
 each concurrent request has its own execution environment, and calls of different requests do not wait for each other.
 
@@ -89,8 +93,8 @@ def transfer(debit, credit):
     return {"transactionType": "payment", "debitAccountId": debit, "creditAccountId": credit, "amount": "0.01", "currency": "USD"}
 
 
-def measure(connections=CONNECTIONS, seconds=SECONDS):
-    with local_stack(str(LOCAL)) as url:
+def measure(binary=RELEASE, connections=CONNECTIONS, seconds=SECONDS):
+    with local_stack(str(binary)) as url:
         engine = call(f"{url}/_local/health")[1]["dynamodb"]
         found = {}
 
@@ -114,7 +118,7 @@ def measure(connections=CONNECTIONS, seconds=SECONDS):
         pairs = [transfer(*accounts[number : number + 2]) for number in range(0, len(accounts), 2)]
         run("pairs", method="POST", path="/ledger/transactions", headers=post, bodies=pairs)
         run_engine(engine, run)
-    return {"processor": processor(), "connections": connections, "seconds": seconds, "payments": found["schedule"]["statuses"].get("201", 0), "found": found}
+    return {"connections": connections, "seconds": seconds, "payments": found["schedule"]["statuses"].get("201", 0), "found": found}
 
 
 def run_engine(engine, run):
@@ -143,11 +147,9 @@ def section(result):
     found, each = result["found"], lambda name: 1000 / result["found"][name]["rate"]
     page = SHARDS * each("query") + each("batch")
     head = ["route", "p50", "p95", "p99", "answers a second", "other answers than 2xx"]
-    # A person can add a remark to the stored result, such as other work on the machine.
-    remark = f"{result['remark']}\n" if "remark" in result else ""
     return TEXT.format(
-        remark=remark,
-        **{key: result[key] for key in ("processor", "connections", "seconds")}, payments=f"{result['payments']:,}", shards=SHARDS, page=page,
+        target=TARGET, verdict=verdict({"median": found["due"]["p99"]}, TARGET),
+        **{key: result[key] for key in ("connections", "seconds")}, payments=f"{result['payments']:,}", shards=SHARDS, page=page,
         due=each("due"), page_part=100 * page / each("due"), refused=each("refused"), transfer=each("pairs"),
         transaction=each("transaction"), transfer_part=100 * each("transaction") / each("pairs"),
         pairs_p99=found["pairs"]["p99"], hot_p99=found["hot"]["p99"],
@@ -157,4 +159,5 @@ def section(result):
 
 if __name__ == "__main__":
     print("route | p50 | p95 | p99 | answers a second | other answers than 2xx")
-    measure(*map(int, sys.argv[1:]))
+    binary, *numbers = sys.argv[1:] or [RELEASE]
+    measure(ROOT / binary, *map(int, numbers))

@@ -22,7 +22,6 @@ import time
 import urllib.error
 import urllib.request
 
-import chart
 from spread import brackets, ratios, spread, table
 from stack import LOCAL, ROOT, call, loaded
 
@@ -30,7 +29,6 @@ sys.path += [str(ROOT / "tests"), str(ROOT / "tests/dynamodb_local")]
 from local_stack import free_ports  # noqa: E402
 from server import answers, start  # noqa: E402
 
-PICTURE = "Milliseconds from the start of a process to its first response, and its peak memory"
 RIVAL = ROOT / ".dynamodb-local"
 ROUNDS, WARM_UP = 15, 2
 NAMES = {"ours": "make run", "rival": "DynamoDB Local"}
@@ -131,16 +129,3 @@ def section(result):
         beside = f"`make run` takes {ready} times as long to start as DynamoDB Local, and uses {memory} times as much memory."
     rounds = f"There are {result['runs']['ours']['ready']['n']} rounds, after {result['warm_up']} warm-up rounds."
     return "\n\n".join(["## Local stack", __doc__.strip(), table(head, rows).rstrip(), f"{rounds} {beside}"]) + "\n"
-
-
-def picture(result):
-    panels = []
-    for what, title, axis in (("ready", "Start to first response", "time, ms"), ("memory", "Peak memory", "resident memory, MB")):
-        rows = [(NAMES[name], of[what]["median"], of[what]["q1"], of[what]["q3"]) for name, of in result["runs"].items()]
-        panels.append(chart.bars(title, rows, axis, "program", log=what == "ready"))
-    legend = [("ours", "our local stack (median)"), ("others", "for comparison (median)"), chart.RANGE]
-    notes = [
-        ("make run", "the API with all functions, all tables with indexes and streams, and local Firehose and S3."),
-        ("DynamoDB Local", "AWS's emulator of DynamoDB in Java, in memory and without tables."),
-    ]
-    return chart.page(panels, legend, notes)

@@ -12,12 +12,10 @@ import shutil
 import subprocess
 import sys
 
-import chart
 from spread import table
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 BINARY = ROOT / "target/x86_64-unknown-linux-gnu/release/own-code"
-PICTURE = "Thousands of instructions of an invocation: our own code, and the SDK"
 FEW, MANY = 10, 60
 # Budgets in thousands of instructions: a measured count, and room for small changes.
 BUDGET = {"schedule-payment": 450, "list-account-payments": 670, "process-payment": 990}
@@ -78,16 +76,3 @@ def section(result):
         for name, of in result["functions"].items()
     ]
     return TEXT.format(**{**result, "table": table(head, rows)})
-
-
-def picture(result):
-    panels, functions = [], result["functions"]
-    most = max(max(own(of), of["calls"]) for of in functions.values()) / 1_000
-    for name, of in functions.items():
-        rows = [(what, *[number / 1_000] * 3) for what, number in (("our own", own(of)), ("SDK", of["calls"]))]
-        panels.append(chart.bars(name, rows, "instructions per invocation, thousands", "code", to=most))
-    legend = [
-        ("ours", "our own: request, rules, keys, conversion of items, response"),
-        ("others", "SDK: the function's DynamoDB calls, made by the SDK alone"),
-    ]
-    return chart.page(panels, legend)

@@ -22,10 +22,8 @@ import re
 import subprocess
 import sys
 
-import chart
 from stack import LOCAL, ROOT, call, consumed, dynamo
 
-PICTURE = "WRU a second by partition and minute. Red cells show throttled writes"
 sys.path.insert(0, str(ROOT / "tests"))
 from local_stack import local_stack  # noqa: E402
 
@@ -187,22 +185,3 @@ def section(result):
         share = case["refused_settled"] / case["wanted_settled"]
         rows.append(f"| {name(case)} | {wanted:,.0f} | {case['refused_at_first']:,} | {share:.1%} |")
     return "\n\n".join(["## Scale of writes", __doc__.strip(), "\n".join(rows)]) + "\n"
-
-
-def picture(result):
-    panels = []
-    for case in result["cases"]:
-        rows = [[(taken, refused) for taken, refused in zip(row["taken"], row["refused"], strict=True)]
-                for row in case["partitions"]]
-        panels.append(chart.heat(name(case), rows, UNITS_A_SECOND, "time since the first payment, minutes", result["minutes"]))
-    legend = [
-        ("scale", f"accepted WRU a second, from 0 to {UNITS_A_SECOND:,}, the capacity of a partition"),
-        ("throttled", "some writes are throttled"),
-    ]
-    notes = [
-        ("ALL, KEYS_ONLY", "the projection of the index."),
-        ("shards", "the number of index partition keys. Each write uses one of them at random."),
-        ("move", "a status change of a payment after it was scheduled."),
-        ("highest, WRU/s", "the highest rate that the partition accepted. A cell and this rate are means of 30 seconds."),
-    ]
-    return chart.page(panels, legend, notes)

@@ -18,7 +18,6 @@ import sys
 import textwrap
 
 import cold_start
-import console
 import cost
 import day
 import export
@@ -32,15 +31,14 @@ import reads
 import size
 import state
 import warm
-import writes
 from measured import processor
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 RESULTS, DOCS = ROOT / "bench/results", ROOT / "docs"
 PARTS = {
     "cold_start": cold_start, "warm": warm, "own_code": own_code, "size": size, "cost": cost, "partitions": partitions,
-    "writes": writes, "reads": reads, "day": day, "ledger": ledger, "postgres": postgres, "export": export, "state": state, "local": local,
-    "console": console, "load": load,
+    "reads": reads, "day": day, "ledger": ledger, "postgres": postgres, "export": export, "state": state, "local": local,
+    "load": load,
 }
 WIDTH = 100
 # Parts whose counts --check verifies. The other parts measure only times.
@@ -66,10 +64,6 @@ def machine():
     return {"processor": processor(), "cores": cores, "memory": round(memory), "kernel": platform.release().split("-")[0]}
 
 
-def picture(name):
-    return DOCS / f"{name.replace('_', '-')}.svg"
-
-
 def keep(name, result):
     RESULTS.mkdir(exist_ok=True)
     commit = subprocess.run(["git", "rev-parse", "--short=8", "HEAD"], cwd=ROOT, check=True, capture_output=True, text=True)
@@ -89,12 +83,6 @@ def dated(section, origin):
     return f"{heading}\n\nMeasured on {origin['date']} at commit {origin['commit']}.\n\n{text}"
 
 
-def pictures():
-    """Returns the file and the content of each picture, drawn from the stored results."""
-    files = {name: RESULTS / f"{name}.json" for name, part in PARTS.items() if hasattr(part, "picture")}
-    return {picture(name): PARTS[name].picture(kept(file)[1]) for name, file in files.items() if file.exists()}
-
-
 def write_page():
     sections = [HEAD.format(**machine())]
     for name, part in PARTS.items():
@@ -102,18 +90,14 @@ def write_page():
         if file.exists():
             origin, result = kept(file)
             sections.append(dated(part.section(result), origin) + "\n")
-            if hasattr(part, "picture"):
-                sections.append(f"![{part.PICTURE}]({picture(name).name})\n\n")
-    for file, drawn in pictures().items():
-        file.write_text(drawn)
     (DOCS / "performance.md").write_text(wrapped("".join(sections)))
 
 
 def wrapped(page):
-    """Wraps paragraphs and list items, but not tables, headings and pictures."""
+    """Wraps paragraphs and list items, but not tables and headings."""
     blocks = []
     for block in page.strip().split("\n\n"):
-        if not block.startswith(("#", "|", "!")):
+        if not block.startswith(("#", "|")):
             items = re.split(r"\n(?=- )", block)
             block = "\n".join(textwrap.fill(" ".join(item.split()), WIDTH, subsequent_indent="  " * item.startswith("- "),
                                             break_long_words=False, break_on_hyphens=False) for item in items)

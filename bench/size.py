@@ -8,7 +8,6 @@ import subprocess
 import time
 import zipfile
 
-import chart
 from spread import table
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -22,7 +21,6 @@ LARGER = {
     "create-file": 5_100_000, "execute-payment": 4_500_000, "get-export": 4_800_000, "get-reference": 4_800_000, "plan-refresh": 4_400_000,
     "reconcile": 4_450_000,
 }
-PICTURE = "The largest zip files in MB, and the limit"
 # Number of functions in the chart, which shows only the largest functions.
 DRAWN = 12
 
@@ -87,10 +85,3 @@ def section(result):
         largest=max(megabytes), most=MOST / 1e6,
         table=table(["service", "functions", "smallest zip, MB", "largest zip, MB"], rows),
     )
-
-
-def picture(result):
-    largest = sorted(result["zips"].items(), key=lambda named: -named[1])[:DRAWN]
-    rows = [(name, *[size / 1e6] * 3) for name, size in largest]
-    panel = chart.bars(f"The {DRAWN} largest of {len(result['zips'])} zips", rows, "size, MB", "function", range(DRAWN), target=MOST / 1e6)
-    return chart.page([panel], [("ours", "deployed zip file of a function"), ("target", f"limit: {MOST / 1e6:.1f} MB")])

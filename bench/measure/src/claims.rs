@@ -2,9 +2,8 @@
 
 use crate::{
     calls::count,
-    days::attributes,
+    days::{attributes, of_8_kb},
     processor::{Times, alone, connected, service, units},
-    writes::of_8_kb,
 };
 use aws_sdk_dynamodb::{
     Client,

@@ -6,7 +6,7 @@ use dynoxide::{Database, ImportOptions, types::AttributeValue};
 use jiff::{SignedDuration, Timestamp};
 use keys::bank::{DueSort, PaymentId, PaymentSort};
 use local::{Builder, Stack};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::{
     collections::HashMap,
     fs,
@@ -96,4 +96,16 @@ fn item(payment: &Payment) -> HashMap<String, AttributeValue> {
         number => AttributeValue::N(number.to_string()),
     };
     attributes(payment).map(|(name, found)| (name, value(found))).collect()
+}
+
+/// Details of a payment of 8 KB. With its keys, the payment consumes eight write request units, as
+/// docs/requirements/bank.md#item-size requires.
+pub(crate) fn data() -> Value {
+    json!({"memo": "x".repeat(7_000)})
+}
+
+/// Creates a payment of 8 KB on the given shard, without storing it.
+pub(crate) fn of_8_kb(account: usize, due: Timestamp, shard: usize) -> Payment {
+    let data = serde_json::from_value(data().to_string().into()).expect("data");
+    Payment { data, ..scheduled_payment(&format!("Account{account}"), due, shard) }
 }

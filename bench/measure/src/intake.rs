@@ -1,8 +1,8 @@
 //! Compares the import of a file with the same conditional puts, made by the SDK alone.
 
 use crate::{
+    days::data,
     processor::{Times, alone, connected, service, units},
-    writes::data,
 };
 use aws_sdk_dynamodb::{
     Client as Dynamo,

@@ -40,15 +40,11 @@ const LOOK: Duration = Duration::from_millis(20);
 /// Maximum number of looks.
 const LOOKS: usize = 10_000;
 
-/// Measures transfers with a local and with a distant DynamoDB. Measures a hot account only with
-/// the distant DynamoDB.
+/// Measures transfers and a hot account with a distant DynamoDB.
 pub(crate) async fn measure() -> Value {
     let books = Books::open().await;
     let away = Delayed::start(books.stack.dynamo_url(), AWAY).await;
-    let places = json!({
-        "here": side_by_side(&books, books.stack.dynamo_url()).await,
-        "away": side_by_side(&books, away.url()).await,
-    });
+    let transfers = side_by_side(&books, away.url()).await;
     books.stack.stop().await;
     let mut hot_runs = Vec::new();
     for writers in WRITERS {
@@ -61,7 +57,7 @@ pub(crate) async fn measure() -> Value {
         hot_runs.push(json!({"writers": writers, "one": one, "distinct": distinct, "grouped": grouped}));
     }
     json!({
-        "away_ms": AWAY.as_millis(), "customers": CUSTOMERS, "places": places,
+        "away_ms": AWAY.as_millis(), "customers": CUSTOMERS, "transfers": transfers,
         "into_one": INTO_ONE, "each": EACH, "hot": hot_runs,
     })
 }
@@ -93,8 +89,8 @@ impl Paying {
     }
 }
 
-/// Measures three ways to make a transfer: the transaction alone, the reads and the transaction,
-/// and our function. For each way, returns the milliseconds per transfer in each round.
+/// Measures transfers by the SDK alone and by our function. For both, returns the milliseconds per
+/// transfer in each round.
 async fn side_by_side(books: &Books, dynamo: &str) -> Value {
     let ours = Paying { service: process_payment(books, dynamo) };
     let mut customers = Vec::new();
@@ -107,13 +103,12 @@ async fn side_by_side(books: &Books, dynamo: &str) -> Value {
         assert_eq!(ours.pay(&Uuid::now_v7().to_string(), &accounts[0], &accounts[1]).await.0, 201);
         bares.push(Bare::of(books, dynamo, &accounts).await);
     }
-    let mut times = [const { Vec::new() }; 3];
+    let mut times = [const { Vec::new() }; 2];
     for round in 0..WARM_UP + ROUNDS {
         for turn in 0..times.len() {
             let who = (round + turn) % times.len();
             let (_, millis) = match who {
-                0 => timed(join_all(bares.iter_mut().map(|bare| bare.transact(PAYMENTS)))).await,
-                1 => timed(join_all(bares.iter_mut().map(|bare| bare.read_and_transact(PAYMENTS)))).await,
+                0 => timed(join_all(bares.iter_mut().map(|bare| bare.read_and_transact(PAYMENTS)))).await,
                 _ => timed(join_all(customers.iter().map(|customer| ours.customer(customer)))).await,
             };
             if round >= WARM_UP {
@@ -121,8 +116,8 @@ async fn side_by_side(books: &Books, dynamo: &str) -> Value {
             }
         }
     }
-    let [transaction, with_reads, ours] = times;
-    json!({"transaction": transaction, "with_reads": with_reads, "ours": ours})
+    let [with_reads, ours] = times;
+    json!({"with_reads": with_reads, "ours": ours})
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a small number")]

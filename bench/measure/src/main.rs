@@ -8,7 +8,6 @@ mod calls;
 mod claims;
 mod days;
 mod delay;
-mod fan_out;
 mod intake;
 mod ledger;
 mod memory;
@@ -19,7 +18,6 @@ mod slow;
 mod sweeps;
 mod warm;
 mod workload;
-mod writes;
 
 use std::process::ExitCode;
 use workload::Sizes;
@@ -32,8 +30,6 @@ async fn main() -> ExitCode {
         ["warm"] => warm::measure().await,
         ["ledger"] => ledger::measure().await,
         ["pages", most, rounds] => pages::measure(number(most), number(rounds)).await,
-        ["fan-out"] => fan_out::measure().await,
-        ["writes"] => writes::measure().await,
         ["intake", rounds] => intake::measure(number(rounds)).await,
         ["claims", rounds] => claims::measure(number(rounds)).await,
         ["sweeps", payments, rounds] => sweeps::measure(number(payments), number(rounds), true).await,
@@ -46,7 +42,7 @@ async fn main() -> ExitCode {
         ["memory", binary] => memory::measure(binary).await,
         _ => {
             eprintln!(
-                "measure warm | ledger | pages PAYMENTS ROUNDS | fan-out | writes | intake ROUNDS | claims ROUNDS | \
+                "measure warm | ledger | pages PAYMENTS ROUNDS | intake ROUNDS | claims ROUNDS | \
                  sweeps PAYMENTS ROUNDS [entries] | workload ACCOUNTS BUSY KEYS | packing | memory BINARY"
             );
             return ExitCode::FAILURE;

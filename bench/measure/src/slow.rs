@@ -15,38 +15,26 @@ use std::{
     },
     time::Duration,
 };
-use tokio::sync::Semaphore;
 
 /// The connection between the client and the engine.
 #[derive(Debug)]
 pub(crate) struct Way {
     delay: Duration,
-    /// Limits the number of concurrent calls.
-    room: Semaphore,
-    busy: AtomicUsize,
     calls: AtomicUsize,
-    waits: AtomicUsize,
 }
 
 impl Way {
-    /// Creates a client with this delay per call and this maximum number of concurrent calls.
-    pub(crate) fn client(client: &Client, delay: Duration, at_once: usize) -> (Client, Arc<Self>) {
-        let way = Arc::new(Self {
-            delay,
-            room: Semaphore::new(at_once),
-            busy: AtomicUsize::new(0),
-            calls: AtomicUsize::new(0),
-            waits: AtomicUsize::new(0),
-        });
+    /// Creates a client with this delay per call.
+    pub(crate) fn client(client: &Client, delay: Duration) -> (Client, Arc<Self>) {
+        let way = Arc::new(Self { delay, calls: AtomicUsize::new(0) });
         let inner = client.config().http_client().expect("a client of HTTP");
         let http = Slow { inner, way: Arc::clone(&way) };
         (Client::from_conf(client.config().to_builder().http_client(http).build()), way)
     }
 
-    /// Returns the number of calls, and the number of calls that started while no other call was
-    /// running. Resets both counters.
-    pub(crate) fn counts(&self) -> (u64, u64) {
-        (count(self.calls.swap(0, Relaxed)), count(self.waits.swap(0, Relaxed)))
+    /// Returns the number of calls. Resets the counter.
+    pub(crate) fn calls(&self) -> u64 {
+        count(self.calls.swap(0, Relaxed))
     }
 }
 
@@ -73,17 +61,9 @@ impl HttpConnector for SlowConnector {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
         let (inner, way) = (self.inner.clone(), Arc::clone(&self.way));
         HttpConnectorFuture::new(async move {
-            let _room = way.room.acquire().await.expect("the semaphore is never closed");
             way.calls.fetch_add(1, Relaxed);
-            if way.busy.fetch_add(1, Relaxed) == 0 {
-                way.waits.fetch_add(1, Relaxed);
-            }
-            if !way.delay.is_zero() {
-                tokio::time::sleep(way.delay).await;
-            }
-            let answer = inner.call(request).await;
-            way.busy.fetch_sub(1, Relaxed);
-            answer
+            tokio::time::sleep(way.delay).await;
+            inner.call(request).await
         })
     }
 }

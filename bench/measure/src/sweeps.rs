@@ -28,8 +28,6 @@ const SHARDS: usize = 5;
 const DELAY: Duration = Duration::from_millis(5);
 /// Entries of a page (crates/bank/src/dispatch.rs).
 const PAGE: usize = 100;
-/// More than the number of concurrent calls of a dispatch.
-const UNLIMITED: usize = 1_000;
 const PATIENCE: Duration = Duration::from_hours(1);
 const DAY: &str = "2098-12-01";
 const NOW: &str = "2098-12-01T23:59:59Z";
@@ -92,7 +90,7 @@ impl Place {
     fn client(&self) -> (Dynamo, Arc<Way>) {
         let lambda = self.stack.template().lambdas.iter().find(|lambda| lambda.name == FUNCTION).expect("a function");
         let client = connected(&self.stack.client_of(lambda), self.recorded.url());
-        let (client, way) = Way::client(&client, DELAY, UNLIMITED);
+        let (client, way) = Way::client(&client, DELAY);
         (Dynamo::new(&client, system_tests::random()), way)
     }
 }
@@ -138,7 +136,7 @@ impl Reader {
     }
 
     async fn read(&mut self, payments: usize) {
-        self.way.counts();
+        self.way.calls();
         match &self.by {
             By::Entries { table, is_concurrent: true } => {
                 let read = self.times.take(join_all((0..self.shards).map(|shard| read_shard(table, shard)))).await;
@@ -161,7 +159,7 @@ impl Reader {
                 assert!(invocation.usage.scanned >= u64::try_from(payments).expect("a number"));
             }
         }
-        (self.calls, _) = self.way.counts();
+        self.calls = self.way.calls();
     }
 
     fn told(&self) -> Value {

@@ -30,7 +30,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 fn crates() -> Vec<PathBuf> {
     let folders = fs::read_dir(root().join("crates")).expect("the crates");
     let crates = folders.map(|entry| entry.expect("an entry").path());
-    let others = ["tests", "tests/sim", "bench/measure", "bench/plan"].map(|folder| root().join(folder));
+    let others = ["tests", "tests/sim", "bench/measure"].map(|folder| root().join(folder));
     crates.chain(others).collect()
 }
 

@@ -37,13 +37,6 @@ impl Bare {
         Self { client, table: books.table().to_owned(), parts, accounts: own, version: 1_000 }
     }
 
-    /// Runs a number of transactions in sequence.
-    pub(crate) async fn transact(&mut self, count: usize) {
-        for _ in 0..count {
-            self.write().await;
-        }
-    }
-
     /// Runs a number of transactions in sequence. Reads the balances before each transaction.
     pub(crate) async fn read_and_transact(&mut self, count: usize) {
         for _ in 0..count {
