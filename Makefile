@@ -18,10 +18,10 @@ LAKE ?= lake
 export CARGO_INCREMENTAL ?= $(if $(wildcard target/debug/incremental/*),1,0)
 TEMPLATES = template.yaml $(wildcard stacks/*.yaml stacks/issuers/*.yaml)
 FUNCTIONS ?= $(basename $(notdir $(wildcard crates/*/src/bin/*.rs)))
-# Functions with the SDK client of a further service. Without link-time optimisation, their zip
-# files would exceed 4 MiB (docs/decisions/profile.md).
-LARGE = continue-bank-job continue-job convert-export create-employee-import create-file execute-payment export-changes get-export \
-	get-reference plan-refresh react-to-transactions reconcile
+# The largest functions with the SDK client of a further service. Link-time optimisation makes their
+# zip files a fifth smaller, and takes most of a minute for each (docs/decisions/profile.md).
+LARGE = continue-bank-job continue-job convert-export create-employee-import create-file execute-payment export-changes \
+	react-to-transactions reconcile
 SMALL = $(filter-out $(LARGE),$(FUNCTIONS))
 PROFILE ?= release
 # Build directory of cargo. If you set this variable, set CARGO_TARGET_DIR to the same directory.
