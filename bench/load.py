@@ -1,4 +1,4 @@
-"""Measures the latency of routes under concurrent connections, and of the engine alone.
+"""Measures the latency of routes under concurrent connections.
 
     .venv/bin/python bench/load.py [<binary> [<connections> [<seconds per route>]]]
 
@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 from spread import table, verdict
-from stack import ROOT, SIGNED, call, dynamo
+from stack import ROOT, call
 
 sys.path.append(str(ROOT / "tests"))
 from local_stack import local_stack  # noqa: E402
@@ -20,9 +20,7 @@ CONNECTIONS, SECONDS = 32, 10
 RELEASE = ROOT / "target/release/local"
 # Maximum p99 of the due page in milliseconds.
 TARGET = 150
-DAY, PAGE, SHARDS = "2030-12-01", 50, 5
-# The function reads 20 entries of each shard (docs/decisions/lists.md).
-ENTRIES = 20
+DAY, PAGE = "2030-12-01", 50
 JSON = {"content-type": "application/json"}
 NAMES = {
     "schedule": "bank: schedule a payment of the day",
@@ -35,9 +33,6 @@ NAMES = {
     "statement": "ledger: statement",
     "pairs": "ledger: transfer, another pair each time",
     "hot": "ledger: transfer, one pair",
-    "query": "engine: query of one shard of the due page",
-    "batch": "engine: batch of the items of the page",
-    "transaction": "engine: transaction of a transfer",
 }
 
 TEXT = """\
@@ -46,18 +41,13 @@ TEXT = """\
 `make load PROFILE=release` measures this section. {connections} connections send requests to one route of a local stack for {seconds}
 seconds, without a pause. The load generator is [autocannon](https://github.com/mcollina/autocannon). The stack is a
 release build (`make run PROFILE=release`), and runs on the same two processors as the load generator.
-The day has {payments} payments. The last rows send DynamoDB calls of these requests to the engine itself, without API and function.
+The day has {payments} payments.
 
 {rows}
 Target: p99 of the due page is at most {target} ms. Result: {verdict}.
 
-**The engine's part.** All processors are busy, so the connections wait for each other. A latency is therefore about
-{connections} times the time between two answers. A due page takes {shards} queries and one batch. The route completes a
-page every {due:.1f} ms. The engine alone completes the same six calls every {page:.1f} ms, so its part of the latency,
-including the tail, is {page_part:.0f} %. API and load generator take {refused:.1f} ms for a request that is refused. The
-rest is the function with the AWS SDK. A transfer between other accounts
-is completed every {transfer:.1f} ms, and its transaction alone every {transaction:.1f} ms: {transfer_part:.0f} %. On AWS,
-each concurrent request has its own execution environment, and calls of different requests do not wait for each other.
+All processors are busy, so the connections wait for each other: a latency is about {connections} times the time between
+two answers. On AWS, each concurrent request has its own execution environment.
 
 **Transfers of one pair.** Their high latencies come from retries, not from the engine. With another pair for each
 transfer, p99 is {pairs_p99:,.0f} ms. With one pair, it is {hot_p99:,.0f} ms. A transfer that conflicts with another
@@ -95,11 +85,10 @@ def transfer(debit, credit):
 
 def measure(binary=RELEASE, connections=CONNECTIONS, seconds=SECONDS):
     with local_stack(str(binary)) as url:
-        engine = call(f"{url}/_local/health")[1]["dynamodb"]
         found = {}
 
-        def run(name, at=url, **request):
-            found[name] = send(at, name, connections, seconds, **request)
+        def run(name, **request):
+            found[name] = send(url, name, connections, seconds, **request)
 
         post = {**JSON, "idempotency-key": "{n}"}
         payment = {"scheduledTime": f"{DAY}T09:30:00Z", "data": {"amount": "12.50"}}
@@ -117,42 +106,15 @@ def measure(binary=RELEASE, connections=CONNECTIONS, seconds=SECONDS):
         run("statement", path=f"/ledger/accounts/{accounts[0]}/statement")
         pairs = [transfer(*accounts[number : number + 2]) for number in range(0, len(accounts), 2)]
         run("pairs", method="POST", path="/ledger/transactions", headers=post, bodies=pairs)
-        run_engine(engine, run)
     return {"connections": connections, "seconds": seconds, "payments": found["schedule"]["statuses"].get("201", 0), "found": found}
 
 
-def run_engine(engine, run):
-    """Sends the DynamoDB calls of a due page and of a transfer to the engine."""
-    signed = lambda operation: {**SIGNED, "content-type": "application/x-amz-json-1.0", "x-amz-target": f"DynamoDB_20120810.{operation}"}
-    index = {"TableName": "local-PaymentScheduler", "IndexName": "GSI1"}
-    day = {"FilterExpression": "contains(GSI1SK, :day)", "ExpressionAttributeValues": {":day": {"S": DAY}}}
-    entries = dynamo(engine, "Scan", {**index, **day, "Limit": 2000})["Items"]
-    shard = entries[0]["GSI1PK"]["S"]
-    values = {":shard": {"S": shard}, ":status": {"S": entries[0]["GSI1SK"]["S"].split(DAY)[0] + DAY}}
-    query = {**index, "KeyConditionExpression": "GSI1PK = :shard AND begins_with(GSI1SK, :status)", "ExpressionAttributeValues": values, "Limit": ENTRIES}
-    count = dynamo(engine, "Query", query)["Count"]
-    assert count == ENTRIES, f"{count} entries"
-    run("query", engine, method="POST", headers=signed("Query"), body=query)
-    keys = [{name: entry[name] for name in ("PK", "SK")} for entry in entries[:PAGE]]
-    run("batch", engine, method="POST", headers=signed("BatchGetItem"), body={"RequestItems": {"local-PaymentScheduler": {"Keys": keys}}})
-    items = dynamo(engine, "Scan", {"TableName": "local-FinancialTransactions", "FilterExpression": "begins_with(PK, :txn)", "ExpressionAttributeValues": {":txn": {"S": "TXN#"}}, "Limit": 1000})["Items"]
-    first = [item for item in items if item["PK"] == items[0]["PK"]]
-    accounts = dynamo(engine, "Scan", {"TableName": "local-FinancialTransactions", "FilterExpression": "begins_with(PK, :a)", "ExpressionAttributeValues": {":a": {"S": "ACCOUNT#"}}, "Limit": 1000})["Items"]
-    puts = [{**item, "PK": {"S": f"LOAD#{{n}}#{number}"}} for number, item in enumerate([*first, *accounts[:2]])]
-    puts = [{"Put": {"TableName": "local-FinancialTransactions", "Item": item, "ConditionExpression": "attribute_not_exists(PK)"}} for item in puts]
-    run("transaction", engine, method="POST", headers=signed("TransactWriteItems"), body={"TransactItems": puts})
-
-
 def section(result):
-    found, each = result["found"], lambda name: 1000 / result["found"][name]["rate"]
-    page = SHARDS * each("query") + each("batch")
+    found = result["found"]
     head = ["route", "p50", "p95", "p99", "answers a second", "other answers than 2xx"]
     return TEXT.format(
-        target=TARGET, verdict=verdict({"median": found["due"]["p99"]}, TARGET),
-        **{key: result[key] for key in ("connections", "seconds")}, payments=f"{result['payments']:,}", shards=SHARDS, page=page,
-        due=each("due"), page_part=100 * page / each("due"), refused=each("refused"), transfer=each("pairs"),
-        transaction=each("transaction"), transfer_part=100 * each("transaction") / each("pairs"),
-        pairs_p99=found["pairs"]["p99"], hot_p99=found["hot"]["p99"],
+        **{key: result[key] for key in ("connections", "seconds")}, payments=f"{result['payments']:,}", target=TARGET,
+        verdict=verdict({"median": found["due"]["p99"]}, TARGET), pairs_p99=found["pairs"]["p99"], hot_p99=found["hot"]["p99"],
         rows=table(head, [row(name, found[name]) for name in NAMES if name in found]),
     )
 

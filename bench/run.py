@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the benchmarks, and generates docs/performance.md from all results in bench/results.
+"""Runs the benchmarks, and generates docs/performance.md and docs/numbers.md from all results in bench/results.
 
     .venv/bin/python bench/run.py [part …] [--check]
 
@@ -16,11 +16,13 @@ import re
 import subprocess
 import sys
 import textwrap
+import time
 
 import cold_start
 import cost
 import day
 import export
+import glance
 import ledger
 import load
 import local
@@ -41,6 +43,11 @@ PARTS = {
     "load": load,
 }
 WIDTH = 100
+# Minutes that each part takes on two processors, without the builds before it.
+MINUTES = {
+    "cold_start": 2, "warm": 1, "own_code": 0.2, "size": 13, "cost": 0.3, "partitions": 1, "reads": 1, "day": 4, "ledger": 5,
+    "postgres": 4, "export": 0.2, "state": 2, "local": 0.2, "load": 2.5,
+}
 # Parts whose counts --check verifies. The other parts measure only times.
 COUNTED = {"own_code", "size", "cost", "partitions", "reads", "day", "export"}
 
@@ -48,26 +55,26 @@ HEAD = """\
 # Performance
 
 `make bench` measures everything and writes this page. `make bench PARTS='cold_start cost'` measures
-only the given parts again. The machine has {processor}, {cores} processors, {memory} GB, and Linux
-{kernel}. Other programs run on the machine at the same time, and other machines differ. Compare
-ratios and counts rather than times.
+only the given parts again. [Numbers](numbers.md) has the most important results on one screen.
 
-Times and ratios are medians, with quartiles in brackets. "Distant DynamoDB" means that a proxy delays
-each call, as a network does.
+Each section names its date, commit, machine, and the load of the machine before the measurement: the
+average number of running processes in the last minute. Times and ratios are medians, with quartiles
+in brackets. Other machines differ, so compare ratios and counts rather than times. "Distant DynamoDB"
+means that a proxy delays each call, as a network does.
 
 """
 
 
 def machine():
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    cores = len(os.sched_getaffinity(0))
-    return {"processor": processor(), "cores": cores, "memory": round(memory), "kernel": platform.release().split("-")[0]}
+    kernel = platform.release().split("-")[0]
+    return f"{processor()} with {len(os.sched_getaffinity(0))} processors and {memory:.0f} GB, Linux {kernel}"
 
 
-def keep(name, result):
+def keep(name, result, load):
     RESULTS.mkdir(exist_ok=True)
     commit = subprocess.run(["git", "rev-parse", "--short=8", "HEAD"], cwd=ROOT, check=True, capture_output=True, text=True)
-    origin = {"date": f"{datetime.date.today()}", "commit": commit.stdout.strip()}
+    origin = {"date": f"{datetime.date.today()}", "commit": commit.stdout.strip(), "machine": machine(), "load": round(load, 1)}
     (RESULTS / f"{name}.json").write_text(json.dumps({"measured": origin, "result": result}) + "\n")
 
 
@@ -80,17 +87,19 @@ def kept(file):
 def dated(section, origin):
     """Adds the origin after the heading of a section."""
     heading, text = section.split("\n\n", 1)
-    return f"{heading}\n\nMeasured on {origin['date']} at commit {origin['commit']}.\n\n{text}"
+    place = f"{origin['date']} at commit {origin['commit']}, on {origin['machine']}, at a load of {origin['load']}"
+    return f"{heading}\n\nMeasured on {place}.\n\n{text}"
 
 
 def write_page():
-    sections = [HEAD.format(**machine())]
+    sections = [HEAD]
     for name, part in PARTS.items():
         file = RESULTS / f"{name}.json"
         if file.exists():
             origin, result = kept(file)
             sections.append(dated(part.section(result), origin) + "\n")
     (DOCS / "performance.md").write_text(wrapped("".join(sections)))
+    (DOCS / "numbers.md").write_text(wrapped(glance.page({name: kept(RESULTS / f"{name}.json") for name in PARTS})))
 
 
 def wrapped(page):
@@ -115,9 +124,13 @@ def main():
         faults = [fault for name in names if name in COUNTED for fault in PARTS[name].faults()]
         print("\n".join(faults) or "all counts are as expected")
         return 1 if faults else 0
-    for name in names:
-        keep(name, PARTS[name].measure())
-    write_page()
+    print(f"{', '.join(names)}: about {sum(MINUTES[name] for name in names):.0f} minutes", flush=True)
+    for number, name in enumerate(names, 1):
+        print(f"{number} of {len(names)}: {name}, about {MINUTES[name]:g} minutes", flush=True)
+        load, begin = os.getloadavg()[0], time.monotonic()
+        keep(name, PARTS[name].measure(), load)
+        write_page()
+        print(f"   {(time.monotonic() - begin) / 60:.1f} minutes", flush=True)
     return 0
 
 

@@ -22,7 +22,7 @@ def verdict(of, target):
     return "met" if of["median"] <= target else "**missed**"
 
 
-def table(head, rows):
-    """Returns a Markdown table. All columns except the first are numbers."""
-    lines = [head, ["---", *("---:" for _ in head[1:])], *rows]
+def table(head, rows, of_numbers=True):
+    """Returns a Markdown table. All columns except the first are numbers, or texts."""
+    lines = [head, ["---", *("---:" if of_numbers else "---" for _ in head[1:])], *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
