@@ -2,6 +2,7 @@
 
 import fcntl
 import hashlib
+import json
 import os
 import pathlib
 import shutil
@@ -13,6 +14,18 @@ TREE = WORK / "tree"
 TARGET = WORK / "target"
 # The runs write these files. They have no influence on the tests.
 WRITTEN = ("docs/mutants.md", "docs/simulation.md", "tests/mutants/", "tests/sim/mutants/")
+
+
+def lines(value, indent=""):
+    """Returns JSON in which an object or a list without nested ones has one line."""
+    nested = value.values() if isinstance(value, dict) else value if isinstance(value, list) else []
+    if not any(isinstance(one, dict | list) for one in nested):
+        return json.dumps(value, ensure_ascii=False)
+    within = indent + " "
+    if isinstance(value, list):
+        return "[\n" + ",\n".join(within + lines(one, within) for one in value) + f"\n{indent}]"
+    members = (f"{within}{json.dumps(name, ensure_ascii=False)}: {lines(one, within)}" for name, one in value.items())
+    return "{\n" + ",\n".join(members) + f"\n{indent}}}"
 
 
 def sync(planted={}):

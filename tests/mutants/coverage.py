@@ -7,7 +7,7 @@ import json
 import pathlib
 import sys
 
-from copied import ROOT
+from copied import ROOT, lines
 
 FILE = pathlib.Path(__file__).resolve().parent / "coverage.json"
 
@@ -31,7 +31,7 @@ def main(summary):
             percent = round(100 * covered / max(count, 1), 1)
             rows[crate][kind] = {"covered": covered, "count": count, "percent": percent}
         print(f"{crate:14}", *(f"{kind} {row['percent']:5.1f} %" for kind, row in rows[crate].items()))
-    FILE.write_text(json.dumps(rows, indent=1) + "\n")
+    FILE.write_text(lines(rows) + "\n")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import subprocess
 from collections import Counter
 
 import names
-from copied import ROOT
+from copied import ROOT, lines
 
 CRATES = ["keys", "table", "function", "jobs", "intake", "money", "bank", "cart", "lake", "ledger", "wellness"]
 COUNT, LEAST = 112, 4
@@ -41,7 +41,7 @@ def draw(file, seed):
     drawn = [{field: one[field] for field in order if field in one} for one in drawn]
     version = subprocess.run([COMMAND[0], "mutants", "--version"], check=True, capture_output=True, text=True)
     content = {"seed": seed, "tool": version.stdout.strip(), "of": len(mutants), "mutants": drawn}
-    file.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+    file.write_text(lines(content) + "\n")
     print(f"{len(drawn)} of {len(mutants)} mutants: {dict(numbers)}")
 
 
