@@ -5,7 +5,7 @@ use crate::events::{self, Event};
 use ::events::Expected;
 use function::{Contract, Declared, Problem, Route};
 use regex_lite::Regex;
-use serde::{Serialize, Serializer, ser::SerializeMap};
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 use serde_saphyr::{FlowMap, FlowSeq};
 use std::collections::{BTreeMap, BTreeSet};
@@ -600,6 +600,9 @@ fn errors_schemas() -> Value {
     })
 }
 
+/// Maximum width of a map or a list that takes one line.
+const MAX_LINE: usize = 84;
+
 /// A value whose members have an order.
 enum Node {
     Map(Vec<(String, Node)>),
@@ -650,23 +653,34 @@ impl Node {
             leaf => Self::Leaf(leaf),
         }
     }
+
+    /// About the number of characters of the value on one line. A text of several lines is long.
+    fn width(&self) -> usize {
+        match self {
+            Self::Map(members) => 2 + members.iter().map(|(name, value)| name.len() + 4 + value.width()).sum::<usize>(),
+            Self::List(items) => 2 + items.iter().map(|item| 2 + item.width()).sum::<usize>(),
+            Self::Leaf(Value::String(text)) if text.contains('\n') => MAX_LINE + 1,
+            Self::Leaf(value) => value.to_string().len(),
+        }
+    }
+}
+
+/// The members of a map, in their order.
+struct Members<'a>(&'a [(String, Node)]);
+
+impl Serialize for Members<'_> {
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        out.collect_map(self.0.iter().map(|(name, value)| (name, value)))
+    }
 }
 
 impl Serialize for Node {
     fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
         match self {
-            // A reference takes one line.
-            Self::Map(members) if matches!(&members[..], [(name, Self::Leaf(_))] if name == "$ref") => {
-                FlowMap(members.iter().map(|(name, value)| (name, value)).collect::<BTreeMap<_, _>>()).serialize(out)
-            }
-            Self::List(items) if items.iter().all(|item| matches!(item, Self::Leaf(_))) && items.len() < 6 => {
-                FlowSeq(items).serialize(out)
-            }
-            Self::Map(members) => {
-                let mut map = out.serialize_map(Some(members.len()))?;
-                members.iter().try_for_each(|(name, value)| map.serialize_entry(name, value))?;
-                map.end()
-            }
+            // A short value takes one line.
+            Self::Map(members) if self.width() <= MAX_LINE => FlowMap(Members(members)).serialize(out),
+            Self::Map(members) => Members(members).serialize(out),
+            Self::List(items) if self.width() <= MAX_LINE => FlowSeq(items).serialize(out),
             Self::List(items) => items.serialize(out),
             Self::Leaf(value) => value.serialize(out),
         }

@@ -4,5 +4,5 @@
 use bank::{Bank, patterns::schedule_payment::schedule_payment};
 
 fn main() -> std::process::ExitCode {
-    function::run(&function::http(schedule_payment, |_: Bank| async {}))
+    function::run(|| function::http(schedule_payment, |_: Bank| async {}))
 }
