@@ -150,7 +150,7 @@ func put(kind, account, sort string, attributes item) error {
 	attributes["PK"], attributes["SK"], attributes["Type"] = text(account), text(sort), text(kind)
 	_, err := client.PutItem(context.Background(), &dynamodb.PutItemInput{
 		TableName: &payments, Item: attributes, ConditionExpression: aws.String("attribute_not_exists(PK)"),
-		ReturnConsumedCapacity: types.ReturnConsumedCapacityIndexes, ReturnValues: types.ReturnValueAllOld,
+		ReturnConsumedCapacity: types.ReturnConsumedCapacityIndexes,
 	})
 	return err
 }

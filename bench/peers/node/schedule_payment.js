@@ -110,7 +110,6 @@ function put(type, account, sort, attributes) {
     Item: { PK: { S: account }, SK: { S: sort }, ...attributes, Type: { S: type } },
     ConditionExpression: "attribute_not_exists(PK)",
     ReturnConsumedCapacity: "INDEXES",
-    ReturnValues: "ALL_OLD",
     ReturnValuesOnConditionCheckFailure: "ALL_OLD",
   }));
 }

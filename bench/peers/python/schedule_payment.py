@@ -105,7 +105,7 @@ def put(kind, account, sort, attributes):
     client.put_item(
         TableName=PAYMENTS, Item={"PK": {"S": account}, "SK": {"S": sort}, **attributes, "Type": {"S": kind}},
         ConditionExpression="attribute_not_exists(PK)", ReturnConsumedCapacity="INDEXES",
-        ReturnValues="ALL_OLD", ReturnValuesOnConditionCheckFailure="ALL_OLD",
+        ReturnValuesOnConditionCheckFailure="ALL_OLD",
     )
 
 
