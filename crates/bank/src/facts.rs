@@ -32,7 +32,12 @@ pub enum Fact {
         payment_id: PaymentId,
         /// The id before a new time.
         #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(with = "PaymentId")]
         previous_payment_id: Option<PaymentId>,
+        /// The version of the payment, which increases with each change. Absent with a new id.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(with = "i64")]
+        version: Option<i64>,
     },
     /// A payment was cancelled before its scheduled time.
     PaymentCancelled(PaymentFact),
@@ -85,15 +90,19 @@ pub struct PaymentFact {
     scheduled_time: TimestampSeconds,
     /// The amount. Absent if the data of the payment has no valid amount.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Decimal")]
     amount: Option<Decimal>,
     /// The currency of the amount.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Currency")]
     currency: Option<Currency>,
     /// The transaction of a processed payment.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "TransactionId")]
     transaction_id: Option<TransactionId>,
     /// The failed payment that this payment repeats.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "PaymentId")]
     retry_of: Option<PaymentId>,
     /// The version of the payment. It increases with each change.
     version: i64,
@@ -117,7 +126,7 @@ impl Fact {
             Some(MovedPayment::TYPE) if record.is_insertion() => {
                 let moved = record.new_image::<MovedPayment>()?;
                 let (payment_id, previous_payment_id) = (moved.moved_to, Some(moved.sort.0));
-                Ok(Some(Self::PaymentAmended { account_id: moved.account, payment_id, previous_payment_id }))
+                Ok(Some(Self::PaymentAmended { account_id: moved.account, payment_id, previous_payment_id, version: None }))
             }
             Some(Certificate::TYPE) if record.is_insertion() => {
                 let Certificate { partition, sort, settled, open, discrepancies, .. } = record.new_image()?;
@@ -141,7 +150,7 @@ impl Fact {
             },
             Status::Scheduled if payment.data != old.data => {
                 let (account_id, payment_id) = (payment.account.clone(), payment.id());
-                Some(Self::PaymentAmended { account_id, payment_id, previous_payment_id: None })
+                Some(Self::PaymentAmended { account_id, payment_id, previous_payment_id: None, version: Some(payment.version) })
             }
             _ => None,
         }

@@ -54,15 +54,19 @@ pub struct TransactionFact {
     transaction_type: TransactionType,
     /// The sum of the debits. Absent if the legs have several currencies.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Decimal")]
     amount: Option<Decimal>,
     /// The currency of the amount.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Currency")]
     currency: Option<Currency>,
     /// The merchant that the transaction pays.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "MerchantId")]
     merchant_id: Option<MerchantId>,
     /// The original transaction of a reversal.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "TransactionId")]
     reverses_id: Option<TransactionId>,
     /// The time of the transaction.
     created_at: TimestampMillis,

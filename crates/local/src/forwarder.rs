@@ -65,14 +65,16 @@ async fn post(client: &Client, event: &Value) {
     // The local sequence number is not part of an event.
     let sequence = event.as_object_mut().and_then(|event| event.remove("sequence"));
     let mut pause = PAUSE;
-    for _ in 0..ATTEMPTS {
+    for attempt in 0..ATTEMPTS {
+        if attempt > 0 {
+            sleep(pause).await;
+            pause *= 2;
+        }
         match client.send(&Call::post("", event.clone())).await {
             Ok(reply) if reply.status.is_success() => return,
             Ok(reply) => tracing::warn!(?sequence, status = reply.status.as_u16(), "an event was not accepted"),
             Err(error) => tracing::warn!(?sequence, %error, "an event cannot be delivered"),
         }
-        sleep(pause).await;
-        pause *= 2;
     }
     tracing::error!(?sequence, "an event was discarded");
 }

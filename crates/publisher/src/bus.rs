@@ -5,13 +5,14 @@ use aws_sdk_eventbridge::{
     config::{Builder, retry::RetryConfig},
     error::DisplayErrorContext,
     primitives::DateTime,
-    types::{PutEventsRequestEntry, PutEventsResultEntry},
+    types::PutEventsRequestEntry,
 };
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 use function::{Clients, Deadline, Error, Record, SettingsReader};
-use futures::future::join_all;
+use futures::{StreamExt, future::join_all, stream};
 use std::{
     collections::{BTreeSet, HashSet},
+    future::ready,
     time::Duration,
 };
 use tokio::time::sleep;
@@ -20,8 +21,12 @@ use tokio::time::sleep;
 /// a call, has no effect: an event has at most a few kilobytes.
 const MAX_ENTRIES: usize = 10;
 
-/// Maximum time of [`Bus::publish_beside`], before the rest is stored in the failure bucket.
-const LONGEST: Duration = Duration::from_secs(10);
+/// Maximum time of [`Bus::publish_or_keep`] before it stores the remaining records in the failure
+/// bucket. The main work of the function delays the records behind the batch for as long.
+const LONGEST: Duration = Duration::from_secs(2);
+
+/// Maximum number of concurrent writes to the failure bucket.
+const MAX_WRITES: usize = 8;
 
 /// The EventBridge bus of the parameter `EventBusName`.
 #[derive(Debug, Clone)]
@@ -29,7 +34,7 @@ pub struct Bus {
     config: SdkConfig,
     /// Name of the bus. `None` if the stack publishes no events.
     name: Option<String>,
-    /// Bucket of [`Bus::publish_beside`].
+    /// Bucket of [`Bus::publish_or_keep`].
     failures: Option<FailureBucket>,
 }
 
@@ -47,25 +52,16 @@ impl Bus {
         }
     }
 
-    /// Whether the stack publishes events.
-    pub fn is_on(&self) -> bool {
-        self.name.is_some()
-    }
-
-    /// Publishes the facts of stream records beside the main work of a function, which must not
-    /// wait for the bus. A record whose event the bus does not accept is stored in the failure
-    /// bucket. Returns the sequence numbers of the records for which this failed, too.
-    pub async fn publish_beside<F: Facts>(
+    /// Publishes the facts of stream records concurrently with the main work of a function, which
+    /// must not wait for the bus. A record whose event the bus does not accept is stored in the
+    /// failure bucket. Returns the sequence numbers of the records for which this failed, too.
+    pub async fn publish_or_keep<F: Facts>(
         &self,
         records: &[Record],
         deadline: Deadline,
         fact: impl Fn(&Record) -> Result<Option<F>, Error>,
     ) -> BTreeSet<String> {
-        if !self.is_on() {
-            return BTreeSet::new();
-        }
-        let left = self.publish(events(records, fact), deadline.at_most(LONGEST)).await;
-        let left: BTreeSet<String> = left.iter().map(|event| event.record().to_owned()).collect();
+        let left = self.publish(records, deadline.at_most(LONGEST), fact).await;
         let unpublished = records.iter().filter(|record| left.contains(record.sequence_number()));
         let kept = unpublished.map(|record| async {
             let number = record.sequence_number().to_owned();
@@ -73,72 +69,76 @@ impl Bus {
             let is_kept = failures.keep(record, "the event bus did not accept the event", deadline).await;
             (!is_kept).then_some(number)
         });
-        join_all(kept).await.into_iter().flatten().collect()
+        let kept: Vec<_> = kept.collect();
+        stream::iter(kept).buffer_unordered(MAX_WRITES).filter_map(ready).collect().await
     }
 
-    /// Publishes the events, until the deadline. Returns the events that the bus did not accept.
+    /// Publishes the facts of stream records, until the deadline. Returns the sequence numbers of
+    /// the records with an event that the bus did not accept.
     ///
-    /// Two events of the same item are never in the same call, and a rejected event holds back the
+    /// Two events of the same item are never sent concurrently, and a rejected event holds back the
     /// later events of its item. The bus therefore gets the events of an item in order.
-    pub async fn publish(&self, events: Vec<Event>, until: Deadline) -> Vec<Event> {
-        let Some(name) = self.name.as_ref().filter(|_| !events.is_empty()) else { return Vec::new() };
+    pub async fn publish<F: Facts, I: IntoIterator<Item = F>>(
+        &self,
+        records: &[Record],
+        until: Deadline,
+        facts: impl Fn(&Record) -> Result<I, Error>,
+    ) -> BTreeSet<String> {
+        let Some(name) = &self.name else { return BTreeSet::new() };
+        let (mut left, mut pauses) = (events(records, facts), pauses());
+        if left.is_empty() {
+            return BTreeSet::new();
+        }
         // The client is created here, so that functions that publish nothing do not contain it. The
         // loop below also repeats failed calls.
         let config = Builder::from(&self.config).retry_config(RetryConfig::disabled());
         let client = Client::from_conf(config.build());
-        let (mut left, mut pauses) = (events, pauses());
-        loop {
-            let (call, rest) = next_call(left);
-            let results = put(&client, name, &call, until).await;
-            let accepted = |place: usize| results.get(place).is_some_and(|result| result.event_id.is_some());
-            let sent = call.len();
-            let refused = call.into_iter().enumerate().filter(|(place, _)| !accepted(*place)).map(|(_, event)| event);
-            let refused: Vec<Event> = refused.collect();
-            let (count, made_progress) = (refused.len(), refused.len() < sent);
+        while !left.is_empty() {
+            let (round, rest) = first_of_each_item(left);
+            let calls = round.chunks(MAX_ENTRIES).map(|call| put(&client, name, call, until));
+            let accepted: Vec<bool> = join_all(calls).await.into_iter().flatten().collect();
+            let sent = round.len();
+            let refused = round.into_iter().zip(accepted).filter(|(_, is_accepted)| !is_accepted);
+            let refused: Vec<Event> = refused.map(|(event, _)| event).collect();
+            let count = refused.len();
             left = refused.into_iter().chain(rest).collect();
-            if left.is_empty() {
-                return left;
-            }
-            if made_progress {
+            if count < sent {
                 pauses = self::pauses();
             }
             if count > 0 {
                 match pauses.next().filter(|pause| until.allows(*pause)) {
                     Some(pause) => sleep(pause).await,
-                    None => return left,
+                    None => break,
                 }
             }
         }
+        left.into_iter().map(|event| event.record).collect()
     }
 }
 
-/// Splits the events into the next call and the rest. Both keep the order of the events.
-fn next_call(events: Vec<Event>) -> (Vec<Event>, Vec<Event>) {
-    let (mut items, mut count) = (HashSet::new(), 0);
-    events.into_iter().partition(|event| {
-        let is_next = items.insert(event.item.clone()) && count < MAX_ENTRIES;
-        count += usize::from(is_next);
-        is_next
-    })
+/// Splits the events into the first one of each item and the rest. Both keep the order of the
+/// events.
+fn first_of_each_item(events: Vec<Event>) -> (Vec<Event>, Vec<Event>) {
+    let mut items = HashSet::new();
+    events.into_iter().partition(|event| items.insert(event.item.clone()))
 }
 
-/// Makes one call. Returns the results of its entries, or none if the call failed.
-async fn put(client: &Client, bus: &str, events: &[Event], until: Deadline) -> Vec<PutEventsResultEntry> {
+/// Makes one call. Returns whether the bus accepted each event.
+async fn put(client: &Client, bus: &str, events: &[Event], until: Deadline) -> Vec<bool> {
     let entries = events.iter().map(|event| entry(bus, event)).collect();
-    match until.bound(client.put_events().set_entries(Some(entries)).send()).await {
-        Some(Ok(answer)) => {
-            let results = answer.entries.unwrap_or_default();
-            for code in results.iter().filter_map(|result| result.error_code()) {
-                tracing::warn!(code, "the event bus has rejected an event");
-            }
-            results
-        }
+    let results = match until.bound(client.put_events().set_entries(Some(entries)).send()).await {
+        Some(Ok(answer)) => answer.entries.unwrap_or_default(),
         Some(Err(error)) => {
             tracing::warn!(error = %DisplayErrorContext(&error), "a call to the event bus failed");
             Vec::new()
         }
         None => Vec::new(),
+    };
+    for code in results.iter().filter_map(|result| result.error_code()) {
+        tracing::warn!(code, "the event bus has rejected an event");
     }
+    let is_accepted = |place| results.get(place).is_some_and(|result| result.event_id.is_some());
+    (0..events.len()).map(is_accepted).collect()
 }
 
 fn entry(bus: &str, event: &Event) -> PutEventsRequestEntry {
@@ -152,7 +152,7 @@ fn entry(bus: &str, event: &Event) -> PutEventsRequestEntry {
         .build()
 }
 
-/// Returns the pauses between four attempts of a call without progress.
+/// Returns the pauses between four attempts without progress.
 fn pauses() -> ExponentialBackoff {
     ExponentialBuilder::default()
         .with_min_delay(Duration::from_millis(100))

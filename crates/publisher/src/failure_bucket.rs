@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-/// S3 bucket for changes that can never be sent.
+/// S3 bucket for changes that a function could not export or publish.
 #[derive(Debug, Clone)]
 pub struct FailureBucket {
     config: SdkConfig,

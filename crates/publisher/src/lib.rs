@@ -1,8 +1,8 @@
 //! Events of stored facts, for other systems (docs/events/README.md).
 //!
 //! A service declares its events as an enum that implements [`Facts`]. A stream function turns each
-//! record into its facts ([`events`]), and [`Bus::publish`] sends the events to the
-//! EventBridge bus of the parameter `EventBusName` (docs/decisions/events.md).
+//! record into its facts, and [`Bus::publish`] sends their events to the EventBridge bus of the
+//! parameter `EventBusName` (docs/decisions/events.md).
 #![deny(clippy::disallowed_methods)]
 
 mod bus;
@@ -14,7 +14,7 @@ pub use failure_bucket::FailureBucket;
 use function::{Error, Record};
 use keys::TimestampMillis;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 
 /// Version of the schemas. Changes are compatible, so the version has never changed.
@@ -28,8 +28,8 @@ pub trait Facts: Serialize + JsonSchema {
 }
 
 /// An event that can be published.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Event {
+#[derive(Debug)]
+struct Event {
     source: String,
     detail_type: String,
     detail: Detail,
@@ -40,7 +40,7 @@ pub struct Event {
 }
 
 /// The member `detail` of an event.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Serialize)]
 struct Detail {
     /// Id of the event. A repeat has the same id.
     id: String,
@@ -53,11 +53,6 @@ struct Detail {
 }
 
 impl Event {
-    /// Sequence number of the stream record.
-    pub fn record(&self) -> &str {
-        &self.record
-    }
-
     fn of<F: Facts>(record: &Record, place: usize, fact: &F) -> Option<Self> {
         let event = Self::read(record, place, fact);
         if event.is_none() {
@@ -89,7 +84,7 @@ impl Event {
 /// The first event of a record has the id of the record. The id of the second one ends in `-2`.
 ///
 /// An unreadable record has no event. It is counted as an unreadable item, which triggers an alarm.
-pub fn events<F: Facts, I: IntoIterator<Item = F>>(
+fn events<F: Facts, I: IntoIterator<Item = F>>(
     records: &[Record],
     facts: impl Fn(&Record) -> Result<I, Error>,
 ) -> Vec<Event> {

@@ -54,7 +54,7 @@ pub enum Fact {
     /// erased. The event does not say which. Delete your copies.
     RegistrationDeleted(RegistrationFact),
     /// An employee reached the goal of an activity, or an administrator recorded the attendance. If
-    /// an administrator corrects that, the employee can complete the activity again.
+    /// an administrator removes the attendance, the employee can complete the activity again.
     ActivityCompleted {
         /// The company that owns the activity.
         company_id: CompanyId,

@@ -92,7 +92,7 @@ struct Service {
 async fn continue_bank_job(worker: Worker, batch: Batch) -> Result<BTreeSet<String>, Error> {
     let (random, bus) = (batch.random.clone(), worker.bank.bus.clone());
     let (records, deadline) = (batch.records.clone(), batch.deadline);
-    let published = bus.publish_beside(&records, deadline, Fact::of);
+    let published = bus.publish_or_keep(&records, deadline, Fact::of);
     let (failed, unpublished) =
         Box::pin(join(jobs::continue_jobs(&Service { worker, random }, batch), published)).await;
     Ok(failed?.into_iter().chain(unpublished).collect())

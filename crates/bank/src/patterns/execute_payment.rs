@@ -49,7 +49,7 @@ fn settled(case: &Named) -> Cost {
 /// neither be published nor kept.
 async fn execute_payment(executor: Executor, batch: Batch) -> Result<BTreeSet<String>, Error> {
     let mut run = Run::new(&executor, &batch);
-    let published = executor.bank.bus.publish_beside(&batch.records, batch.deadline, Fact::of);
+    let published = executor.bank.bus.publish_or_keep(&batch.records, batch.deadline, Fact::of);
     let (executed, unpublished) = Box::pin(join(run.execute(), published)).await;
     if let Err(error) = executed {
         tracing::warn!(%error, "the payments of a batch cannot be read");

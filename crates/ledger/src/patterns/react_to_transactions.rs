@@ -31,7 +31,7 @@ pub const PATTERN: Pattern = Pattern {
 /// Reacts to the records of a batch. Each reaction returns the sequence numbers of the records to
 /// retry, and must be idempotent: Lambda also retries the later records of the batch.
 async fn react_to_transactions(ledger: Ledger, batch: Batch) -> Result<BTreeSet<String>, Error> {
-    let published = ledger.bus.publish_beside(&batch.records, batch.deadline, Fact::of);
+    let published = ledger.bus.publish_or_keep(&batch.records, batch.deadline, Fact::of);
     let reactions = join3(ledger.count_transactions(&batch), ledger.start_settlements(&batch), published);
     let (counted, settled, unpublished) = Box::pin(reactions).await;
     Ok(counted?.into_iter().chain(settled?).chain(unpublished).collect())

@@ -52,7 +52,7 @@ const KEYS: usize = 200;
 async fn reconcile(ledger: Ledger, batch: Batch) -> Result<BTreeSet<String>, Error> {
     let (bus, records, deadline) = (ledger.bus.clone(), batch.records.clone(), batch.deadline);
     let reconciliations = Reconciliations { ledger, clock: batch.clock };
-    let published = bus.publish_beside(&records, deadline, Fact::of);
+    let published = bus.publish_or_keep(&records, deadline, Fact::of);
     let (failed, unpublished) = Box::pin(join(jobs::continue_jobs(&reconciliations, batch), published)).await;
     Ok(failed?.into_iter().chain(unpublished).collect())
 }

@@ -18,7 +18,5 @@ pub const PATTERN: Pattern = Pattern {
 /// Publishes the events of a batch. Returns the sequence numbers of the records whose events the
 /// bus did not accept.
 async fn publish_wellness_events(wellness: Wellness, batch: Batch) -> Result<BTreeSet<String>, Error> {
-    let events = publisher::events(&batch.records, Fact::of);
-    let left = wellness.bus.publish(events, batch.deadline).await;
-    Ok(left.iter().map(|event| event.record().to_owned()).collect())
+    Ok(wellness.bus.publish(&batch.records, batch.deadline, Fact::of).await)
 }
