@@ -139,7 +139,7 @@ deny: need ## Check the licences, sources and duplicates of the dependencies
 	@cargo deny --version >/dev/null 2>&1 || cargo install --quiet --locked --debug cargo-deny
 	cargo deny check licenses bans sources
 
-bench: need need-valgrind need-peers need-postgres .tools/.packages .venv/bin/.duckdb own-code ## Run the benchmarks and regenerate docs/performance.md: PARTS='cold_start cost'; MILLION=1 also reads a day of a million payments
+bench: need lake-sql need-valgrind need-peers need-postgres .tools/.packages .venv/bin/.duckdb own-code ## Run the benchmarks and regenerate docs/performance.md: PARTS='cold_start cost'; MILLION=1 also reads a day of a million payments
 	@cargo build --quiet --bin local --bin plan
 	@$(MAKE) build FUNCTIONS='schedule-payment get-payment list-account-payments export-changes'
 	@cargo build --quiet --release --package measure --bin measure --package local --bin local
