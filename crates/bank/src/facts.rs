@@ -126,7 +126,12 @@ impl Fact {
             Some(MovedPayment::TYPE) if record.is_insertion() => {
                 let moved = record.new_image::<MovedPayment>()?;
                 let (payment_id, previous_payment_id) = (moved.moved_to, Some(moved.sort.0));
-                Ok(Some(Self::PaymentAmended { account_id: moved.account, payment_id, previous_payment_id, version: None }))
+                Ok(Some(Self::PaymentAmended {
+                    account_id: moved.account,
+                    payment_id,
+                    previous_payment_id,
+                    version: None,
+                }))
             }
             Some(Certificate::TYPE) if record.is_insertion() => {
                 let Certificate { partition, sort, settled, open, discrepancies, .. } = record.new_image()?;
@@ -150,7 +155,12 @@ impl Fact {
             },
             Status::Scheduled if payment.data != old.data => {
                 let (account_id, payment_id) = (payment.account.clone(), payment.id());
-                Some(Self::PaymentAmended { account_id, payment_id, previous_payment_id: None, version: Some(payment.version) })
+                Some(Self::PaymentAmended {
+                    account_id,
+                    payment_id,
+                    previous_payment_id: None,
+                    version: Some(payment.version),
+                })
             }
             _ => None,
         }

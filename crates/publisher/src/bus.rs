@@ -137,7 +137,7 @@ async fn put(client: &Client, bus: &str, events: &[Event], until: Deadline) -> V
     for code in results.iter().filter_map(|result| result.error_code()) {
         tracing::warn!(code, "the event bus has rejected an event");
     }
-    let is_accepted = |place| results.get(place).is_some_and(|result| result.event_id.is_some());
+    let is_accepted = |place: usize| results.get(place).is_some_and(|result| result.event_id.is_some());
     (0..events.len()).map(is_accepted).collect()
 }
 
