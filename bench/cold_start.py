@@ -178,5 +178,9 @@ def measure(rounds=30, ours=OURS):
 
 
 def versions():
-    node = subprocess.run(["node", "--version"], check=True, capture_output=True, text=True).stdout
-    return {"node": node.strip().removeprefix("v"), "python": platform.python_version()}
+    told = lambda *command: subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    sdk = told("dpkg-query", "--show", "--showformat=${source:Upstream-Version}", "golang-github-aws-aws-sdk-go-v2-dev")
+    return {
+        "node": told("node", "--version").strip().removeprefix("v"), "python": platform.python_version(),
+        "go": told("go", "version").split()[2].removeprefix("go"), "go_sdk": sdk,
+    }
