@@ -665,12 +665,16 @@ impl Node {
     }
 }
 
-/// The members of a map, in their order.
-struct Members<'a>(&'a [(String, Node)]);
+/// A value without wrappers, as the parts of a value on one line must be.
+struct Plain<'a>(&'a Node);
 
-impl Serialize for Members<'_> {
+impl Serialize for Plain<'_> {
     fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
-        out.collect_map(self.0.iter().map(|(name, value)| (name, value)))
+        match self.0 {
+            Node::Map(members) => out.collect_map(members.iter().map(|(name, value)| (name, Plain(value)))),
+            Node::List(items) => out.collect_seq(items.iter().map(Plain)),
+            Node::Leaf(value) => value.serialize(out),
+        }
     }
 }
 
@@ -678,9 +682,9 @@ impl Serialize for Node {
     fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
         match self {
             // A short value takes one line.
-            Self::Map(members) if self.width() <= MAX_LINE => FlowMap(Members(members)).serialize(out),
-            Self::Map(members) => Members(members).serialize(out),
-            Self::List(items) if self.width() <= MAX_LINE => FlowSeq(items).serialize(out),
+            Self::Map(_) if self.width() <= MAX_LINE => FlowMap(Plain(self)).serialize(out),
+            Self::List(_) if self.width() <= MAX_LINE => FlowSeq(Plain(self)).serialize(out),
+            Self::Map(members) => out.collect_map(members.iter().map(|(name, value)| (name, value))),
             Self::List(items) => items.serialize(out),
             Self::Leaf(value) => value.serialize(out),
         }
