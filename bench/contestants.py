@@ -69,7 +69,7 @@ def build():
     if not (BUILT / "python").exists():
         install = [sys.executable, "-m", "pip", "install", "--quiet", "--target", BUILT / "python"]
         subprocess.run([*install, "--requirement", PEERS / "python/requirements.txt"], check=True)
-    # The packages of Debian are in a GOPATH. Without symbols, the binary starts as fast and is smaller.
+    # The packages of Debian are in a GOPATH.
     go = {**os.environ, "GO111MODULE": "off", "GOPATH": "/usr/share/gocode", "CGO_ENABLED": "0"}
     subprocess.run(["go", "build", "-ldflags=-s -w", "-o", BUILT / "go", "schedule_payment.go"], cwd=PEERS / "go", env=go, check=True)
     # Each function is built alone, so that cargo does not unify features.

@@ -13,7 +13,7 @@ from spread import table
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 LAMBDAS = ROOT / "target/lambda"
 COLD = ROOT / "target/cold"
-# The target of a zip file in bytes and of the build in minutes, and the size that `make bench-counts` accepts.
+# The target of a zip file in bytes and of a build in minutes, and the size that the check accepts.
 TARGET, TARGET_MINUTES, MOST = 3.5 * 1024 * 1024, 15, 4 * 1024 * 1024
 # The limits of functions with the S3 client of the SDK.
 LARGER = {

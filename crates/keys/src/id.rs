@@ -26,8 +26,8 @@ pub(crate) fn check(text: &str) -> Result<(), Invalid> {
     check_alphabet(text)
 }
 
-/// A URL parser removes these segments from a path, also in their percent-encoded form, which has at
-/// most six characters.
+/// A URL parser removes these segments from a path, also in their percent-encoded form. That form
+/// has at most six characters.
 fn check_segment(text: &str) -> Result<(), Invalid> {
     if text.len() > "%2e%2e".len() {
         return Ok(());

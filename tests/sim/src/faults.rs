@@ -367,7 +367,14 @@ fn is_write_of_s3(call: &Call) -> bool {
 
 /// A call, as the trace shows it.
 fn text(call: &Call) -> String {
-    if call.body.is_null() { format!("s3 {}", call.action) } else { format!("{} {}", call.action, keys(&call.body)) }
+    if !call.body.is_null() {
+        return format!("{} {}", call.action, keys(&call.body));
+    }
+    // The engine draws the id of a stream record, which names a record that was not published.
+    match call.action.split_once("/unsendable/") {
+        Some((place, _)) => format!("s3 {place}/unsendable/…"),
+        None => format!("s3 {}", call.action),
+    }
 }
 
 fn json_of(body: &SdkBody) -> Value {
