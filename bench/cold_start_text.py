@@ -53,7 +53,8 @@ The code is in [bench/peers](../bench/peers). A round starts each function once,
 
 LIMIT = """
 Opening the DynamoDB connection takes most of the time to the first `next`. In **connected**, this
-time is {connected} times as long as in hello-world. In **late**, it is only {late} times as long,
+time is {connected} times as long as in hello-world. schedule-payment also loads a larger binary, and
+starts the logs and the metrics. In **late**, it is only {late} times as long,
 but the first payment then waits for the connection. For the time to the first response, the ratio
 schedule-payment ÷ late is {full} at full CPU{as_in_lambda}.
 """

@@ -72,7 +72,7 @@ def times(told):
     added = warm["ours"]["median"] - warm["bare"]["median"]
     rows = [
         ["cold start of a function of 128 MB, to the first response", f"{answer('ours'):.0f} ms", "`make bench PARTS=cold_start`"],
-        ["the same in Go, Node.js and Python", " and ".join(f"{answer(name):.0f}" for name in ("go", "node", "python")) + " ms",
+        ["the same in Go, Node.js and Python", "{:.0f}, {:.0f} and {:.0f} ms".format(*map(answer, ("go", "node", "python"))),
          "`make bench PARTS=cold_start`"],
         ["warm request, in addition to its DynamoDB call", f"{added:.1f} ms", "`make bench PARTS=warm`"],
         ["due page under 32 connections on two processors, p50 and p99", f"{found['due']['p50']:.0f} and {found['due']['p99']:.0f} ms",
