@@ -3,8 +3,8 @@
 from measured import measured
 from spread import brackets, ratios, spread, table, verdict
 
-# Maximum ratio of a transfer and the SDK calls that it needs, and minimum ratio of a grouped account
-# with 64 writers and one with one writer.
+# Maximum ratio of a transfer and the SDK calls that it needs, and minimum ratio of a grouped
+# account with 64 writers and one with one writer.
 TARGET, GROUPED = 1.10, 8
 INTO = {"one": "one account", "distinct": "separate accounts", "grouped": "grouped account"}
 
