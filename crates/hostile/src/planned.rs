@@ -11,7 +11,7 @@ use aws_smithy_runtime_api::client::{
     result::ConnectorError,
 };
 use http::StatusCode;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::{sync::oneshot, time::sleep};
 
 use crate::{
@@ -160,6 +160,9 @@ async fn carry(
         }
         _ => {}
     }
+    if fault == Some(Fault::Unprocessed) && call.action == "PutEvents" {
+        return reject_half(inner, request, call, watch).await;
+    }
     let left = (fault == Some(Fault::Unprocessed)).then(|| halve(&mut request, call));
     let body = request.body().bytes().unwrap_or_default().to_vec();
     let mut answer = inner.call(request).await?;
@@ -176,6 +179,28 @@ async fn carry(
         }
         _ => Ok(answer),
     }
+}
+
+/// Rejects the first half of the events, and sends the second half.
+async fn reject_half(
+    inner: &SharedHttpConnector,
+    mut request: HttpRequest,
+    call: &Call,
+    watch: &dyn Watch,
+) -> Result<HttpResponse, ConnectorError> {
+    let entries = call.body["Entries"].as_array().cloned().unwrap_or_default();
+    let (rejected, sent) = entries.split_at(entries.len().div_ceil(2));
+    let mut results = vec![json!({"ErrorCode": "InternalFailure"}); rejected.len()];
+    if !sent.is_empty() {
+        answers::set_body(&mut request, &json!({"Entries": sent}));
+        let body = request.body().bytes().unwrap_or_default().to_vec();
+        let answer = inner.call(request).await?;
+        watch.answered(call, &body, &answer);
+        let accepted: Value = serde_json::from_slice(answer.body().bytes().unwrap_or_default()).unwrap_or_default();
+        results.extend(accepted["Entries"].as_array().cloned().unwrap_or_default());
+    }
+    let answer = json!({"FailedEntryCount": rejected.len(), "Entries": results});
+    Ok(answers::response(StatusCode::OK, answer.to_string()))
 }
 
 /// Removes the second half of each table of a batch from the request, and returns it. The order

@@ -284,11 +284,17 @@ impl Net {
     fn fault(&self, label: &str, draw: &mut Draw, call: &Call) -> Option<Fault> {
         let fault =
             (draw.happens(self.rates.calls) && !self.rates.kinds.is_empty()).then(|| *draw.one(&self.rates.kinds));
-        let fault = self.outage(label).or(fault);
+        // The event bus rejects entries of a call instead of the call.
+        let fault = self.outage(label).or(fault).map(|fault| match fault {
+            Fault::Call(Conflict | Throttled) if call.action == "PutEvents" => Fault::Call(Unprocessed),
+            fault => fault,
+        });
         let fits = |fault: &Fault| match fault {
             Fault::Call(Conflict) => matches!(call.kind, Kind::Write | Kind::TransactWrite),
             Fault::Call(Throttled) => call.is_dynamodb(),
-            Fault::Call(Unprocessed) => matches!(call.kind, Kind::BatchGet | Kind::BatchWrite),
+            Fault::Call(Unprocessed) => {
+                matches!(call.kind, Kind::BatchGet | Kind::BatchWrite) || call.action == "PutEvents"
+            }
             _ => true,
         };
         let fault = fault.filter(|fault| !self.is_quiet() && !self.muted.contains(label) && fits(fault))?;
