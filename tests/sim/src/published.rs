@@ -22,7 +22,8 @@ pub(crate) fn check<K: IntoIterator<Item = &'static str>>(
             match arrived.get(&id) {
                 Some((_, event)) if event["detail-type"] == kind && event["source"] == source => {}
                 None if kept.contains(&id) => {}
-                found => world.violation(format!("the change {record} has the event {found:?} instead of {kind}")),
+                None => world.violation(format!("the change {id} has no event {kind}")),
+                Some((_, found)) => world.violation(format!("the change {id} has the event {found} instead of {kind}")),
             }
             wanted.insert(id);
         }
@@ -74,7 +75,10 @@ fn check_order(world: &World, tables: &[&str], arrived: &BTreeMap<String, (usize
             for (position, event) in ids(&record).map_while(|id| arrived.get(&id)) {
                 let item = record["dynamodb"]["Keys"].to_string();
                 if last.insert(item, *position).is_some_and(|last| last > *position) {
-                    world.violation(format!("the event {event} arrived after a later event of the item"));
+                    world.violation(format!(
+                        "the event {} arrived after a later event of the item",
+                        event["detail"]["id"]
+                    ));
                 }
             }
         }
