@@ -6,7 +6,7 @@
 EMULATOR = $(CURDIR)/.venv/sam/lib/*/site-packages/samcli/local/rapid/aws-lambda-rie-$(if $(filter arm64 aarch64,$(shell uname -m)),arm64,x86_64)
 LOCAL = cargo run --quiet --bin local --
 # The stack is a development build, unless PROFILE is given.
-STACK_PROFILE = $(if $(filter command environment,$(firstword $(origin PROFILE))),$(PROFILE),dev)
+STACK_PROFILE = $(if $(filter command,$(firstword $(origin PROFILE))),$(PROFILE),dev)
 BINARY = target/$(STACK_PROFILE:dev=debug)/local
 SERVE = $(BINARY) run --port $(PORT) --dynamodb-port $(DYNAMODB_PORT) --lake $(LAKE) $(if $(DATA),--data $(DATA)) $(STACKS:%=--stack %) $(ARGS)
 PORT ?= 3000
