@@ -47,6 +47,7 @@ run: need ## Run the local stack: API on PORT (3000), DynamoDB on DYNAMODB_PORT 
 	@exec $(SERVE)
 
 dev: DATA ?= .data/dev
+dev: STACK_PROFILE = dev
 dev: export CARGO_INCREMENTAL = 1
 dev: need need-python ## Run the local stack, and restart it when a source file changes; keeps the data in DATA (.data/dev)
 	@mkdir -p $(dir $(DATA))

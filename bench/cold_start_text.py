@@ -26,7 +26,7 @@ This section measures the time from the start of a process to its first response
 and a fake DynamoDB with TLS run on the same machine. They respond immediately, so the times contain
 only the work of the function. Most functions schedule the same payment with an `Idempotency-Key`.
 Before the measurement, a check compares these functions. Their responses and their DynamoDB requests
-must be equal.
+must be equal, except for a parameter that Debian's SDK for Go does not know.
 
 - **schedule-payment**: the deployed binary.
 - **hello-world**: a function that does nothing. It has only `lambda_runtime`, one thread and no
@@ -43,7 +43,8 @@ must be equal.
 - **Go** {go}: AWS SDK v2 {go_sdk} of Debian's packages, with a connection that is opened before the first event and
   a minimal runtime loop.
 
-The functions in other languages have only the code of this request, and no other errors.
+The functions in other languages have no code for other requests or for errors. The function in Go prints shorter
+metrics.
 
 The code is in [bench/peers](../bench/peers). A round starts each function once, in random order. The first
 {warm_up} rounds are warm-up and are not counted. A ratio compares two functions in the same round.
@@ -52,7 +53,7 @@ The code is in [bench/peers](../bench/peers). A round starts each function once,
 {share}"""
 
 LIMIT = """
-Opening the DynamoDB connection takes most of the time to the first `next`. In **connected**, this
+Opening the DynamoDB connection takes about half of the time to the first `next`. In **connected**, this
 time is {connected} times as long as in hello-world. schedule-payment also loads a larger binary, and
 starts the logs and the metrics. In **late**, it is only {late} times as long,
 but the first payment then waits for the connection. For the time to the first response, the ratio

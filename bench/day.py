@@ -1,11 +1,12 @@
 """Measures the intake and the dispatch of the bank's day, and computes what they need on AWS."""
 
+import datetime
 import json
 import os
 import pathlib
 
 import day_on_aws
-from measured import MEASURE, UNOPTIMISED, measured, processor
+from measured import MEASURE, UNOPTIMISED, measured
 from spread import brackets, ratios, spread, table
 
 KEPT = pathlib.Path(__file__).parent / "results/day.json"
@@ -21,8 +22,6 @@ WRITES = {
 
 TEXT = """\
 ## The bank's day
-
-This section was measured on {processor}.
 
 ### Intake and claims
 
@@ -72,10 +71,11 @@ def measure(binary=MEASURE):
     compared = {name: comparison(measured(name, ROUNDS, binary=binary)) for name in NAMES}
     reads = [reading(measured("sweeps", PAYMENTS, READ_ROUNDS, binary=binary))]
     if os.environ.get("MILLION"):
-        reads.append(reading(measured("sweeps", MILLION, 1, "entries", binary=binary)))
+        of_a_million = reading(measured("sweeps", MILLION, 1, "entries", binary=binary))
+        reads.append({**of_a_million, "date": f"{datetime.date.today()}"})
     elif KEPT.exists():
         reads += [read for read in json.loads(KEPT.read_text())["result"]["reads"] if read["payments"] == MILLION]
-    return {**compared, "reads": reads, "design": day_on_aws.design(), "processor": processor()}
+    return {**compared, "reads": reads, "design": day_on_aws.design()}
 
 
 def comparison(result):
@@ -146,7 +146,6 @@ def section(result):
     ratio = min(read["by"]["entries"]["ratio"]["median"] for read in result["reads"])
     times = ", ".join(f"{read['by']['entries']['ratio']['median']:.1f} times with {read['payments']:,} payments" for read in result["reads"])
     return TEXT.format(
-        processor=result["processor"],
         payments=result["intake"]["payments"], rounds=result["intake"]["ours"]["rate"]["n"],
         intake_at_once=result["intake"]["at_once"], claims_at_once=result["claims"]["at_once"],
         compared=compared_table(result), delay=first["delay"], read_rounds=first["rounds"], page=first["page"], reads=reads_table(result["reads"]),
@@ -183,7 +182,8 @@ def reads_table(reads):
                 of = read["by"][by]
                 together, alone = of["together"], of["alone"]
                 times = [f"{shown(one, 0)} ms" for one in (together["millis"], together["cpu"], alone["millis"])]
-                rows.append([meaning, f"{read['payments']:,}", f"{together['calls']:,}", *times, shown(of["ratio"], 1)])
+                date = f", {read['date']}" if "date" in read else ""
+                rows.append([meaning, f"{read['payments']:,}{date}", f"{together['calls']:,}", *times, shown(of["ratio"], 1)])
     return table(head, rows)
 
 

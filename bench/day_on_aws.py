@@ -88,12 +88,18 @@ def lowest(rows):
     return min(((name, value) for name, value in rows.items() if name != "new table"), key=lambda named: named[1])
 
 
+def share(result):
+    """Returns the share of the time in which a job works."""
+    works = result["design"]["job_s"]
+    return works / (works + PAUSE_S)
+
+
 def section(result):
     design = result["design"]
     slow = limits(result, max(LATENCIES_MS))
     claims_limit, claims_rate = lowest(slow["claims"])
     intake_limit, intake_rate = lowest(slow["intake"])
-    in_window, share = claims_rate * design["claim_s"], design["job_s"] / (design["job_s"] + PAUSE_S)
+    in_window, works = claims_rate * design["claim_s"], share(result)
     windows, last = divmod(MILLION, in_window)
     arriving = MILLION / INTAKE_S * WINDOW_S
     units = result["claims"]["units"]
@@ -107,8 +113,8 @@ def section(result):
         one_table=MILLION * units["PaymentScheduler"]["write"] / design["claim_s"],
         one_cpu=MILLION * result["claims"]["ours"]["cpu"]["median"] / 1_000, cpu_claims=slow["claims"]["CPU"] * design["claim_s"],
         arriving=arriving, arriving_s=arriving / claims_rate,
-        intake_limit=intake_limit, intake_rate=intake_rate * share, intake_minutes=MILLION / intake_rate / share / 60,
-        required=INTAKE_S / 60, new_minutes=MILLION / min(slow["intake"]["new table"], intake_rate) / share / 60,
+        intake_limit=intake_limit, intake_rate=intake_rate * works, intake_minutes=MILLION / intake_rate / works / 60,
+        required=INTAKE_S / 60, new_minutes=MILLION / min(slow["intake"]["new table"], intake_rate) / works / 60,
     )
 
 

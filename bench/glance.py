@@ -1,4 +1,4 @@
-"""Generates docs/numbers.md: what a request costs, how long it takes, and where it ends to scale."""
+"""Generates docs/numbers.md: what a request costs, how long it takes, and where it stops scaling."""
 
 import pathlib
 import re
@@ -23,7 +23,7 @@ COSTS = {
 TEXT = """\
 # Numbers
 
-What a request costs, how long it takes, and where it ends to scale. [Performance](performance.md)
+What a request costs, how long it takes, and where it stops scaling. [Performance](performance.md)
 explains each number, with the machine and the date of its measurement.
 
 ## What a request costs
@@ -39,7 +39,7 @@ a month.
 ## How long it takes
 
 {times}
-## Where it ends to scale
+## Where it stops scaling
 
 {limits}"""
 
@@ -92,8 +92,8 @@ def limits(told):
     [page] = [day["pages"]["first 50"] for day in told["reads"]["days"] if day["payments"] == most]
     rows = [
         ["payments that are due at once", f"{claims:,.0f} claims a second, limited by the {claims_limit}",
-         "more shards (`make plan`)"],
-        ["payments in a file", f"{intake:,.0f} lines a second, limited by the {intake_limit}", "several files, or warm throughput"],
+         "more shards and more warm throughput (`make plan`)"],
+        ["payments in a file", f"{intake * day_on_aws.share(told['day']):,.0f} lines a second, limited by the {intake_limit}", "more warm throughput"],
         ["a day with many payments", f"a page of a day with {most:,} payments takes {page['ratio']['median']:.2f} times as long as one of 1,000",
          "none"],
         ["transfers into one account", f"{rate(1, 'one')} a second with one writer, {rate(64, 'one')} with 64", "grouped posting"],

@@ -78,7 +78,7 @@ def lag(runs):
 def section(result):
     transfers = result["transfers"]
     head = ["process-payment", "reads and transaction", "ratio", f"≤ {TARGET:.2f}"]
-    row = [*(f"{brackets(transfers[what], 2)} ms" for what in ("ours", "with_reads")), brackets(transfers["ratio"], 2),
+    compared = [*(f"{brackets(transfers[what], 2)} ms" for what in ("ours", "with_reads")), brackets(transfers["ratio"], 2),
            verdict(transfers["ratio"], TARGET)]
     head_hot = ["writers", "one account, transfers a second", "conflicts per transfer", "rejected",
                 "separate accounts, transfers a second", "grouped account, transfers a second", "conflicts per transfer",
@@ -97,7 +97,7 @@ def section(result):
     separate = [row["distinct"]["rate"]["median"] for row in result["hot"]]
     ratio = grouped[-1] / grouped[0]
     return TEXT.format(
-        **{**result, "transfers": table(head, [row]), "hot": table(head_hot, hot)}, rounds=transfers["ours"]["n"], runs=result["hot"][0]["one"]["rate"]["n"],
+        **{**result, "transfers": table(head, [compared]), "hot": table(head_hot, hot)}, rounds=transfers["ours"]["n"], runs=result["hot"][0]["one"]["rate"]["n"],
         lag=table(head_lag, lags), most=result["hot"][-1]["writers"], grouped_target=GROUPED,
         grouped_verdict="met" if ratio >= GROUPED else "**missed**", grouped_ratio=ratio,
         separate_ratio=separate[-1] / separate[0],

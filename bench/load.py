@@ -38,7 +38,7 @@ NAMES = {
 TEXT = """\
 ## Load
 
-`make load PROFILE=release` measures this section. {connections} connections send requests to one route of a local stack for {seconds}
+`make load PROFILE=release` prints these latencies. {connections} connections send requests to one route of a local stack for {seconds}
 seconds, without a pause. The load generator is [autocannon](https://github.com/mcollina/autocannon). The stack is a
 release build (`make run PROFILE=release`), and runs on the same two processors as the load generator.
 The day has {payments} payments.

@@ -58,7 +58,7 @@ HEAD = """\
 only the given parts again. [Numbers](numbers.md) has the most important results on one screen.
 
 Each section names its date, commit, machine, and the load of the machine before the measurement: the
-average number of running processes in the last minute. Times and ratios are medians, with quartiles
+average number of running processes in the last minute, which includes the previous part. Times and ratios are medians, with quartiles
 in brackets. Other machines differ, so compare ratios and counts rather than times. "Distant DynamoDB"
 means that a proxy delays each call, as a network does.
 

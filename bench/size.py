@@ -29,7 +29,7 @@ Target: at most {target_minutes} minutes. Result: {minutes_verdict}.
 
 The deployed zip files have {smallest:.2f} to {largest:.2f} MB. Target: at most {target:.2f} MB. Result:
 {size_verdict}. {over} functions are larger. Link-time optimisation makes a binary a fifth smaller, but takes most of a
-minute for each, and the S3 client alone adds about 1 MB. Only the largest functions are therefore linked with it
+minute for each, and the S3 client alone adds about 1 MB. Only some of the largest functions are therefore linked with it
 ([decision](decisions/profile.md)). `make bench-counts` checks a limit of {most:.1f} MB, or a higher one of functions
 with the S3 client, for all functions that were built before.
 

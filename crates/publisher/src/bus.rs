@@ -22,7 +22,7 @@ use tokio::time::sleep;
 const MAX_ENTRIES: usize = 10;
 
 /// Maximum time of [`Bus::publish_or_keep`] before it stores the remaining records in the failure
-/// bucket. The main work of the function delays the records behind the batch for as long.
+/// bucket. The records behind the batch wait for this time.
 const LONGEST: Duration = Duration::from_secs(5);
 
 /// Maximum number of concurrent writes to the failure bucket.
