@@ -45,8 +45,8 @@ pub enum Fault {
     KilledBefore,
     /// The function is killed after the effect of the call.
     KilledAfter,
-    /// The service processes only the first half of each table of a batch. The event bus rejects the
-    /// first half of the events.
+    /// The service processes only the first half of each table of a batch. The event bus rejects
+    /// the first half of the events.
     Unprocessed,
 }
 
