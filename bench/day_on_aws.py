@@ -13,6 +13,12 @@ LATENCIES_MS, PAUSE_S = (5, 10), 1
 UNITS_A_PARTITION, NEW_WRITES, SHARDS = 1_000, 4_000, 5
 MILLION, WINDOW_S, INTAKE_S = 1_000_000, 120, 1_800
 
+# The limits of a rate, as the pages name them.
+MEANINGS = {
+    "CPU": "CPU of one processor", "index": f"write units of {SHARDS} shards of the index",
+    "table": "write units of the table, with warm throughput", "new table": "write units of a new table",
+}
+
 TEXT = """\
 ### What the calls mean on AWS
 
@@ -120,12 +126,8 @@ def section(result):
 
 def limits_table(result):
     head = ["limit, payments a second", "claims", "lines of a file"]
-    meanings = {
-        "CPU": "CPU of one processor", "index": f"write units of {SHARDS} shards of the index",
-        "table": "write units of the table, with warm throughput", "new table": "write units of a new table",
-    }
     each = {latency: limits(result, latency) for latency in LATENCIES_MS}
     cells = lambda rows, name: [f"{rows[of][name]:,.0f}" for of in ("claims", "intake")]
     rows = [[f"concurrency, {latency} ms a call", *cells(rows, "concurrency")] for latency, rows in each.items()]
-    rows += [[meaning, *cells(each[LATENCIES_MS[0]], name)] for name, meaning in meanings.items()]
+    rows += [[meaning, *cells(each[LATENCIES_MS[0]], name)] for name, meaning in MEANINGS.items()]
     return table(head, rows)

@@ -29,8 +29,8 @@ explains each number, with the machine and the date of its measurement.
 ## What a request costs
 
 R and W are the read and write request units of DynamoDB, and W includes those of the indexes. The
-price is that of a million requests in us-east-1. API Gateway, Lambda and logs cost about 2.70 dollars
-in addition ([monthly cost](operations.md#monthly-cost)).
+price of DynamoDB is that of a million requests in us-east-1. [Monthly
+cost](operations.md#monthly-cost) has the price of API Gateway, Lambda and logs.
 
 {costs}
 Command: `make bench PARTS=cost` measures these and all other requests, and `make plan` the price of
@@ -90,10 +90,11 @@ def limits(told):
     (claims_limit, claims), (intake_limit, intake) = (day_on_aws.lowest(slow[what]) for what in ("claims", "intake"))
     most = max(day["payments"] for day in told["reads"]["days"])
     [page] = [day["pages"]["first 50"] for day in told["reads"]["days"] if day["payments"] == most]
+    meaning = lambda limit: day_on_aws.MEANINGS.get(limit, limit)
     rows = [
-        ["payments that are due at once", f"{claims:,.0f} claims a second, limited by the {claims_limit}",
+        ["payments that are due at once", f"{claims:,.0f} claims a second, limited by the {meaning(claims_limit)}",
          "more shards and more warm throughput (`make plan`)"],
-        ["payments in a file", f"{intake * day_on_aws.share(told['day']):,.0f} lines a second, limited by the {intake_limit}", "more warm throughput"],
+        ["payments in a file", f"{intake * day_on_aws.share(told['day']):,.0f} lines a second, limited by the {meaning(intake_limit)}", "more warm throughput"],
         ["a day with many payments", f"a page of a day with {most:,} payments takes {page['ratio']['median']:.2f} times as long as one of 1,000",
          "none"],
         ["transfers into one account", f"{rate(1, 'one')} a second with one writer, {rate(64, 'one')} with 64", "grouped posting"],
